@@ -1,0 +1,150 @@
+"""The zones of the pinned tzdata package, as stretches of time with one offset each.
+
+The system's own database is never looked at, whatever PYTHONTZPATH says: which instant a
+schedule names must not depend on the machine that works it out. Times are in milliseconds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import lru_cache
+from importlib import import_module
+from itertools import accumulate, pairwise
+from operator import add
+from struct import unpack_from
+
+from duetick.domain.expression.almanac import YEAR_STARTS, month_lengths, weekday
+from duetick.domain.expression.errors import InvalidTimezone, quoted
+
+TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PACKAGE = import_module("tzdata")
+_DATA = f"{_PACKAGE.__path__[0]}/"
+TZDATA_VERSION: str = _PACKAGE.IANA_VERSION
+
+MINUTE = 60_000
+FOREVER = 1 << 62
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Zone:
+    """A zone's clock: stretch `i` runs from `starts[i - 1]` up to `ends[i]` with `offsets[i]`.
+
+    `reached[i]` is the furthest local time to which the clock had come by the end of stretch `i`,
+    and `fresh[i]` the first whole local minute that no stretch before `i` has read: below it the
+    clock only repeats.
+    """
+
+    __slots__ = ("ends", "fresh", "offsets", "reached", "starts")
+
+    def __init__(self, starts: list[int], offsets: list[int]) -> None:
+        """Take the instants of the changes, ascending, and the offsets: one more of these."""
+        self.starts = tuple(starts)
+        self.ends = (*starts, FOREVER)
+        self.offsets = tuple(offsets)
+        self.reached = tuple(accumulate(map(add, starts, offsets), max))
+        self.fresh = (-FOREVER, *(-(-local // MINUTE) for local in self.reached))
+
+
+def check_zone(name: str | None) -> None:
+    """Refuse what is not the exact name of an IANA zone; None stands for UTC."""
+    if name is not None and name not in _names():
+        raise InvalidTimezone(_unknown(str(name)[:64]))
+
+
+@lru_cache(maxsize=512)
+def zone(name: str | None) -> Zone:
+    """Return the zone's clock up to the end of 2199; None stands for UTC."""
+    check_zone(name)
+    # Only names from the package's own list come here, so that no path can be smuggled in.
+    with open(f"{_DATA}zoneinfo/{name or 'UTC'}", "rb") as file:
+        return _read(file.read())
+
+
+@lru_cache(maxsize=1)
+def _names() -> frozenset[str]:
+    with open(f"{_DATA}zones", encoding="ascii") as file:
+        return frozenset(file.read().split())
+
+
+@lru_cache(maxsize=256)
+def _unknown(name: str) -> str:
+    if not name:
+        return "timezone: an empty name is no zone; leave it out for UTC, or write 'Europe/Berlin'"
+    spelled = {known.lower(): known for known in sorted(_names())}
+    near: list[str] = import_module("difflib").get_close_matches(name.lower(), spelled)
+    places = [known for lower, known in spelled.items() if lower.rpartition("/")[2] == name.lower()]
+    offers = " or ".join(
+        repr(each) for each in dict.fromkeys([*places[:2], *(spelled[n] for n in near)])
+    )
+    hint = f"did you mean {offers}?" if offers else "names look like 'Europe/Berlin'"
+    return f"timezone: {quoted(name)} is no IANA zone (upper and lower case count); {hint}"
+
+
+def _read(data: bytes) -> Zone:
+    """Read a TZif file: its 64-bit block, then the rule in its footer, year by year to 2199."""
+    second = 44 + _block_size(data, 0, 4)
+    _, _, _, changes, types, _ = unpack_from(">6l", data, second + 20)
+    at = second + 44
+    instants = unpack_from(f">{changes}q", data, at)
+    kinds = data[at + changes * 8 : at + changes * 9]
+    utc_offsets = [unpack_from(">l", data, at + changes * 9 + each * 6)[0] for each in range(types)]
+    footer = data[second + 44 + _block_size(data, second, 8) :].strip(b"\n").decode("ascii")
+    points = [(when, utc_offsets[kind]) for when, kind in zip(instants, kinds, strict=True)]
+    points += _by_rule(footer, instants[-1] if instants else -FOREVER)
+    return _stretches(utc_offsets[0], points)
+
+
+def _block_size(data: bytes, header: int, width: int) -> int:
+    is_ut, is_std, leaps, changes, types, letters = unpack_from(">6l", data, header + 20)
+    return int(changes * (width + 1) + types * 6 + letters + leaps * (width + 4) + is_std + is_ut)
+
+
+def _stretches(first: int, points: list[tuple[int, int]]) -> Zone:
+    starts, offsets = [], [first * 1000]
+    for when, offset in points:
+        if offset * 1000 != offsets[-1]:  # a change of name alone is no change of the clock
+            starts.append(when * 1000)
+            offsets.append(offset * 1000)
+    return Zone(starts, offsets)
+
+
+def _by_rule(footer: str, after: int) -> list[tuple[int, int]]:
+    """Return the changes later than `after` that a rule makes: CET-1CEST,M3.5.0,M10.5.0/3."""
+    names, _, rules = footer.partition(",")
+    if not rules:
+        return []
+    standard, rest = _offset(names)
+    summer = _offset(rest)[0] if rest[-1].isdigit() else standard + 3600
+    begins, ends = rules.split(",")
+    year = bisect_right(YEAR_STARTS, max(after // 86_400, YEAR_STARTS[0])) - 1
+    points = [(local - standard, summer) for local in _local_times(begins, year)]
+    points += [(local - summer, standard) for local in _local_times(ends, year)]
+    return sorted(point for point in points if point[0] > after)
+
+
+def _offset(text: str) -> tuple[int, str]:
+    """Take one name and offset off the front; POSIX counts west of Greenwich as positive."""
+    text = text.partition(">")[2] if text[0] == "<" else text.lstrip(_LETTERS)
+    rest = text.lstrip("+-:0123456789")
+    return -_seconds(text[: len(text) - len(rest)]), rest
+
+
+def _seconds(text: str) -> int:
+    hours, minutes, seconds = (*(int(part) for part in text.lstrip("+-").split(":")), 0, 0)[:3]
+    size = hours * 3600 + minutes * 60 + seconds
+    return -size if text[0] == "-" else size
+
+
+def _local_times(rule: str, first_year: int) -> Iterator[int]:
+    """Return the local time of Mmonth.week.weekday/time in each year; `first_year` is an index."""
+    date, _, time = rule.partition("/")
+    month, week, on = (int(part) for part in date.removeprefix("M").split("."))
+    of_day = _seconds(time or "2")
+    for start, end in pairwise(YEAR_STARTS[first_year:]):
+        lengths = month_lengths(end - start == 366)
+        first = start + sum(lengths[: month - 1])
+        day = (on - weekday(first)) % 7 + 7 * (week - 1)
+        yield (first + (day if day < lengths[month - 1] else day - 7)) * 86_400 + of_day
