@@ -1,0 +1,130 @@
+"""What fires for an index row that is due: the one decision of claim, explain and verify."""
+
+from dataclasses import dataclass
+
+from duetick.domain.expression import count, fires, newest, next_fire
+from duetick.domain.policies import Misfire, Policies
+from duetick.domain.schedule import IndexRow
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Nominal times that do not fire, collapsed into one range."""
+
+    first: int
+    last: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of every nominal time up to now, and when the row is due again."""
+
+    fires: tuple[int, ...]
+    missed: tuple[Missed, ...]
+    next_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The nominal times of one row: its own next one, then those that its expression names."""
+
+    cron: str
+    timezone: str | None
+    anchor: int
+    policies: Policies
+
+    @classmethod
+    def of(cls, row: IndexRow) -> "Times":
+        """The times of an index row."""
+        return cls(row.cron, row.timezone, row.anchor, row.policies)
+
+    def after(self, instant: int) -> int | None:
+        """The first one later than `instant`."""
+        p = self.policies
+        return next_fire(
+            self.cron, self.timezone, instant, gap=p.gap, repeat=p.repeat, anchor=self.anchor
+        )
+
+    def between(self, after: int, until: int) -> list[int]:
+        """Those in (after, until]."""
+        p = self.policies
+        return fires(
+            self.cron, self.timezone, after, until, gap=p.gap, repeat=p.repeat, anchor=self.anchor
+        )
+
+    def count(self, after: int, until: int) -> int:
+        """How many are in (after, until]."""
+        p = self.policies
+        return count(
+            self.cron, self.timezone, after, until, gap=p.gap, repeat=p.repeat, anchor=self.anchor
+        )
+
+    def newest(self, after: int, until: int) -> int | None:
+        """The last one in (after, until]."""
+        p = self.policies
+        return newest(
+            self.cron, self.timezone, after, until, gap=p.gap, repeat=p.repeat, anchor=self.anchor
+        )
+
+
+def decide(row: IndexRow, now: int, ahead: int = 0) -> Decision:
+    """On time each fires; what is past its grace goes to the misfire policy.
+
+    With `ahead`, the times of (now, now + ahead] fire as well: no policy applies to the future.
+    Raises ValueError where the expression or the zone cannot be read.
+    """
+    times, first, end = Times.of(row), row.next_fire_at, now + ahead
+    grace = row.policies.grace * 1_000
+    if now - first > grace:
+        return _decide_late(times, first, now, now - grace - 1, end)
+    following = times.after(first)
+    if following is None or following > end:
+        return Decision((first,), (), following)
+    return Decision((first, *times.between(first, end)), (), times.after(end))
+
+
+def _decide_late(times: Times, first: int, now: int, edge: int, end: int) -> Decision:
+    """`edge` is the last instant that is past its grace; `first` is at or before it."""
+    young = tuple(times.between(edge, end))
+    on_time = bool(young) and young[0] <= now
+    caught_up = _catch_up(times, first, edge, on_time, now)
+    missed = _collapse(times, first, caught_up[0] - 1 if caught_up else edge)
+    return Decision((*caught_up, *young), missed, times.after(end))
+
+
+def _catch_up(times: Times, first: int, edge: int, on_time: bool, now: int) -> tuple[int, ...]:
+    """Those of [first, edge] that still fire."""
+    policies = times.policies
+    longest = policies.longest_lateness
+    oldest = first if longest is None else max(first, now - longest * 1_000)
+    match policies.misfire:
+        case Misfire.SKIP:
+            return ()
+        case Misfire.LATEST:
+            return () if on_time else tuple(_last(times, first, oldest, edge, 1))
+        case Misfire.ALL:
+            return tuple(_last(times, first, oldest, edge, policies.catch_up))
+
+
+def _last(times: Times, first: int, oldest: int, edge: int, wanted: int) -> list[int]:
+    """The last `wanted` of [oldest, edge], ascending; `first` counts as one of the times."""
+    found: list[int] = []
+    until = edge
+    while len(found) < wanted:
+        last = times.newest(max(first, oldest - 1), until)
+        if last is None:
+            if first >= oldest:
+                found.append(first)
+            break
+        found.append(last)
+        until = last - 1
+    return found[::-1]
+
+
+def _collapse(times: Times, first: int, until: int) -> tuple[Missed, ...]:
+    """[first, until] as one range; empty where nothing is in it."""
+    if until < first:
+        return ()
+    last = times.newest(first, until)
+    return (Missed(first, first if last is None else last, 1 + times.count(first, until)),)

@@ -1,0 +1,64 @@
+"""What the states of an occurrence allow: the rules behind every store's conditional writes."""
+
+from dataclasses import dataclass
+
+from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.policies import Delivery, Policies
+from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.states import TERMINAL, Reason, State
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The state that follows, with its reason when it is the end, and when it is due again."""
+
+    state: State
+    reason: Reason | None = None
+    due_at: int | None = None
+
+
+def why_cancelled(occurrence: Occurrence, schedule: Schedule | None) -> Reason | None:
+    """Why a claimed occurrence may not begin any more: only timing, a pause or a delete says so.
+
+    An occurrence of an index row without a record (`timing` 0) answers to nobody.
+    """
+    if occurrence.timing == 0:
+        return None
+    if schedule is None:
+        return Reason.SCHEDULE_DELETED
+    if occurrence.origin != SCHEDULE_ORIGIN:
+        return None
+    if not schedule.enabled:
+        return Reason.DISABLED
+    return None if schedule.timing == occurrence.timing else Reason.SUPERSEDED
+
+
+def after_failure(policies: Policies, attempts: int, reason: Reason, now: int) -> Next:
+    """What a failed attempt leads to: another one, or the end."""
+    if policies.retries and reason is not Reason.REJECTED:
+        delay = policies.retry.delay(attempts)
+        if delay is not None:
+            return Next(State.RETRYING, due_at=now + delay)
+    return Next(State.DEAD, reason)
+
+
+def after_lost_lease(occurrence: Occurrence, now: int) -> Next:
+    """What the end of a lease leads to. What never began may begin within its window."""
+    policies = occurrence.policies
+    if occurrence.state is State.QUEUED:
+        in_time = now <= occurrence.due_at + policies.begin_within_ms
+        return Next(State.QUEUED) if in_time else Next(State.DEAD, Reason.LOST)
+    again = policies.delivery is not Delivery.AT_MOST_ONCE
+    if again and occurrence.attempts < policies.retry.attempts:
+        return Next(State.QUEUED)
+    return Next(State.DEAD, Reason.LOST)
+
+
+def ended(occurrence: Occurrence) -> bool:
+    """Whether its outcome is final."""
+    return occurrence.state in TERMINAL or occurrence.state is State.DELETED
+
+
+def lease_over(occurrence: Occurrence, now: int) -> bool:
+    """Whether nobody holds it any more."""
+    return occurrence.lease_until is None or occurrence.lease_until <= now

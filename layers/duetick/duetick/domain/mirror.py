@@ -1,0 +1,166 @@
+"""What a change of a schedule means for its index row and the ledger: one plan for every store."""
+
+from dataclasses import dataclass, replace
+
+from duetick.domain.errors import InvalidSchedule
+from duetick.domain.firing import Missed, Times
+from duetick.domain.occurrences import ranged
+from duetick.domain.schedule import IndexRow, Occurrence, Schedule, check_timing
+from duetick.domain.states import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a store holds of (user_id, key) as a change begins.
+
+    `row` is the index row, unless it is poisoned; `fired_through` the newest nominal time that was
+    claimed; `defined_at` the newest dated definition's, 0 where there is none.
+    """
+
+    schedule: Schedule | None
+    row: IndexRow | None
+    fired_through: int | None
+    defined_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What to write: the record, its index row (None: no row) and ranges for the ledger.
+
+    `redefines` says that fire times change from `schedule.timing` on.
+    """
+
+    schedule: Schedule
+    row: IndexRow | None
+    ranges: tuple[Occurrence, ...]
+    redefines: bool
+
+
+def row_of(schedule: Schedule, next_fire_at: int) -> IndexRow:
+    """The index row that a record asks for."""
+    return IndexRow(
+        user_id=schedule.user_id,
+        key=schedule.key,
+        cron=schedule.cron,
+        timezone=schedule.timezone,
+        next_fire_at=next_fire_at,
+        flow=schedule.flow,
+        anchor=schedule.anchor,
+        timing=schedule.timing,
+        policies=schedule.policies,
+    )
+
+
+def fresh_row(schedule: Schedule, now: int) -> IndexRow | None:
+    """The row with the first time after `now`; None where it never fires again."""
+    row = row_of(schedule, now)
+    next_fire_at = Times.of(row).after(now)
+    return None if next_fire_at is None else replace(row, next_fire_at=next_fire_at)
+
+
+def due_range(row: IndexRow | None, now: int, reason: Reason) -> tuple[Occurrence, ...]:
+    """The nominal times up to `now` that were not claimed, as one cancelled range."""
+    if row is None or row.next_fire_at > now:
+        return ()
+    first, times = row.next_fire_at, Times.of(row)
+    try:
+        last, more = times.newest(first, now), times.count(first, now)
+    except ValueError:
+        last, more = None, 0
+    return (ranged(row, Missed(first, last or first, 1 + more), reason, now),)
+
+
+def held_back(schedule: Schedule, since: int, now: int, reason: Reason) -> tuple[Occurrence, ...]:
+    """The nominal times of (since, now] in which it was not indexed, as one cancelled range."""
+    row = row_of(schedule, now)
+    times = Times.of(row)
+    first, last = times.after(since), times.newest(since, now)
+    if first is None or last is None or first > now:
+        return ()
+    return (ranged(row, Missed(first, last, times.count(since, now)), reason, now),)
+
+
+def repair(schedule: Schedule, row: IndexRow | None, fired_through: int | None, now: int) -> Change:
+    """What brings the index row of an enabled record back in line with it."""
+    if row is not None:
+        lost = due_range(row, now, Reason.SUPERSEDED)
+    else:
+        lost = held_back(schedule, max(schedule.timing, fired_through or 0), now, Reason.MISSED)
+    return Change(schedule, fresh_row(schedule, now), lost, False)
+
+
+def plan_put(before: Before, wanted: Schedule, now: int) -> Change | None:
+    """What putting `wanted` changes; None where it is as it was.
+
+    Raises ValueError with a helpful message where its expression or zone is bad.
+    """
+    check_timing(wanted.cron, wanted.timezone)
+    current = before.schedule
+    if current is None:
+        return _create(before, wanted, now)
+    after = replace(_kept(current, wanted), version=current.version + 1, updated_at=now)
+    if replace(after, version=current.version, updated_at=current.updated_at) == current:
+        return None
+    if current.times == wanted.times and current.enabled == wanted.enabled:
+        return Change(after, before.row and row_of(after, before.row.next_fire_at), (), False)
+    return _retime(before, current, after, now)
+
+
+def _kept(current: Schedule, wanted: Schedule) -> Schedule:
+    """`wanted` with the fields that are the store's, as they are."""
+    return replace(
+        wanted,
+        version=current.version,
+        timing=current.timing,
+        anchor=current.anchor,
+        created_at=current.created_at,
+        updated_at=current.updated_at,
+        disabled_at=current.disabled_at,
+        next_fire_at=current.next_fire_at,
+        last_run_at=current.last_run_at,
+        defect=current.defect,
+    )
+
+
+def _create(before: Before, wanted: Schedule, now: int) -> Change:
+    made = replace(
+        wanted,
+        version=1,
+        timing=max(now, before.defined_at + 1, 1),
+        anchor=now,
+        created_at=now,
+        updated_at=now,
+        disabled_at=None if wanted.enabled else now,
+        next_fire_at=None,
+        last_run_at=None,
+        defect=None,
+    )
+    stray = due_range(before.row, now, Reason.SUPERSEDED)
+    return Change(made, _row_if_enabled(made, now), stray, True)
+
+
+def _retime(before: Before, current: Schedule, after: Schedule, now: int) -> Change:
+    timed = replace(
+        after,
+        timing=max(now, before.defined_at + 1, 1),
+        disabled_at=None if after.enabled else now,
+        defect=None,
+    )
+    if current.enabled:
+        reason = Reason.SUPERSEDED if after.enabled else Reason.DISABLED
+        ranges = due_range(before.row, now, reason)
+    else:
+        since = max(current.disabled_at or now, before.fired_through or 0)
+        ranges = held_back(current, since, now, Reason.PAUSED)
+    return Change(timed, _row_if_enabled(timed, now), ranges, True)
+
+
+def _row_if_enabled(schedule: Schedule, now: int) -> IndexRow | None:
+    if not schedule.enabled:
+        return None
+    row = fresh_row(schedule, now)
+    if row is None:
+        raise InvalidSchedule(
+            "cron", f"{schedule.cron!r} has no time after now; give one that lies in the future."
+        )
+    return row

@@ -1,0 +1,85 @@
+"""The occurrences that a claim, a change of a schedule or a caller brings into being."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Final
+
+from duetick.domain.firing import Decision, Missed
+from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.domain.states import Reason, State
+
+CATCH_UP_PACE_MS: Final = 60_000
+
+
+def spread_ms(user_id: str, key: str, window: int) -> int:
+    """Where in a window of `window` seconds a schedule is dispatched: always the same place."""
+    if not window:
+        return 0
+    digest = blake2b(f"{user_id}\0{key}".encode(errors="surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest) % (window * 1_000)
+
+
+def of_row(row: IndexRow, nominal_at: int, now: int) -> Occurrence:
+    """An occurrence of an index row, not yet leased and without an id."""
+    return Occurrence(
+        user_id=row.user_id,
+        key=row.key,
+        cron=row.cron,
+        timezone=row.timezone,
+        nominal_at=nominal_at,
+        flow=row.flow,
+        due_at=nominal_at,
+        priority=row.policies.priority,
+        timing=row.timing,
+        policies=row.policies,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def leased(occurrence: Occurrence, now: int) -> Occurrence:
+    """The same under a new lease: whoever held the fence before holds nothing now."""
+    return replace(
+        occurrence,
+        state=State.QUEUED,
+        fence=occurrence.fence + 1,
+        lease_until=max(now, occurrence.due_at) + occurrence.policies.lease_ms,
+        updated_at=now,
+    )
+
+
+def fired(row: IndexRow, decision: Decision, now: int, ahead: int) -> Iterator[Occurrence]:
+    """What a decision fires: leased where it is due by now + ahead, else scheduled."""
+    late = now - row.policies.grace * 1_000
+    spread = spread_ms(row.user_id, row.key, row.policies.spread)
+    for place, nominal_at in enumerate(decision.fires):
+        due_at = nominal_at + spread
+        if place and nominal_at < late:
+            due_at = now + place * CATCH_UP_PACE_MS
+        occurrence = replace(of_row(row, nominal_at, now), due_at=due_at)
+        if due_at <= now + ahead:
+            yield leased(occurrence, now)
+        else:
+            yield replace(occurrence, state=State.SCHEDULED)
+
+
+def ranged(row: IndexRow, missed: Missed, reason: Reason, now: int) -> Occurrence:
+    """One cancelled row for all the nominal times of a range."""
+    return replace(
+        of_row(row, missed.first, now),
+        state=State.CANCELLED,
+        reason=reason,
+        range_end=missed.last,
+        count=missed.count,
+    )
+
+
+def poisoned(row: IndexRow, error: Exception, now: int) -> Occurrence:
+    """The record of a row whose expression or zone cannot be read."""
+    return replace(
+        of_row(row, row.next_fire_at, now),
+        state=State.DEAD,
+        reason=Reason.POISONED,
+        error=str(error),
+    )

@@ -1,0 +1,157 @@
+"""What a schedule is, what a tick reads of it, and one firing of it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from duetick.domain.errors import InvalidSchedule
+from duetick.domain.expression import check_zone, parse
+from duetick.domain.identity import SCHEDULE_ORIGIN, check_key, check_name, schedule_id
+from duetick.domain.policies import Policies
+from duetick.domain.states import Reason, State
+
+Json: TypeAlias = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+LARGEST_INPUT: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Whom an action runs as."""
+
+    user_id: str
+    org_id: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.user_id:
+            raise InvalidSchedule("principal.user_id", "must not be empty.")
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The record of a schedule, the source of truth. Checked when it is made.
+
+    What stands below `external_id` is the store's: it sets those fields and ignores what
+    a caller wrote there. `version` counts every change, `timing` those that move fire times.
+    """
+
+    user_id: str
+    key: str
+    cron: str
+    flow: str
+    action: str
+    timezone: str | None = None
+    input: Json = None
+    principal: Principal | None = None
+    enabled: bool = True
+    policies: Policies = field(default_factory=Policies)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    external_id: str | None = None
+    version: int = 0
+    timing: int = 0
+    anchor: int = 0
+    created_at: int = 0
+    updated_at: int = 0
+    disabled_at: int | None = None
+    next_fire_at: int | None = None
+    last_run_at: int | None = None
+    defect: str | None = None
+
+    def __post_init__(self) -> None:
+        check_key(self.user_id, self.key)
+        check_name("flow", self.flow)
+        check_name("action", self.action)
+        if len(dump_input(self.input)) > LARGEST_INPUT:
+            raise InvalidSchedule("input", f"larger than {LARGEST_INPUT // 1024} KB as JSON.")
+
+    @property
+    def id(self) -> str:
+        """`user/key`."""
+        return schedule_id(self.user_id, self.key)
+
+    @property
+    def times(self) -> tuple[object, ...]:
+        """What its fire times follow from, besides whether it is enabled."""
+        return (self.cron, self.timezone, self.policies.gap, self.policies.repeat)
+
+    @property
+    def runs_as(self) -> Principal:
+        """The principal it names, else its owner; a static one's is its flow."""
+        return self.principal or Principal(self.user_id or f"flow:{self.flow}")
+
+
+def check_timing(cron: str, timezone: str | None) -> None:
+    """Raise with a helpful message unless the expression and the zone can be read."""
+    parse(cron)
+    if timezone is not None:
+        check_zone(timezone)
+
+
+def dump_input(value: Json) -> str:
+    """The input as compact JSON; raise where it is none."""
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidSchedule("input", f"is not JSON: {error}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """What a tick reads of an active schedule. Takes any text; a bad one is found at the claim."""
+
+    user_id: str
+    key: str
+    cron: str
+    timezone: str | None
+    next_fire_at: int
+    flow: str = ""
+    anchor: int = 0
+    timing: int = 0
+    policies: Policies = field(default_factory=Policies)
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One firing of one schedule, for ever named by (user_id, key, nominal_at, origin).
+
+    A row with `range_end` stands for `count` nominal times that did not fire.
+    """
+
+    user_id: str
+    key: str
+    cron: str
+    timezone: str | None
+    nominal_at: int
+    fence: int = 0
+    origin: str = SCHEDULE_ORIGIN
+    id: str = ""
+    flow: str = ""
+    state: State = State.QUEUED
+    reason: Reason | None = None
+    due_at: int = 0
+    attempts: int = 0
+    priority: int = 0
+    lease_until: int | None = None
+    timing: int = 0
+    policies: Policies = field(default_factory=Policies)
+    range_end: int | None = None
+    count: int = 1
+    error: str | None = None
+    correlation_id: str | None = None
+    idempotency_key: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    created_at: int = 0
+    begun_at: int | None = None
+    updated_at: int = 0
+
+    @property
+    def schedule_id(self) -> str:
+        """`user/key`."""
+        return schedule_id(self.user_id, self.key)
+
+    @property
+    def identity(self) -> tuple[str, str, int, str]:
+        """What names it, for ever."""
+        return (self.user_id, self.key, self.nominal_at, self.origin)

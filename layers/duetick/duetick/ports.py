@@ -1,0 +1,241 @@
+"""What the core asks of the world: a store, a transport, a clock.
+
+Every method that depends on the time takes `now` in milliseconds since the epoch; without it the
+store asks its own clock. A store raises `StoreUnavailable` where its database does not answer, and
+`SchemaOutdated` where its schema is missing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from duetick.domain.schedule import IndexRow, Occurrence, Schedule
+from duetick.domain.states import Reason, State
+
+Clock: TypeAlias = Callable[[], int]
+"""Milliseconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some schedules of one user, and where the next page begins."""
+
+    schedules: tuple[Schedule, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A schedule whose index row is not what its record asks for.
+
+    `missing`: there is none. `stray`: there should be none. `stale`: it says something else.
+    `unreadable`: the expression or the zone cannot be read (any more).
+    """
+
+    user_id: str
+    key: str
+    problem: Literal["missing", "stray", "stale", "unreadable"]
+
+
+class Index(Protocol):
+    """The rows that a tick reads: one for each active schedule."""
+
+    def upsert(self, row: IndexRow) -> None:
+        """Put the row, keyed on (user_id, key). Any text is taken; a bad one is found at a claim.
+
+        What has already been fired stays fired: a row that is set back fires nothing twice.
+        """
+
+    def remove(self, user_id: str, key: str) -> None:
+        """Delete the row; an absent one is no error."""
+
+    def get(self, user_id: str, key: str) -> IndexRow | None:
+        """The row, unless it is absent or poisoned."""
+
+    def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+        """Advance at most `limit` rows that are due, oldest first; record and lease what fires.
+
+        In one transaction, or one item at a time. Rows that yield nothing do not end it early:
+        an empty answer means that nothing is due. A row may yield several occurrences.
+        """
+
+    def poisoned(self, limit: int = 100) -> Sequence[Occurrence]:
+        """Rows whose expression or zone could not be read, with the reason as `error`."""
+
+    def restore(self, user_id: str, key: str, *, now: int | None = None) -> bool:
+        """Put a poisoned row back with a fresh time. False where there is none.
+
+        Raises PoisonedRow where it still cannot be read.
+        """
+
+
+class Schedules(Protocol):
+    """The records. Each change moves the index row in the same transaction."""
+
+    def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
+        """Create or replace; the answer holds what the store set (version, anchor, next time).
+
+        An unchanged schedule is left as it is. A change of timing first accounts for what was due.
+        """
+
+    def get(self, user_id: str, key: str) -> Schedule | None:
+        """The record, or None."""
+
+    def list(self, user_id: str, *, limit: int = 100, cursor: str | None = None) -> Page:
+        """One user's, ordered by key."""
+
+    def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
+        """False where there was none. What was due is accounted for."""
+
+    def find_by_external(self, external_id: str) -> Schedule | None:
+        """The one schedule that owns an outside id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The attempt may run. `schedule` is the record as it is now, None where there is none."""
+
+    occurrence: Occurrence
+    schedule: Schedule | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The attempt may not run.
+
+    `stale`: another holds the fence. `duplicate`: it ended, or waits for a retry. `in_progress`:
+    it is running. `cancelled`: this call ended it, for `reason`. `unknown`: it was never recorded.
+    """
+
+    verdict: Literal["stale", "duplicate", "in_progress", "cancelled", "unknown"]
+    state: State | None = None
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an attempt."""
+
+    state: Literal[State.SUCCEEDED, State.FAILED, State.CANCELLED]
+    reason: Reason
+    error: str | None = None
+
+
+SUCCEEDED = Outcome(State.SUCCEEDED, Reason.FIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A transition that the occurrence's own row does not tell."""
+
+    at: int
+    before: State
+    after: State
+    note: str
+
+
+class Ledger(Protocol):
+    """All occurrences and what became of them."""
+
+    def begin(self, occurrence: Occurrence, *, now: int | None = None) -> Begun | Refused:
+        """Take up an attempt if the fence, the schedule and the overlap policy allow it.
+
+        One conditional write: it counts the attempt. A fence of 0 records the occurrence first
+        (a caller that is not the tick), unless it is recorded already.
+        """
+
+    def settle(
+        self, occurrence: Occurrence, outcome: Outcome, *, now: int | None = None
+    ) -> Occurrence | None:
+        """Write what became of a begun attempt; None where the fence is stale.
+
+        A failure of a schedule that retries leaves it retrying until its attempts are spent.
+        """
+
+    def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
+        """Give back what provably never began: it is due again, or lost when its time is over."""
+
+    def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
+        """Hold a begun attempt longer; None where the fence is stale."""
+
+    def claim_waiting(self, now: int, limit: int = 100) -> Sequence[Occurrence]:
+        """Lease what waits: ended leases first, then due scheduled and retrying occurrences.
+
+        Those that may not be tried again become dead, reason `lost`, and are not in the answer.
+        """
+
+    def find(
+        self,
+        user_id: str | None = None,
+        key: str | None = None,
+        *,
+        state: State | None = None,
+        limit: int = 50,
+        before: int | None = None,
+    ) -> Sequence[Occurrence]:
+        """The newest occurrences first, those with a nominal time before `before`.
+
+        Without a user only `state` dead or waiting ones can be asked for: those have an index.
+        """
+
+    def get(self, user_id: str, key: str, nominal_at: int, origin: str) -> Occurrence | None:
+        """One occurrence by its identity."""
+
+    def events(self, occurrence: Occurrence) -> Sequence[Event]:
+        """The transitions beyond claim, begin and settle, oldest first."""
+
+
+class Store(Protocol):
+    """One database. `open_store` makes it; opening never runs DDL."""
+
+    @property
+    def index(self) -> Index:
+        """The index."""
+
+    @property
+    def schedules(self) -> Schedules:
+        """The records."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger."""
+
+    def now(self) -> int:
+        """The store's clock, unless one was given: the database's on SQL, the host's elsewhere."""
+
+    def migrate(self) -> None:
+        """Create or update the schema; safe twice and at the same time as another."""
+
+    def check_schema(self) -> None:
+        """Raise SchemaOutdated, naming the command that mends it, unless this code can use it."""
+
+    def check(self) -> Sequence[Difference]:
+        """Where records and index rows disagree. Rows without a record are left alone."""
+
+    def rebuild(self, *, now: int | None = None) -> int:
+        """Mend what `check` finds; how many rows were."""
+
+    def close(self) -> None:
+        """Let go of connections. A closed store may be used again; it connects anew."""
+
+
+class Transport(Protocol):
+    """How an occurrence gets from a tick to dispatch."""
+
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> "Delivery":
+        """Hand it over and wait for the answer, at most `timeout` seconds. Never raises."""
+
+    def close(self) -> None:
+        """Let go of connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What dispatch answered: the HTTP status, 0 for a transport error.
+
+    `never_began` says that the action provably did not start: the tick may release it.
+    """
+
+    status: int
+    detail: str = ""
+    never_began: bool = False

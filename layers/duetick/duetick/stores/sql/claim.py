@@ -1,0 +1,69 @@
+"""What a chunk of due rows yields: decided once for each (expression, zone, policies, time)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from duetick.domain.firing import Decision, decide
+from duetick.domain.occurrences import fired, poisoned, ranged
+from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.domain.states import Reason, State
+
+
+@dataclass(slots=True)
+class Yield:
+    """What a claim has to write. `advanced` holds each row with its next time, `done` those
+    that never fire again, `broken` those that cannot be read, with the error.
+    """
+
+    occurrences: list[Occurrence] = field(default_factory=list)
+    advanced: list[tuple[IndexRow, int, int]] = field(default_factory=list)
+    done: list[tuple[IndexRow, int]] = field(default_factory=list)
+    broken: list[tuple[IndexRow, str]] = field(default_factory=list)
+
+    @property
+    def leased(self) -> list[Occurrence]:
+        """Those to hand on now."""
+        return [occurrence for occurrence in self.occurrences if occurrence.state is State.QUEUED]
+
+
+class ClaimPlan:
+    """Collects what one chunk yields."""
+
+    def __init__(self, now: int, ahead: int, new_id: Callable[[], str]) -> None:
+        self._now = now
+        self._ahead = ahead
+        self._new_id = new_id
+        self._decisions: dict[tuple[object, ...], Decision] = {}
+        self.result = Yield()
+
+    def add(self, row: IndexRow, fired_through: int | None) -> None:
+        """Decide what becomes of a row that is due."""
+        try:
+            decision = self._decide(row)
+        except ValueError as error:
+            self.result.broken.append((row, str(error)))
+            self._record(poisoned(row, error, self._now))
+            return
+        for occurrence in self._made(row, decision):
+            if fired_through is None or occurrence.nominal_at > fired_through:
+                self._record(occurrence)
+        through = max(row.next_fire_at, *decision.fires, *(m.last for m in decision.missed))
+        through = max(through, fired_through or through)
+        if decision.next_at is None:
+            self.result.done.append((row, through))
+        else:
+            self.result.advanced.append((row, decision.next_at, through))
+
+    def _made(self, row: IndexRow, decision: Decision) -> Sequence[Occurrence]:
+        missed = [ranged(row, part, Reason.MISSED, self._now) for part in decision.missed]
+        return [*missed, *fired(row, decision, self._now, self._ahead)]
+
+    def _record(self, occurrence: Occurrence) -> None:
+        self.result.occurrences.append(replace(occurrence, id=self._new_id()))
+
+    def _decide(self, row: IndexRow) -> Decision:
+        group = (row.cron, row.timezone, row.next_fire_at, row.anchor, row.policies)
+        decision = self._decisions.get(group)
+        if decision is None:
+            decision = self._decisions[group] = decide(row, self._now, self._ahead)
+        return decision

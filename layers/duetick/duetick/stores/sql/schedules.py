@@ -1,0 +1,152 @@
+"""The records on SQL: each change moves the index row and accounts for what was due, at once."""
+
+import base64
+import binascii
+from collections.abc import Callable
+from dataclasses import replace
+
+from duetick.domain.errors import InvalidCursor, InvalidSchedule
+from duetick.domain.expression import TZDATA_VERSION
+from duetick.domain.mirror import Before, Change, due_range, plan_put
+from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.states import Reason
+from duetick.ports import Page
+from duetick.stores.sql.index import drop_poison, drop_row, put_row
+from duetick.stores.sql.rows import (
+    occurrence_params,
+    read_index,
+    read_mark,
+    read_schedule,
+    schedule_params,
+)
+from duetick.stores.sql.session import Database, Params, Session
+
+
+def read_cursor(cursor: str | None) -> str:
+    """The key after which a page begins."""
+    try:
+        return base64.urlsafe_b64decode((cursor or "").encode()).decode()
+    except (binascii.Error, UnicodeError):
+        raise InvalidCursor("The cursor is not one that a page carried.") from None
+
+
+def make_cursor(key: str) -> str:
+    """What `read_cursor` reads."""
+    return base64.urlsafe_b64encode(key.encode()).decode()
+
+
+def read_before(session: Session, user_id: str, key: str) -> Before:
+    """What stands of (user_id, key), locked until the transaction ends."""
+    name: Params = {"user_id": user_id, "key": key}
+    records = session.rows("schedule_lock", name)
+    rows = session.rows("index_lock", name)
+    mark, defined = session.rows("watermark_get", name), session.rows("definition_newest", name)
+    return Before(
+        schedule=read_schedule(records[0]) if records else None,
+        row=read_index(rows[0]) if rows else None,
+        fired_through=read_mark(mark[0][0]),
+        defined_at=read_mark(defined[0][0]) or 0,
+    )
+
+
+class SqlSchedules:
+    """`ports.Schedules` on any SQL database."""
+
+    def __init__(
+        self, database: Database, now: Callable[[], int], new_id: Callable[[], str]
+    ) -> None:
+        self._database = database
+        self._now = now
+        self._new_id = new_id
+
+    def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
+        """See `ports.Schedules`."""
+        at = self._now() if now is None else now
+        with self._database.transaction() as session:
+            before = read_before(session, schedule.user_id, schedule.key)
+            change = plan_put(before, schedule, at)
+            if change is None:
+                return before.schedule or schedule
+            self._check_external(session, schedule)
+            self.write(session, change)
+            row = change.row
+        return replace(change.schedule, next_fire_at=row.next_fire_at if row else None)
+
+    def get(self, user_id: str, key: str) -> Schedule | None:
+        """See `ports.Schedules`."""
+        return self._one("schedule_get", {"user_id": user_id, "key": key})
+
+    def list(self, user_id: str, *, limit: int = 100, cursor: str | None = None) -> Page:
+        """See `ports.Schedules`."""
+        params: Params = {"user_id": user_id, "after": read_cursor(cursor), "limit": limit + 1}
+        with self._database.transaction() as session:
+            found = [read_schedule(row) for row in session.rows("schedule_list", params)]
+        more = len(found) > limit
+        return Page(tuple(found[:limit]), make_cursor(found[limit - 1].key) if more else None)
+
+    def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
+        """See `ports.Schedules`."""
+        at = self._now() if now is None else now
+        with self._database.transaction() as session:
+            before = read_before(session, user_id, key)
+            if before.schedule is None:
+                return False
+            self._record(session, due_range(before.row, at, Reason.SCHEDULE_DELETED))
+            drop_row(session, user_id, key)
+            drop_poison(session, user_id, key)
+            session.rows("schedule_delete", {"user_id": user_id, "key": key})
+            end = replace(before.schedule, enabled=False, timing=max(at, before.defined_at + 1))
+            self._define(session, end)
+        return True
+
+    def find_by_external(self, external_id: str) -> Schedule | None:
+        """See `ports.Schedules`."""
+        return self._one("schedule_by_external", {"external_id": external_id})
+
+    def _one(self, name: str, params: Params) -> Schedule | None:
+        with self._database.transaction() as session:
+            rows = session.rows(name, params)
+        return read_schedule(rows[0]) if rows else None
+
+    @staticmethod
+    def _check_external(session: Session, schedule: Schedule) -> None:
+        if schedule.external_id is None:
+            return
+        rows = session.rows("schedule_by_external", {"external_id": schedule.external_id})
+        if rows and read_schedule(rows[0]).id != schedule.id:
+            raise InvalidSchedule("external_id", "is already another schedule's; choose another.")
+
+    def write(self, session: Session, change: Change) -> None:
+        """Carry out what was planned, in the caller's transaction."""
+        schedule = change.schedule
+        session.rows("schedule_put", schedule_params(schedule))
+        self._record(session, change.ranges)
+        if change.redefines:
+            self._define(session, schedule)
+            drop_poison(session, schedule.user_id, schedule.key)
+        if change.row:
+            put_row(session, change.row)
+        elif change.redefines:
+            drop_row(session, schedule.user_id, schedule.key)
+
+    def _record(self, session: Session, ranges: tuple[Occurrence, ...]) -> None:
+        for occurrence in ranges:
+            kept = replace(occurrence, id=self._new_id())
+            session.rows("occurrence_insert", occurrence_params(kept))
+
+    @staticmethod
+    def _define(session: Session, schedule: Schedule) -> None:
+        session.rows(
+            "definition_put",
+            {
+                "user_id": schedule.user_id,
+                "key": schedule.key,
+                "since": schedule.timing,
+                "cron": schedule.cron,
+                "timezone": schedule.timezone,
+                "policies": schedule.policies.dump(),
+                "anchor": schedule.anchor,
+                "enabled": int(schedule.enabled),
+                "tzdata": TZDATA_VERSION,
+            },
+        )

@@ -1,0 +1,128 @@
+"""A store on a SQL database: everything but the claim, which each backend does its own way."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+
+from duetick.domain.errors import SchemaOutdated
+from duetick.domain.mirror import fresh_row, repair
+from duetick.ports import Clock, Difference
+from duetick.stores.sql.index import Claim, SqlIndex, drop_row
+from duetick.stores.sql.ledger import SqlLedger
+from duetick.stores.sql.queries import Migration
+from duetick.stores.sql.rows import read_difference, read_schedule, read_version
+from duetick.stores.sql.schedules import SqlSchedules, read_before
+from duetick.stores.sql.session import Database, Params, Session
+
+VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version
+(version integer NOT NULL, oldest_code integer NOT NULL)"""
+
+MIGRATE = "Run `duetick migrate`, or invoke the migrate function, then try again."
+
+
+def new_id() -> str:
+    """A random id of an occurrence, with the prefix that tells what it names."""
+    return f"occ_{secrets.token_hex(12)}"
+
+
+class SqlStore:
+    """`ports.Store` on any SQL database."""
+
+    def __init__(
+        self,
+        database: Database,
+        claim: Claim,
+        steps: Sequence[Migration],
+        clock: Clock | None,
+    ) -> None:
+        self._database = database
+        self._steps = steps
+        self.now: Clock = clock or database.now
+        self.index = SqlIndex(database, self.now, new_id, claim)
+        self.schedules = SqlSchedules(database, self.now, new_id)
+        self.ledger = SqlLedger(database, self.now, new_id)
+
+    def check_transactions(self) -> None:
+        """Raise NoTransactions where the connections cannot hold one."""
+        with self._database.transaction():
+            pass
+
+    def migrate(self) -> None:
+        """See `ports.Store`."""
+        with self._database.transaction() as session:
+            session.rows("migrate_lock", {})
+            session.script(VERSION_TABLE)
+            applied, _ = _version(session)
+            for step in self._steps:
+                if step.version > applied:
+                    session.script(step.sql)
+                    session.rows("schema_version_clear", {})
+                    session.rows(
+                        "schema_version_set",
+                        {"version": step.version, "oldest_code": step.oldest_code},
+                    )
+
+    def check_schema(self) -> None:
+        """See `ports.Store`."""
+        code = self._steps[-1].version
+        with self._database.transaction() as session:
+            version, oldest_code = _version(session)
+        if version < code:
+            raise SchemaOutdated(
+                f"The schema is at version {version}, this code needs {code}. {MIGRATE}"
+            )
+        if oldest_code > code:
+            raise SchemaOutdated(
+                f"The schema is at version {version} and serves code from version {oldest_code} "
+                f"on; this code is of version {code}. Deploy a newer release."
+            )
+
+    def check(self) -> Sequence[Difference]:
+        """See `ports.Store`."""
+        with self._database.transaction() as session:
+            found = [read_difference(row) for row in session.rows("differences", {})]
+            looked_at = [self._look(session, difference) for difference in found]
+        return [difference for difference in looked_at if difference]
+
+    def _look(self, session: Session, found: Difference) -> Difference | None:
+        """A missing row may be right (it never fires again) or impossible (it cannot be read)."""
+        if found.problem != "missing":
+            return found
+        record = read_schedule(session.rows("schedule_get", _name(found))[0])
+        try:
+            return found if fresh_row(record, self.now()) else None
+        except ValueError:
+            return replace(found, problem="unreadable")
+
+    def rebuild(self, *, now: int | None = None) -> int:
+        """See `ports.Store`."""
+        at = self.now() if now is None else now
+        return sum(self._mend(difference, at) for difference in self.check())
+
+    def _mend(self, difference: Difference, now: int) -> bool:
+        with self._database.transaction() as session:
+            before = read_before(session, difference.user_id, difference.key)
+            drop_row(session, difference.user_id, difference.key)
+            if difference.problem == "unreadable":
+                return False
+            if before.schedule is None or not before.schedule.enabled:
+                return True
+            try:
+                change = repair(before.schedule, before.row, before.fired_through, now)
+            except ValueError:
+                return False
+            self.schedules.write(session, change)
+            return True
+
+    def close(self) -> None:
+        """See `ports.Store`."""
+        self._database.close()
+
+
+def _version(session: Session) -> tuple[int, int]:
+    rows = session.rows("schema_version", {})
+    return read_version(rows[0]) if rows else (0, 0)
+
+
+def _name(difference: Difference) -> Params:
+    return {"user_id": difference.user_id, "key": difference.key}

@@ -1,0 +1,107 @@
+"""Connections to SQLite: one, shared by the threads of a process, serialized by a lock."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeAlias
+
+from duetick.domain.errors import NoTransactions, SchemaOutdated, StoreUnavailable
+from duetick.stores.sql.queries import load
+from duetick.stores.sql.session import Params, Row
+from duetick.stores.sql.store import MIGRATE
+
+Connect: TypeAlias = Callable[[], sqlite3.Connection]
+
+BUSY_SECONDS: Final = 30
+
+
+def connect_file(path: str) -> Connect:
+    """A factory of connections to the file, or to a database in memory."""
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    return connect
+
+
+class SqliteSession:
+    """`Session` on an open transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._queries = load("sqlite")
+
+    def rows(self, name: str, params: Params) -> Sequence[Row]:
+        """See `Session`."""
+        return self._connection.execute(self._queries[name], params).fetchall()
+
+    def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
+        """See `Session`."""
+        sql, execute = self._queries[name], self._connection.execute
+        return [execute(sql, one).rowcount for one in params]
+
+    def script(self, sql: str) -> None:
+        """Run statements inside this transaction (`executescript` would commit it)."""
+        for statement in sql.split(";"):
+            if statement.strip():
+                self._connection.execute(statement)
+
+
+class SqliteDatabase:
+    """`Database` on SQLite."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqliteSession]:
+        """One writer at a time, in this process and beyond it (BEGIN IMMEDIATE)."""
+        with self._lock, _errors():
+            connection = self._open()
+            connection.execute("BEGIN IMMEDIATE")
+            if not connection.in_transaction:
+                raise NoTransactions(
+                    "The connection did not begin a transaction. Give a factory of plain "
+                    "sqlite3 connections, or the address of the file."
+                )
+            try:
+                yield SqliteSession(connection)
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.commit()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = self._connect()
+            self._connection.isolation_level = None
+        return self._connection
+
+    def now(self) -> int:
+        """See `Database`: an embedded database has the host's clock."""
+        return time.time_ns() // 1_000_000
+
+    def close(self) -> None:
+        """See `Database`."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """The driver's errors in our words, with the driver's own as the cause."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error) or "no such column" in str(error):
+            raise SchemaOutdated(f"No usable schema is there ({error}). {MIGRATE}") from error
+        raise StoreUnavailable(f"SQLite did not do it: {error}.") from error

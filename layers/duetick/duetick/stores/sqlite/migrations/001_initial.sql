@@ -1,0 +1,130 @@
+-- oldest_code: 1
+
+CREATE TABLE schedules (
+    user_id text NOT NULL,
+    key text NOT NULL,
+    cron text NOT NULL,
+    timezone text,
+    flow text NOT NULL,
+    action text NOT NULL,
+    input text NOT NULL,
+    principal text,
+    enabled integer NOT NULL,
+    policies text,
+    labels text,
+    external_id text,
+    version integer NOT NULL,
+    timing integer NOT NULL,
+    anchor integer NOT NULL,
+    created_at integer NOT NULL,
+    updated_at integer NOT NULL,
+    disabled_at integer,
+    PRIMARY KEY (user_id, key)
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX idx_schedules_external_id
+    ON schedules (external_id) WHERE external_id IS NOT NULL;
+
+CREATE TABLE schedule_index (
+    user_id text NOT NULL,
+    key text NOT NULL,
+    cron text NOT NULL,
+    timezone text,
+    next_fire_at integer NOT NULL,
+    flow text NOT NULL,
+    anchor integer NOT NULL,
+    timing integer NOT NULL,
+    policies text,
+    fired_through integer,
+    PRIMARY KEY (user_id, key)
+) WITHOUT ROWID;
+
+CREATE INDEX idx_schedule_index_next_fire_at ON schedule_index (next_fire_at);
+
+CREATE TABLE poisoned (
+    user_id text NOT NULL,
+    key text NOT NULL,
+    cron text NOT NULL,
+    timezone text,
+    next_fire_at integer NOT NULL,
+    flow text NOT NULL,
+    anchor integer NOT NULL,
+    timing integer NOT NULL,
+    policies text,
+    error text NOT NULL,
+    poisoned_at integer NOT NULL,
+    PRIMARY KEY (user_id, key)
+) WITHOUT ROWID;
+
+CREATE TABLE watermarks (
+    user_id text NOT NULL,
+    key text NOT NULL,
+    fired_through integer NOT NULL,
+    PRIMARY KEY (user_id, key)
+) WITHOUT ROWID;
+
+CREATE TABLE definitions (
+    user_id text NOT NULL,
+    key text NOT NULL,
+    since integer NOT NULL,
+    cron text NOT NULL,
+    timezone text,
+    policies text,
+    anchor integer NOT NULL,
+    enabled integer NOT NULL,
+    tzdata text NOT NULL,
+    PRIMARY KEY (user_id, key, since)
+) WITHOUT ROWID;
+
+CREATE TABLE occurrences (
+    user_id text NOT NULL,
+    key text NOT NULL,
+    nominal_at integer NOT NULL,
+    origin text NOT NULL,
+    id text NOT NULL,
+    cron text NOT NULL,
+    timezone text,
+    flow text NOT NULL,
+    state text NOT NULL,
+    reason text,
+    due_at integer NOT NULL,
+    attempts integer NOT NULL,
+    priority integer NOT NULL,
+    fence integer NOT NULL,
+    lease_until integer,
+    exclusive integer NOT NULL,
+    timing integer NOT NULL,
+    policies text,
+    range_end integer,
+    count integer NOT NULL,
+    error text,
+    correlation_id text,
+    idempotency_key text,
+    labels text,
+    created_at integer NOT NULL,
+    begun_at integer,
+    updated_at integer NOT NULL,
+    PRIMARY KEY (user_id, key, nominal_at, origin)
+) WITHOUT ROWID;
+
+CREATE INDEX idx_occurrences_leased
+    ON occurrences (lease_until) WHERE state IN ('queued', 'processing');
+CREATE INDEX idx_occurrences_waiting
+    ON occurrences (due_at) WHERE state IN ('scheduled', 'retrying');
+CREATE INDEX idx_occurrences_dead
+    ON occurrences (nominal_at) WHERE state = 'dead';
+CREATE UNIQUE INDEX idx_occurrences_running
+    ON occurrences (user_id, key) WHERE state = 'processing' AND exclusive = 1;
+
+CREATE TABLE events (
+    user_id text NOT NULL,
+    key text NOT NULL,
+    nominal_at integer NOT NULL,
+    origin text NOT NULL,
+    at integer NOT NULL,
+    before text NOT NULL,
+    after text NOT NULL,
+    note text NOT NULL
+);
+
+CREATE INDEX idx_events_occurrence ON events (user_id, key, nominal_at, origin);
