@@ -1,0 +1,119 @@
+"""An AWS on a free port of this machine: ministack, which runs functions as processes."""
+
+import http.client
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from tests.lab.credentials import DUMMY
+from tests.lab.process import LOCALHOST, Command, Server, free_port
+from tests.lab.pythons import environment
+
+PART = "The emulated AWS"
+REGION = "us-east-1"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a REST call came back with."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: str
+
+    def json(self) -> dict[str, Any]:
+        decoded: dict[str, Any] = json.loads(self.body)
+        return decoded
+
+
+class EmulatedAws:
+    """Endpoint, clients, and signed calls to the REST APIs that were deployed to it."""
+
+    def __init__(self, folder: Path, *, check_signatures: bool = False) -> None:
+        self.port = free_port()
+        self.endpoint = f"http://{LOCALHOST}:{self.port}"
+        python = environment("ministack", PART) / "bin" / "python"
+        temporary = folder / "tmp"
+        temporary.mkdir()
+        env = _settings(self.port, temporary, check_signatures=check_signatures)
+        command: Command = [python, "-m", "ministack.app"]
+        self.server = Server(command, folder / "ministack.log", env=env, cwd=folder)
+        self.server.wait_until(self._healthy)
+
+    def stop(self) -> None:
+        self.server.stop()
+
+    def outputs(self, stack: str) -> dict[str, str]:
+        """The outputs of a stack that was deployed."""
+        described = self.session().client("cloudformation", endpoint_url=self.endpoint)
+        [found] = described.describe_stacks(StackName=stack)["Stacks"]
+        return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
+
+    def session(self) -> boto3.Session:
+        key, secret = DUMMY["AWS_ACCESS_KEY_ID"], DUMMY["AWS_SECRET_ACCESS_KEY"]
+        return boto3.Session(key, secret, region_name=REGION)
+
+    def rest_call(
+        self,
+        api_id: str,
+        stage: str,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: str = "",
+        signed: bool = True,
+        token: str | None = None,
+    ) -> Answer:
+        """Call a route of a REST API, IAM-signed by default; the path is sent as it is."""
+        all_headers = {"Host": f"{api_id}.execute-api.localhost:{self.port}", **(headers or {})}
+        if token:
+            all_headers["Authorization"] = f"Bearer {token}"
+        elif signed:
+            url = f"http://{all_headers['Host']}/{stage}{path}"
+            all_headers = self._signed(method, url, body, all_headers)
+        return self._send(method, f"/{stage}{path}", body, all_headers)
+
+    def _signed(
+        self, method: str, url: str, body: str, headers: Mapping[str, str]
+    ) -> dict[str, str]:
+        request = AWSRequest(method, url, headers=headers, data=body)
+        keys = Credentials(DUMMY["AWS_ACCESS_KEY_ID"], DUMMY["AWS_SECRET_ACCESS_KEY"])
+        SigV4Auth(keys, "execute-api", REGION).add_auth(request)
+        return dict(request.headers.items())
+
+    def _send(self, method: str, target: str, body: str, headers: Mapping[str, str]) -> Answer:
+        connection = http.client.HTTPConnection(LOCALHOST, self.port, timeout=60)
+        try:
+            connection.request(method, target, body, dict(headers))
+            response = connection.getresponse()
+            return Answer(response.status, dict(response.headers), response.read().decode())
+        finally:
+            connection.close()
+
+    def _healthy(self) -> bool:
+        with suppress(OSError, http.client.HTTPException):
+            return self._send("GET", "/_ministack/health", "", {}).status == 200
+        return False
+
+
+def _settings(port: int, temporary: Path, *, check_signatures: bool) -> dict[str, str]:
+    """Functions find the endpoint in AWS_ENDPOINT_URL, and leave their files in our folder."""
+    return {
+        "PATH": os.environ.get("PATH", ""),
+        "HOME": str(temporary),
+        "TMPDIR": str(temporary),
+        **DUMMY,
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": LOCALHOST,
+        "AUTH": "true" if check_signatures else "false",
+    }
