@@ -30,6 +30,7 @@ _STATUS: Final = {
     "action_failed": 500,
     "flow_unregistered": 503,
     "store_unavailable": 503,
+    "schema_outdated": 503,
 }
 
 

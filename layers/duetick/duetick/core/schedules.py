@@ -6,7 +6,7 @@ from typing import Final
 from duetick.core.answers import Answer, error
 from duetick.core.flows import Flows
 from duetick.core.wire import iso, occurrence_json, read_schedule, schedule_json
-from duetick.domain.errors import InvalidCursor, InvalidSchedule
+from duetick.domain.errors import InvalidCursor, InvalidSchedule, SchemaOutdated, StoreUnavailable
 from duetick.domain.expression import upcoming
 from duetick.domain.identity import InvalidId, check_key
 from duetick.domain.schedule import Json, Schedule
@@ -93,5 +93,9 @@ def refused(problem: Exception) -> Answer | None:
             return error("invalid_schedule", str(problem))
         case LookupError():
             return error("schedule_not_found", NOT_FOUND)
+        case SchemaOutdated():
+            return error("schema_outdated", str(problem))
+        case StoreUnavailable():
+            return error("store_unavailable", "The database did not answer; try again.")
         case _:
             return None

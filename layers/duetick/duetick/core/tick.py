@@ -80,6 +80,8 @@ class _Tick:
         """Hand on a chunk, concurrently; give back what there is no time for."""
         turns = Turns(claimed, self._slots)
         self.report.claimed += len(claimed)
+        lateness = max(self._now - occurrence.due_at for occurrence in claimed)
+        self.report.lateness_ms = max(self.report.lateness_ms, lateness)
         workers = min(self._slots, len(claimed))
         with ThreadPoolExecutor(workers, thread_name_prefix="deliver") as pool:
             work = [pool.submit(self._work, turns, left) for _ in range(workers)]
@@ -100,9 +102,10 @@ class _Tick:
             return
         timeout = min(occurrence.policies.timeout + MARGIN, left)
         delivery = self._transport.deliver(occurrence, timeout=timeout)
-        if delivery.never_began:
+        delivered = 200 <= delivery.status < 300
+        if not delivered:
             self._store.ledger.release(occurrence)
-        self._count("delivered" if 200 <= delivery.status < 300 else "failed")
+        self._count("delivered" if delivered else "failed")
         self._observe(occurrence, delivery)
 
     def _observe(self, occurrence: Occurrence, delivery: Delivery) -> None:

@@ -20,7 +20,8 @@ def iso(instant: int | None) -> str | None:
     """Milliseconds since the epoch as UTC text: 2026-12-01T09:00:00Z."""
     if instant is None:
         return None
-    text = (EPOCH + timedelta(milliseconds=instant)).isoformat()
+    moment = EPOCH + timedelta(milliseconds=instant)
+    text = moment.isoformat(timespec="milliseconds" if instant % 1_000 else "seconds")
     return text.replace("+00:00", "Z")
 
 
@@ -48,6 +49,17 @@ def read_object(text: str | bytes | None) -> dict[str, Json]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def require_object(text: str) -> dict[str, Json]:
+    """A JSON object; raise InvalidSchedule where it is none."""
+    try:
+        value = json.loads(text)
+    except ValueError as problem:
+        raise InvalidSchedule("body", f"is not JSON: {problem}.") from None
+    if not isinstance(value, dict):
+        raise InvalidSchedule("body", f"expected a JSON object, got {type(value).__name__}.")
+    return value
 
 
 def camel(name: str) -> str:
