@@ -32,10 +32,9 @@ class LocalStack:
         self._secret = secrets.token_urlsafe(32)
         self._stopping = threading.Event()
         self._project = project
+        self.server = _listen(port)
         self._set_environment(store)
         _migrate(store)
-        self.server = _listen(port)
-        os.environ["DUETICK_API_URL"] = self.server.url
         schedules, dispatch = self._handler("schedules"), self._handler("dispatch")
         self.server.routes += [
             Route("/api/schedules", schedules, self._user),
@@ -81,6 +80,7 @@ class LocalStack:
     def _set_environment(self, store: str) -> None:
         os.environ |= {
             "DUETICK_STORE": store,
+            "DUETICK_API_URL": self.server.url,
             "DUETICK_LOCAL": "1",
             "DUETICK_DISPATCH_AUTH": "secret",
             "DUETICK_DISPATCH_SECRET": self._secret,

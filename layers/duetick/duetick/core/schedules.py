@@ -6,7 +6,7 @@ from typing import Final
 from duetick.core.answers import Answer, error
 from duetick.core.flows import Flows
 from duetick.core.wire import iso, occurrence_json, read_schedule, schedule_json
-from duetick.domain.errors import InvalidCursor, InvalidSchedule, SchemaOutdated, StoreUnavailable
+from duetick.domain.errors import InvalidCursor, SchemaOutdated, StoreUnavailable
 from duetick.domain.expression import upcoming
 from duetick.domain.identity import InvalidId, check_key
 from duetick.domain.schedule import Json, Schedule
@@ -83,19 +83,18 @@ class UserSchedules:
 
 
 def refused(problem: Exception) -> Answer | None:
-    """The answer to what a user did wrong; None where it was not the user."""
-    match problem:
-        case InvalidId():
-            return error("invalid_schedule_id", str(problem))
-        case InvalidCursor():
-            return error("invalid_cursor", str(problem))
-        case InvalidSchedule() | ValueError():
-            return error("invalid_schedule", str(problem))
-        case LookupError():
-            return error("schedule_not_found", NOT_FOUND)
-        case SchemaOutdated():
-            return error("schema_outdated", str(problem))
-        case StoreUnavailable():
-            return error("store_unavailable", "The database did not answer; try again.")
-        case _:
-            return None
+    """The answer to what a user did wrong, or what is down; None for anything else."""
+    for kind, code, message in _REFUSALS:
+        if isinstance(problem, kind):
+            return error(code, message or str(problem))
+    return None
+
+
+_REFUSALS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
+    (InvalidId, "invalid_schedule_id", ""),
+    (InvalidCursor, "invalid_cursor", ""),
+    (ValueError, "invalid_schedule", ""),
+    (LookupError, "schedule_not_found", NOT_FOUND),
+    (SchemaOutdated, "schema_outdated", ""),
+    (StoreUnavailable, "store_unavailable", "The database did not answer; try again."),
+)
