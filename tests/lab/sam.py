@@ -14,7 +14,7 @@ Parameters = Mapping[str, str]
 
 
 class Sam:
-    """The command line, with an empty home: neither telemetry nor anyone's settings."""
+    """The command line, with a folder of its own: neither telemetry nor anyone's settings."""
 
     def __init__(self, home: Path) -> None:
         self._bin = environment("sam", PART) / "bin"
@@ -22,7 +22,7 @@ class Sam:
             **os.environ,
             **DUMMY,
             "AWS_DEFAULT_REGION": REGION,
-            "HOME": str(home),
+            "__SAM_CLI_APP_DIR": str(home),
             "SAM_CLI_TELEMETRY": "0",
             "PATH": f"{working_python(PART).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         }
