@@ -4,10 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
 from tests.lab.dynamodb import DynamoDB, table_name
-from tests.lab.emulated_aws import EmulatedAws
+from tests.lab.emulated_aws import ROOT, Answer, EmulatedAws
 from tests.lab.lambda_runtime import LambdaRuntime
 from tests.lab.postgres import (
     EmbeddedPostgres,
@@ -16,6 +17,7 @@ from tests.lab.postgres import (
     drop_database,
     fresh_database,
 )
+from tests.lab.process import LabError
 from tests.lab.sam import Sam
 from tests.lab.this_machine import ARCHITECTURE
 
@@ -92,6 +94,19 @@ def test_the_sample_is_a_valid_template(sam: Sam) -> None:
 
 
 @pytest.mark.slow
+def test_the_translated_sample_passes_the_linter(sam: Sam, tmp_path: Path) -> None:
+    assert sam.lint_translated(SAMPLE, tmp_path, PARAMETERS) == ""
+
+
+@pytest.mark.slow
+def test_the_linter_sees_what_only_the_translated_template_shows(sam: Sam, tmp_path: Path) -> None:
+    wrong = tmp_path / "template.yaml"
+    wrong.write_text(SAMPLE.read_text().replace("!GetAtt Echo.Arn", "!GetAtt EchoRole.Nothing"))
+    with pytest.raises(LabError, match="'Nothing' is not one of"):
+        sam.lint_translated(wrong, tmp_path, PARAMETERS)
+
+
+@pytest.mark.slow
 def test_layers_are_built_where_python_looks_and_ship_no_junk(built: Path) -> None:
     code = built / "CodeLayer"
     assert sorted(p.relative_to(code).as_posix() for p in code.rglob("*") if p.is_file()) == [
@@ -101,22 +116,59 @@ def test_layers_are_built_where_python_looks_and_ship_no_junk(built: Path) -> No
     assert (built / "DepsLayer" / "python" / "six.py").exists()
 
 
+class Greeting:
+    """The sample's one route."""
+
+    def __init__(self, aws: EmulatedAws, outputs: dict[str, str]) -> None:
+        self._aws = aws
+        self._api, self._stage = outputs["ApiId"], outputs["Stage"]
+
+    def call(self, *, signed: bool = True, keys: Credentials = ROOT) -> Answer:
+        return self._aws.rest_call(
+            self._api, self._stage, "POST", "/greeting/Ada", body="hi", signed=signed, keys=keys
+        )
+
+
+@pytest.fixture
+def greeting(emulated_aws: EmulatedAws, deployed: dict[str, str]) -> Greeting:
+    return Greeting(emulated_aws, deployed)
+
+
 @pytest.mark.slow
-def test_a_signed_call_reaches_the_deployed_function(
-    emulated_aws: EmulatedAws, deployed: dict[str, str]
-) -> None:
-    answer = emulated_aws.rest_call(
-        deployed["ApiId"], deployed["Stage"], "POST", "/greeting/Ada", body="hi"
-    )
+def test_a_signed_call_reaches_the_deployed_function(greeting: Greeting) -> None:
+    answer = greeting.call()
     assert (answer.status, answer.json()) == (200, {"greeting": "Hello, Ada", "said": "hi"})
 
 
 @pytest.mark.slow
-def test_an_unsigned_call_is_refused(emulated_aws: EmulatedAws, deployed: dict[str, str]) -> None:
-    answer = emulated_aws.rest_call(
-        deployed["ApiId"], deployed["Stage"], "POST", "/greeting/Ada", signed=False
-    )
-    assert answer.status == 403
+def test_an_unsigned_call_is_refused(greeting: Greeting) -> None:
+    assert greeting.call(signed=False).status == 403
+
+
+@pytest.mark.slow
+def test_a_user_may_call_what_a_policy_allows_and_nothing_else(
+    greeting: Greeting, emulated_aws: EmulatedAws
+) -> None:
+    invoke = {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": "*"}
+    allowed, stranger = emulated_aws.user("allowed", invoke), emulated_aws.user("stranger")
+    assert greeting.call(keys=allowed).status == 200
+    assert greeting.call(keys=stranger).status == 403
+
+
+@pytest.mark.slow
+def test_a_forged_signature_is_refused(greeting: Greeting, emulated_aws: EmulatedAws) -> None:
+    invoke = {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": "*"}
+    forged = Credentials(emulated_aws.user("robbed", invoke).access_key, "not the secret")
+    assert greeting.call(keys=forged).status == 403
+
+
+@pytest.mark.slow
+def test_a_deployed_function_reaches_its_table(
+    emulated_aws: EmulatedAws, deployed: dict[str, str]
+) -> None:
+    functions = emulated_aws.session().client("lambda", endpoint_url=emulated_aws.endpoint)
+    answer = functions.invoke(FunctionName=deployed["EchoArn"], Payload=b"{}")
+    assert answer["Payload"].read() == b'{"ticked": true}'
 
 
 @pytest.mark.slow

@@ -20,6 +20,12 @@ from tests.lab.pythons import environment
 
 PART = "The emulated AWS"
 REGION = "us-east-1"
+# Functions run in the Python that ministack says it is: one with what Lambda brings and no more,
+# so that a dependency that a layer forgot is missing here as it would be there.
+START = "import sys; sys.executable = sys.argv.pop(); from ministack.app import main; main()"
+
+# The root user: ministack checks neither its signatures nor its rights, as AWS refuses it nothing.
+ROOT = Credentials(DUMMY["AWS_ACCESS_KEY_ID"], DUMMY["AWS_SECRET_ACCESS_KEY"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +42,17 @@ class Answer:
 
 
 class EmulatedAws:
-    """Endpoint, clients, and signed calls to the REST APIs that were deployed to it."""
+    """Endpoint, clients, and signed calls; the policies of users and functions hold."""
 
-    def __init__(self, folder: Path, *, check_signatures: bool = False) -> None:
+    def __init__(self, folder: Path, *, enforce_iam: bool = True) -> None:
         self.port = free_port()
         self.endpoint = f"http://{LOCALHOST}:{self.port}"
         python = environment("ministack", PART) / "bin" / "python"
+        runtime = environment("lambda", PART) / "bin"
         temporary = folder / "tmp"
         temporary.mkdir()
-        env = _settings(self.port, temporary, check_signatures=check_signatures)
-        command: Command = [python, "-m", "ministack.app"]
+        env = _settings(self.port, temporary, runtime, enforce_iam=enforce_iam)
+        command: Command = [python, "-c", START, runtime / "python"]
         self.server = Server(command, folder / "ministack.log", env=env, cwd=folder)
         self.server.wait_until(self._healthy)
 
@@ -58,9 +65,18 @@ class EmulatedAws:
         [found] = described.describe_stacks(StackName=stack)["Stacks"]
         return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
 
+    def user(self, name: str, *statements: Mapping[str, object]) -> Credentials:
+        """Keys of a new IAM user who may do what the statements say."""
+        iam = self.session().client("iam", endpoint_url=self.endpoint)
+        iam.create_user(UserName=name)
+        if statements:
+            policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
+            iam.put_user_policy(UserName=name, PolicyName="lab", PolicyDocument=policy)
+        made = iam.create_access_key(UserName=name)["AccessKey"]
+        return Credentials(made["AccessKeyId"], made["SecretAccessKey"])
+
     def session(self) -> boto3.Session:
-        key, secret = DUMMY["AWS_ACCESS_KEY_ID"], DUMMY["AWS_SECRET_ACCESS_KEY"]
-        return boto3.Session(key, secret, region_name=REGION)
+        return boto3.Session(ROOT.access_key, ROOT.secret_key, region_name=REGION)
 
     def rest_call(
         self,
@@ -72,6 +88,7 @@ class EmulatedAws:
         headers: Mapping[str, str] | None = None,
         body: str = "",
         signed: bool = True,
+        keys: Credentials = ROOT,
         token: str | None = None,
     ) -> Answer:
         """Call a route of a REST API, IAM-signed by default; the path is sent as it is."""
@@ -80,16 +97,8 @@ class EmulatedAws:
             all_headers["Authorization"] = f"Bearer {token}"
         elif signed:
             url = f"http://{all_headers['Host']}/{stage}{path}"
-            all_headers = self._signed(method, url, body, all_headers)
+            all_headers = _signed(method, url, body, all_headers, keys)
         return self._send(method, f"/{stage}{path}", body, all_headers)
-
-    def _signed(
-        self, method: str, url: str, body: str, headers: Mapping[str, str]
-    ) -> dict[str, str]:
-        request = AWSRequest(method, url, headers=headers, data=body)
-        keys = Credentials(DUMMY["AWS_ACCESS_KEY_ID"], DUMMY["AWS_SECRET_ACCESS_KEY"])
-        SigV4Auth(keys, "execute-api", REGION).add_auth(request)
-        return dict(request.headers.items())
 
     def _send(self, method: str, target: str, body: str, headers: Mapping[str, str]) -> Answer:
         connection = http.client.HTTPConnection(LOCALHOST, self.port, timeout=60)
@@ -106,14 +115,25 @@ class EmulatedAws:
         return False
 
 
-def _settings(port: int, temporary: Path, *, check_signatures: bool) -> dict[str, str]:
-    """Functions find the endpoint in AWS_ENDPOINT_URL, and leave their files in our folder."""
+def _signed(
+    method: str, url: str, body: str, headers: Mapping[str, str], keys: Credentials
+) -> dict[str, str]:
+    request = AWSRequest(method, url, headers=headers, data=body)
+    SigV4Auth(keys, "execute-api", REGION).add_auth(request)
+    return dict(request.headers.items())
+
+
+def _settings(port: int, temporary: Path, runtime: Path, *, enforce_iam: bool) -> dict[str, str]:
+    """Functions inherit all of this: none of it is the environment of whoever runs the tests."""
     return {
-        "PATH": os.environ.get("PATH", ""),
+        "PATH": f"{runtime}{os.pathsep}{os.environ.get('PATH', '')}",
         "HOME": str(temporary),
         "TMPDIR": str(temporary),
         **DUMMY,
         "GATEWAY_PORT": str(port),
         "BIND_HOST": LOCALHOST,
-        "AUTH": "true" if check_signatures else "false",
+        # These two listen on ports that are not free ones.
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        "AUTH": "true" if enforce_iam else "false",
     }

@@ -17,6 +17,10 @@ PARTS: dict[str, tuple[str, Callable[[], Path]]] = {
         environment_name("ministack"),
         lambda: environment("ministack", "The emulated AWS"),
     ),
+    "the Lambda runtime": (
+        environment_name("lambda"),
+        lambda: environment("lambda", "The Lambda runtime"),
+    ),
     "the AWS SAM CLI": (environment_name("sam"), lambda: environment("sam", "The AWS SAM CLI")),
 }
 

@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +42,7 @@ class LambdaRuntime:
         self.port = free_port()
         settings = _environment(function, layers, handler, env or {})
         self.server = Server(
-            [*_emulator(self.port), sys.executable, "-m", "awslambdaric", handler],
+            [*_emulator(self.port), _python(), "-m", "awslambdaric", handler],
             folder / "lambda-runtime.log",
             env=settings,
             cwd=function,
@@ -76,6 +75,11 @@ class LambdaRuntime:
         return [line for line in lines if "REPORT RequestId" in line]
 
 
+def _python() -> Path:
+    """One with what Lambda brings and no more."""
+    return environment("lambda", PART) / "bin" / "python"
+
+
 def _emulator(port: int) -> list[str | Path]:
     found = environment("sam", PART).glob(
         f"lib/python*/site-packages/samcli/local/rapid/aws-lambda-rie-{ARCHITECTURE}"
@@ -105,6 +109,8 @@ def _environment(
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "256",
         "LAMBDA_TASK_ROOT": str(function),
         "_HANDLER": handler,
+        # Lambda's file system is read-only: each cold start compiles anew.
+        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": os.pathsep.join(map(str, path)),
         **env,
     }

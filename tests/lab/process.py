@@ -107,6 +107,7 @@ def run(
     user: int | None = None,
 ) -> str:
     """Run a command to its end and return what it printed; a failure shows all of it."""
+    __tracebackhide__ = True  # pytest would print the environment
     done = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
