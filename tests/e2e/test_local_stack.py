@@ -1,4 +1,4 @@
-"""`make run` as a newcomer meets it: its own commands are pasted, and a schedule fires by itself."""
+"""`make run` as a newcomer meets it: what it prints is pasted, and a schedule fires by itself."""
 
 import json
 import re
@@ -22,10 +22,10 @@ class Terminal:
 
     def __init__(self, folder: Path) -> None:
         self._output = folder / "output"
-        command = [TOP / ".venv/bin/duetick", "local", "--port", str(free_port())]
+        arguments = ["--port", str(free_port()), "--store", f"sqlite:///{folder}/duetick.db"]
         with self._output.open("w") as output:
             self._process = subprocess.Popen(
-                [*command, "--store", f"sqlite:///{folder}/duetick.db"],
+                [TOP / ".venv/bin/duetick", "local", *arguments],
                 cwd=TOP,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -57,8 +57,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 def commands(printed: str) -> list[str]:
     """The commands that the welcome shows."""
-    joined = re.findall(r"^  (curl .*?)(?=\n\n)", printed, re.MULTILINE | re.DOTALL)
-    return [command.replace("\n", " \n") for command in joined]
+    return re.findall(r"^  (curl .*?)(?=\n\n)", printed, re.MULTILINE | re.DOTALL)
 
 
 def paste(command: str) -> dict[str, object]:
