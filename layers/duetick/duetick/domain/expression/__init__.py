@@ -1,0 +1,40 @@
+"""When a schedule fires: the one place that reads a cron text and a zone.
+
+Pure: no clock and no environment; the zones are those of the pinned tzdata package. Everywhere
+`timezone` is an IANA name, or None for UTC; times are milliseconds since the epoch; `gap` says
+whether a fixed local time that a forward change skips runs ("run", at the change) or not
+("skip"); `repeat` whether one that a backward change repeats fires on the "first" pass or on
+"both". The calendar goes from the year 1 to the end of 2199; later than that, nothing fires.
+"""
+
+from duetick.domain.expression.errors import InvalidExpression, InvalidTimezone
+from duetick.domain.expression.instants import (
+    count,
+    fires,
+    newest,
+    next_fire,
+    next_fires,
+    smallest_gap,
+    targets,
+    upcoming,
+)
+from duetick.domain.expression.texts import from_day_map, parse, sub_minute
+from duetick.domain.expression.zones import TZDATA_VERSION, check_zone
+
+__all__ = [
+    "TZDATA_VERSION",
+    "InvalidExpression",
+    "InvalidTimezone",
+    "check_zone",
+    "count",
+    "fires",
+    "from_day_map",
+    "newest",
+    "next_fire",
+    "next_fires",
+    "parse",
+    "smallest_gap",
+    "sub_minute",
+    "targets",
+    "upcoming",
+]

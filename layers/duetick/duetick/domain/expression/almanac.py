@@ -1,0 +1,220 @@
+"""Which minutes of which local days an expression names: no zones and no instants here.
+
+A day is counted from 1970-01-01 and a minute from that day's midnight, both on the local clock.
+Sets are strings of bytes, one byte for each minute of a day or day of a year, because
+`find`, `rfind` and `count` then do the search at the speed of C.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate
+from operator import and_, or_
+
+TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetick.domain.expression.fields import Reading
+    from duetick.domain.expression.monthdays import InMonth
+
+FIRST_YEAR, LAST_YEAR = 1, 2199
+MONTH_LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def _leap(year: int) -> bool:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+YEAR_STARTS = tuple(
+    accumulate((365 + _leap(year) for year in range(FIRST_YEAR, LAST_YEAR + 1)), initial=-719162)
+)
+FIRST_DAY, NEVER_DAY = YEAR_STARTS[0], YEAR_STARTS[-1]
+NEVER = NEVER_DAY * 1440
+_YEARS = len(YEAR_STARTS) - 1
+
+
+def weekday(day: int) -> int:
+    """Return 0 for Sunday to 6 for Saturday."""
+    return (day + 4) % 7  # day 0 was a Thursday
+
+
+def month_lengths(leap: bool) -> tuple[int, ...]:
+    """Return the lengths of the twelve months."""
+    return (31, 29, *MONTH_LENGTHS[2:]) if leap else MONTH_LENGTHS
+
+
+def day_of(year: int, month: int, day: int) -> int | None:
+    """Return the day's number, or None where the calendar has no such day."""
+    lengths = month_lengths(_leap(year))
+    if not (
+        FIRST_YEAR <= year <= LAST_YEAR and 1 <= month <= 12 and 1 <= day <= lengths[month - 1]
+    ):
+        return None
+    return YEAR_STARTS[year - FIRST_YEAR] + sum(lengths[: month - 1]) + day - 1
+
+
+def day_minutes(minutes: frozenset[int], hours: frozenset[int]) -> bytes:
+    """Return the 1,440 minutes of a day, each 1 where both its minute and its hour are named."""
+    row = bytes(minute in minutes for minute in range(60))
+    return b"".join(row if hour in hours else bytes(60) for hour in range(24))
+
+
+class DateFields:
+    """The day-of-month, month and day-of-week fields of an expression, once read."""
+
+    __slots__ = ("_date_row", "_dates", "_join", "_months", "_week_row", "_weekdays")
+
+    def __init__(
+        self, dates: Reading, months: Reading, weekdays: Reading, *, either: bool = False
+    ) -> None:
+        """Take the fields; with `either`, a day matches that one of the two names, not both."""
+        self._date_row = bytes(day in dates.values for day in range(1, 32))
+        self._week_row = bytes(day % 7 in weekdays.values for day in range(37))
+        self._dates = dates.in_month
+        self._weekdays = weekdays.in_month
+        self._months = months.values
+        self._join = or_ if either else and_
+
+    def year(self, january_1: int, leap: bool) -> bytes:
+        """Return the days of a year that starts on that weekday, 1 for each that matches."""
+        first = january_1
+        rows = []
+        for month, length in enumerate(month_lengths(leap), 1):
+            rows.append(self._month(first, length) if month in self._months else bytes(length))
+            first = (first + length) % 7
+        return b"".join(rows)
+
+    def _month(self, first: int, length: int) -> bytes:
+        by_date = _with(self._dates, self._date_row[:length], first)
+        by_week = _with(self._weekdays, self._week_row[first : first + length], first)
+        if self._join is and_ and 0 not in by_week:
+            return by_date
+        return bytes(map(self._join, by_date, by_week))
+
+
+def _with(days: tuple[InMonth, ...], row: bytes, first: int) -> bytes:
+    if not days:
+        return row
+    more = bytearray(row)
+    for named in days:
+        day = named(first, len(row))
+        if day:
+            more[day - 1] = 1
+    return bytes(more)
+
+
+class Dates:
+    """The days on which an expression with a date in it may fire.
+
+    There are only 14 kinds of year; each is worked out when first met.
+    """
+
+    __slots__ = ("_days", "_fields", "_kinds", "_years")
+
+    def __init__(self, fields: DateFields, years: frozenset[int] | None = None) -> None:
+        """Take the fields, and the years to which they are confined, if they are."""
+        self._fields = fields
+        self._years = years
+        self._kinds: dict[tuple[int, bool], bytes] = {}
+        self._days: dict[int, bytes] = {}
+
+    def _year(self, index: int) -> bytes:
+        """Return the days of a year, by its place in YEAR_STARTS."""
+        days = self._days.get(index)
+        if days is None:
+            days = self._days[index] = self._work_out(index)
+        return days
+
+    def _work_out(self, index: int) -> bytes:
+        if self._years is not None and index + FIRST_YEAR not in self._years:
+            return b""
+        start = YEAR_STARTS[index]
+        kind = weekday(start), YEAR_STARTS[index + 1] - start == 366
+        if kind not in self._kinds:
+            self._kinds[kind] = self._fields.year(*kind)
+        return self._kinds[kind]
+
+    def ever(self) -> bool:
+        """Say whether any day of the calendar matches."""
+        years = range(2026, 2054) if self._years is None else self._years  # or all 14 kinds
+        return any(1 in self._year(year - FIRST_YEAR) for year in years)
+
+    def first(self, day: int) -> int:
+        """Return the first matching day from `day` on, or NEVER_DAY."""
+        index = bisect_right(YEAR_STARTS, day) - 1
+        rest = day - YEAR_STARTS[index]
+        while index < _YEARS:
+            found = self._year(index).find(1, rest)
+            if found >= 0:
+                return YEAR_STARTS[index] + found
+            index, rest = index + 1, 0
+        return NEVER_DAY
+
+    def last(self, day: int) -> int | None:
+        """Return the last matching day up to `day`."""
+        for index in range(bisect_right(YEAR_STARTS, min(day, NEVER_DAY - 1)) - 1, -1, -1):
+            found = self._year(index).rfind(1, 0, day - YEAR_STARTS[index] + 1)
+            if found >= 0:
+                return YEAR_STARTS[index] + found
+        return None
+
+
+class Almanac:
+    """The local minutes that an expression names, and whether it is *fixed* (C-01)."""
+
+    __slots__ = ("_dates", "_week", "fixed")
+
+    def __init__(self, week: tuple[bytes, ...], dates: Dates | None, *, fixed: bool) -> None:
+        """Take the minutes of each weekday from Sunday on, and the days; None is every day.
+
+        Where `dates` is given, no weekday may be without minutes.
+        """
+        self._week = week
+        self._dates = dates
+        self.fixed = fixed
+
+    def first(self, minute: int) -> int:
+        """Return the first named minute from `minute` on, or NEVER."""
+        day, rest = divmod(minute, 1440)
+        week, dates = self._week, self._dates
+        if dates is not None:
+            on = dates.first(day)
+            if on != day:
+                day, rest = on, 0
+        found = week[(day + 4) % 7].find(1, rest)
+        while found < 0:
+            day = day + 1 if dates is None else dates.first(day + 1)
+            found = week[(day + 4) % 7].find(1)
+        return day * 1440 + found if day < NEVER_DAY else NEVER
+
+    def last(self, minute: int) -> int | None:
+        """Return the last named minute up to `minute`."""
+        today, rest = divmod(minute, 1440)
+        for day in self._days_back(today):
+            found = self._week[weekday(day)].rfind(1, 0, rest + 1 if day == today else 1440)
+            if found >= 0:
+                return day * 1440 + found
+        return None
+
+    def _days_back(self, day: int) -> Iterator[int]:
+        if self._dates is None:
+            yield from range(min(day, NEVER_DAY - 1), max(day - 8, FIRST_DAY - 1), -1)
+            return
+        found = self._dates.last(day)
+        while found is not None:
+            yield found
+            found = self._dates.last(found - 1)
+
+    def count(self, start: int, end: int) -> int:
+        """Return how many named minutes there are from `start` up to, not including, `end`."""
+        (first, rest), (last, until) = divmod(start, 1440), divmod(end, 1440)
+        if first == last:
+            return self._minutes(first).count(1, rest, until)
+        whole = sum(self._minutes(day).count(1) for day in range(first + 1, last))
+        return self._minutes(first).count(1, rest) + whole + self._minutes(last).count(1, 0, until)
+
+    def _minutes(self, day: int) -> bytes:
+        if self._dates is None or self._dates.first(day) == day:
+            return self._week[weekday(day)] if FIRST_DAY <= day < NEVER_DAY else b""
+        return b""

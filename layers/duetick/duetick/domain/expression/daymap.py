@@ -1,0 +1,108 @@
+"""Day maps (G-05): one time for each enabled day, for one target or for several."""
+
+from __future__ import annotations
+
+from duetick.domain.expression.almanac import Almanac
+from duetick.domain.expression.errors import InvalidExpression, quoted
+from duetick.domain.expression.firing import Recurring
+
+TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_IN_ORDER = (*DAYS[1:], "sun")
+_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
+_EXAMPLE = "for example: days(mon 09:00, thu 17:30) or days(x: mon 09:00; threads: tue 10:00)"
+
+_Days = dict[str, int]  # a weekday's name -> the minute of the day
+
+
+def day_map_text(mapping: Mapping[str, object]) -> str:
+    """Write {"mon": "09:00", "tue": None}, or one such dict for each target, as days(…).
+
+    A day is enabled when its time is a string; nothing else is consulted.
+    """
+    targets = {name: days for name, days in mapping.items() if isinstance(days, dict)}
+    maps = {_checked(name): _mapped(days) for name, days in targets.items()}
+    return _text(maps if targets else {"": _mapped(mapping)})
+
+
+def read_days(inner: str) -> tuple[str, Recurring]:
+    """Read `mon 09:00, thu 17:30`, or `x: mon 09:00; threads: tue 10:00`."""
+    maps: dict[str, _Days] = {}
+    for part in inner.split(";") if inner.strip() else ():
+        name, days = _target(part)
+        if name in maps or (maps and not (name and all(maps))):
+            raise _refusal(part, "must begin with a target's name of its own")
+        maps[name] = _times(days)
+    parts = tuple((name, Recurring(_almanac([days]))) for name, days in maps.items() if name)
+    return _text(maps), Recurring(_almanac(list(maps.values())), parts)
+
+
+def _text(maps: dict[str, _Days]) -> str:
+    if not any(maps.values()):
+        raise InvalidExpression(f"the day map enables no day, so it can never fire; {_EXAMPLE}")
+    parts = [(f"{name}: " if name else "", days) for name, days in maps.items() if days]
+    return f"days({'; '.join(name + _days_text(days) for name, days in parts)})"
+
+
+def _days_text(days: _Days) -> str:
+    times = ((day, divmod(days[day], 60)) for day in _IN_ORDER if day in days)
+    return ", ".join(f"{day} {hour:02}:{minute:02}" for day, (hour, minute) in times)
+
+
+def _mapped(times: Mapping[str, object]) -> _Days:
+    days: _Days = {}
+    for day, time in times.items():
+        if isinstance(time, str):
+            _enable(days, str(day), time)
+    return days
+
+
+def _target(part: str) -> tuple[str, str]:
+    head, _, rest = part.strip().partition(" ")
+    return (_checked(head[:-1]), rest) if head.endswith(":") else ("", part)
+
+
+def _checked(name: str) -> str:
+    if not name or len(name) > 64 or not _NAME.issuperset(name):
+        raise _refusal(name, "is no target's name (letters, digits, _ . - and at most 64 of them)")
+    return name
+
+
+def _times(text: str) -> _Days:
+    days: _Days = {}
+    for item in text.split(","):
+        day, _, time = item.strip().partition(" ")
+        _enable(days, day, time.strip())
+    return days
+
+
+def _enable(days: _Days, day: str, time: str) -> None:
+    name = day.lower()
+    if name not in DAYS:
+        raise _refusal(day, f"is not a day; the days are {' '.join(_IN_ORDER)}")
+    if name in days:
+        raise _refusal(day, "has its time already")
+    days[name] = _minute(time, day)
+
+
+def _minute(time: str, day: str) -> int:
+    hour, _, minute = time.partition(":")
+    right = time.isascii() and hour.isdigit() and minute.isdigit()
+    if not right or len(hour) > 2 or len(minute) != 2 or int(hour) > 23 or int(minute) > 59:
+        raise _refusal(time, f"is no time from 00:00 to 23:59 (on {day})")
+    return int(hour) * 60 + int(minute)
+
+
+def _almanac(maps: list[_Days]) -> Almanac:
+    week = [bytearray(1440) for _ in DAYS]
+    for days in maps:
+        for day, minute in days.items():
+            week[DAYS.index(day)][minute] = 1
+    return Almanac(tuple(bytes(day) for day in week), None, fixed=True)
+
+
+def _refusal(piece: str, why: str) -> InvalidExpression:
+    return InvalidExpression(f"days(…): {quoted(piece.strip())} {why}; {_EXAMPLE}")

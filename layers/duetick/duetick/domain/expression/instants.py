@@ -1,0 +1,195 @@
+"""What the rest of Duetick asks of an expression in a zone: which instants it names."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise, takewhile
+
+from duetick.domain.expression.firing import DAWN, Options
+from duetick.domain.expression.texts import EXPRESSIONS
+from duetick.domain.expression.zones import ZONES
+
+TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Literal
+
+    from duetick.domain.expression.texts import Plan
+    from duetick.domain.expression.zones import Zone
+
+    Gap = Literal["run", "skip"]
+    Repeat = Literal["first", "both"]
+    Timing = tuple[str, str | None] | tuple[str, str | None, Gap, Repeat, int]
+
+_YEAR = 366 * 86_400_000
+_MOST_FIRES = 10_000
+_OPTIONS = {
+    (gap, repeat): Options(run=gap == "run", once=repeat == "first")
+    for gap in ("run", "skip")
+    for repeat in ("first", "both")
+}
+
+
+def next_fire(
+    text: str,
+    timezone: str | None,
+    after: int,
+    *,
+    gap: Gap = "run",
+    repeat: Repeat = "first",
+    anchor: int = 0,
+) -> int | None:
+    """Return the first fire strictly later than `after`; None: never again.
+
+    Fire k of a rate is `anchor` + k times its interval.
+    """
+    options = _options(gap, repeat)
+    return EXPRESSIONS[text].plan.next(
+        ZONES[timezone], after if after > DAWN else DAWN, options, anchor
+    )
+
+
+def _options(gap: Gap, repeat: Repeat) -> Options:
+    try:
+        return _OPTIONS[gap, repeat]
+    except KeyError:
+        raise ValueError(
+            f'gap is "run" or "skip", repeat "first" or "both"; not {gap!r} and {repeat!r}'
+        ) from None
+
+
+def next_fires(timings: Sequence[Timing], after: int) -> list[int | ValueError | None]:
+    """Return the next fire of each timing of a batch, working out each different one once.
+
+    A timing is (text, timezone), or those with gap, repeat and anchor. One that cannot be read
+    has its error as its answer, and spoils no other.
+    """
+    answers = {timing: _answer(timing, after) for timing in set(timings)}
+    return [answers[timing] for timing in timings]
+
+
+def _answer(timing: Timing, after: int) -> int | ValueError | None:
+    try:
+        if len(timing) == 2:
+            return next_fire(*timing, after)
+        text, timezone, gap, repeat, anchor = timing
+        return next_fire(text, timezone, after, gap=gap, repeat=repeat, anchor=anchor)
+    except ValueError as error:
+        return error
+
+
+def _walk(plan: Plan, clock: Zone, options: Options, anchor: int, after: int) -> Iterator[int]:
+    found = plan.next(clock, max(after, DAWN), options, anchor)
+    while found is not None:
+        yield found
+        found = plan.next(clock, found, options, anchor)
+
+
+def upcoming(
+    text: str,
+    timezone: str | None,
+    after: int,
+    count: int,
+    *,
+    gap: Gap = "run",
+    repeat: Repeat = "first",
+    anchor: int = 0,
+) -> list[int]:
+    """Return the next `count` fires, or as many as there are."""
+    times = _walk(EXPRESSIONS[text].plan, ZONES[timezone], _options(gap, repeat), anchor, after)
+    return list(islice(times, count))
+
+
+def fires(
+    text: str,
+    timezone: str | None,
+    after: int,
+    until: int,
+    *,
+    limit: int | None = None,
+    gap: Gap = "run",
+    repeat: Repeat = "first",
+    anchor: int = 0,
+) -> list[int]:
+    """Return the fires later than `after` and not later than `until`, at most the first `limit`."""
+    times = _walk(EXPRESSIONS[text].plan, ZONES[timezone], _options(gap, repeat), anchor, after)
+    return list(islice(takewhile(lambda time: time <= until, times), limit))
+
+
+def newest(
+    text: str,
+    timezone: str | None,
+    after: int,
+    until: int,
+    *,
+    gap: Gap = "run",
+    repeat: Repeat = "first",
+    anchor: int = 0,
+) -> int | None:
+    """Return the last fire later than `after` and not later than `until`, found from its end."""
+    options = _options(gap, repeat)
+    after = max(after, DAWN)
+    if until <= after:
+        return None
+    return EXPRESSIONS[text].plan.newest(ZONES[timezone], after, until, options, anchor)
+
+
+def count(
+    text: str,
+    timezone: str | None,
+    after: int,
+    until: int,
+    *,
+    gap: Gap = "run",
+    repeat: Repeat = "first",
+    anchor: int = 0,
+) -> int:
+    """Return how many fires are later than `after` and not later than `until`, without a walk."""
+    options = _options(gap, repeat)
+    after = max(after, DAWN)
+    if until <= after:
+        return 0
+    return EXPRESSIONS[text].plan.count(ZONES[timezone], after, until, options, anchor)
+
+
+def smallest_gap(
+    text: str,
+    timezone: str | None,
+    after: int,
+    *,
+    gap: Gap = "run",
+    repeat: Repeat = "first",
+    anchor: int = 0,
+) -> int:
+    """Return the least time between two fires, over 366 days from `after` or 10,000 fires.
+
+    Where fewer than two fires lie within that, the answer is the 366 days.
+    """
+    times = fires(
+        text,
+        timezone,
+        after,
+        after + _YEAR,
+        limit=_MOST_FIRES,
+        gap=gap,
+        repeat=repeat,
+        anchor=anchor,
+    )
+    return min((later - earlier for earlier, later in pairwise(times)), default=_YEAR)
+
+
+def targets(
+    text: str,
+    timezone: str | None,
+    nominal: int,
+    *,
+    gap: Gap = "run",
+    repeat: Repeat = "first",
+) -> tuple[str, ...]:
+    """Return the targets of a day map that are due at that nominal time, as written."""
+    options = _options(gap, repeat)
+    clock = ZONES[timezone]
+    return tuple(
+        name
+        for name, part in EXPRESSIONS[text].plan.targets
+        if part.next(clock, nominal - 1, options, 0) == nominal
+    )

@@ -1,0 +1,159 @@
+"""From any text to what it means: which form it is, and its canonical text."""
+
+from __future__ import annotations
+
+from duetick.domain.expression import cron
+from duetick.domain.expression.almanac import day_of
+from duetick.domain.expression.daymap import day_map_text, read_days
+from duetick.domain.expression.errors import InvalidExpression, quoted
+from duetick.domain.expression.firing import HORIZON, Interval, Once, Recurring
+
+TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetick.domain.expression.almanac import Almanac
+
+LONGEST_TEXT = 512
+_MOST_TEXTS = 4096
+_FORMS = (
+    "write five fields (0 9 * * MON-FRI), a macro (@daily), rate(5 minutes), "
+    "at(2030-12-01T09:00:00), cron(0 9 ? * MON-FRI *) or days(mon 09:00, thu 17:30)"
+)
+_UNITS = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+
+Plan = Recurring | Interval | Once
+
+
+class Expression:
+    """A text that was read: its canonical form and the plan that it stands for."""
+
+    __slots__ = ("plan", "text")
+
+    def __init__(self, text: str, plan: Plan) -> None:
+        """Take both."""
+        self.text = text
+        self.plan = plan
+
+
+def parse(text: str) -> str:
+    """Return the canonical form of an expression; raise InvalidExpression with what is wrong.
+
+    Names become numbers and macros become fields; all else, a star above all, stays as it was
+    written, because C-01 turns on it. The canonical form of a canonical form is itself.
+    """
+    return EXPRESSIONS[_text(text)].text
+
+
+def from_day_map(mapping: Mapping[str, object]) -> str:
+    """Return the canonical form of {"mon": "09:00", "tue": None}, or of one such map per target."""
+    return parse(day_map_text(mapping))
+
+
+def sub_minute(text: str) -> bool:
+    """Say whether it is a rate below a minute, which only look-ahead can keep (C-05)."""
+    plan = EXPRESSIONS[text].plan
+    return isinstance(plan, Interval) and plan.step < 60_000
+
+
+class _Memory(dict[str, Expression]):
+    """Texts that were read; a dict, because functools would double the time to import this."""
+
+    def __missing__(self, text: str) -> Expression:
+        expression = _read(text)
+        if len(self) >= _MOST_TEXTS:
+            self.clear()
+        self[text] = expression
+        return expression
+
+
+def _read(text: str) -> Expression:
+    text = _bounded(text)
+    if text.startswith("@"):
+        return _recurring(*cron.read_macro(text))
+    head, opening, rest = text.partition("(")
+    if not opening or not head.strip().isalpha() or not rest.endswith(")"):
+        return _recurring(*cron.read_five(text))
+    return _form(head.strip().lower(), rest[:-1])
+
+
+def _text(text: str) -> str:
+    if not isinstance(text, str):
+        raise InvalidExpression(f"an expression is text, not {type(text).__name__}; {_FORMS}")
+    return text
+
+
+def _bounded(text: str) -> str:
+    if len(_text(text)) > LONGEST_TEXT:
+        raise InvalidExpression(
+            f"the text has {len(text)} characters, and {LONGEST_TEXT} are the most; {_FORMS}"
+        )
+    for at, letter in enumerate(text, 1):
+        if not letter.isascii() or (not letter.isprintable() and not letter.isspace()):
+            kind = (
+                "is a digit, but not one of ASCII's 0 to 9" if letter.isdigit() else "is not ASCII"
+            )
+            raise InvalidExpression(f"{quoted(letter)}, character {at}, {kind}; {_FORMS}")
+    if not text.strip():
+        raise InvalidExpression(f"the text is empty; {_FORMS}")
+    return text.strip()
+
+
+def _recurring(text: str, almanac: Almanac) -> Expression:
+    return Expression(text, Recurring(almanac))
+
+
+def _form(name: str, inner: str) -> Expression:
+    if name == "cron":
+        return _recurring(*cron.read_aws(inner))
+    if name == "rate":
+        return _rate(inner)
+    if name == "at":
+        return _at(inner)
+    if name == "days":
+        return Expression(*read_days(inner))
+    raise InvalidExpression(f"{quoted(name)}(…) is not a form that is read; {_FORMS}")
+
+
+def _rate(inner: str) -> Expression:
+    number, _, unit = " ".join(inner.lower().split()).partition(" ")
+    unit = unit.removesuffix("s")
+    if not number.isdigit() or unit not in _UNITS:
+        raise InvalidExpression(
+            f"rate({quoted(inner)[1:-1]}) is not a whole number and one of seconds, minutes, "
+            "hours, days; for example: rate(5 minutes) or rate(1 hour)"
+        )
+    step = int(number) * _UNITS[unit]
+    if not 0 < step < HORIZON:
+        raise InvalidExpression(
+            f"rate({quoted(inner)[1:-1]}) must be more than nothing and less than 230 years; "
+            "for example: rate(5 minutes)"
+        )
+    count = step // _UNITS[unit]
+    return Expression(f"rate({count} {unit}{'s' if count > 1 else ''})", Interval(step))
+
+
+def _at(inner: str) -> Expression:
+    """Read yyyy-mm-ddThh:mm:ss, a local time: the zone stands beside it, not in it."""
+    text = inner.strip().upper()
+    shape = "".join("9" if letter.isdigit() else letter for letter in text)
+    if shape != "9999-99-99T99:99:99":
+        raise _bad_at(inner, "is not yyyy-mm-ddThh:mm:ss, local time in the schedule's timezone")
+    day = day_of(int(text[:4]), int(text[5:7]), int(text[8:10]))
+    hour, minute, second = int(text[11:13]), int(text[14:16]), int(text[17:])
+    if day is None or not 1970 <= int(text[:4]) <= 2199:
+        raise _bad_at(inner, "is no day from 1970 to 2199")
+    if hour > 23 or minute > 59 or second > 59:
+        raise _bad_at(inner, "has no time from 00:00:00 to 23:59:59")
+    seconds = hour * 3600 + minute * 60 + second
+    return Expression(f"at({text})", Once(day * 86_400_000 + seconds * 1000))
+
+
+def _bad_at(inner: str, why: str) -> InvalidExpression:
+    return InvalidExpression(
+        f"at({quoted(inner)[1:-1]}) {why}; for example: at(2030-12-01T09:00:00)"
+    )
+
+
+EXPRESSIONS = _Memory()
+"""Gives the Expression of any text, or raises InvalidExpression."""

@@ -1,0 +1,158 @@
+"""The zones of the pinned tzdata package, as stretches of time with one offset each.
+
+The system's own database is never looked at, whatever PYTHONTZPATH says: which instant a
+schedule names must not depend on the machine that works it out. Times are in milliseconds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from importlib import import_module
+from itertools import accumulate, pairwise
+from operator import add
+from struct import unpack_from
+
+from duetick.domain.expression.almanac import YEAR_STARTS, month_lengths, weekday
+from duetick.domain.expression.errors import InvalidTimezone, quoted
+
+TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PACKAGE = import_module("tzdata")
+TZDATA_VERSION: str = _PACKAGE.IANA_VERSION
+
+MINUTE = 60_000
+FOREVER = 1 << 62
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Zone:
+    """A zone's clock: stretch `i` runs from `starts[i - 1]` up to `ends[i]` with `offsets[i]`.
+
+    `reached[i]` is the furthest local time to which the clock had come by the end of stretch `i`,
+    and `fresh[i]` the first whole local minute that no stretch before `i` has read: below it the
+    clock only repeats.
+    """
+
+    __slots__ = ("ends", "fresh", "offsets", "reached", "starts")
+
+    def __init__(self, starts: list[int], offsets: list[int]) -> None:
+        """Take the instants of the changes, ascending, and the offsets: one more of these."""
+        self.starts = tuple(starts)
+        self.ends = (*starts, FOREVER)
+        self.offsets = tuple(offsets)
+        self.reached = tuple(accumulate(map(add, starts, offsets), max))
+        self.fresh = (-FOREVER, *(-(-local // MINUTE) for local in self.reached))
+
+
+class _Zones(dict[str | None, Zone]):
+    def __missing__(self, name: str | None) -> Zone:
+        check_zone(name)
+        self[name] = zone = _read(_data(f"zoneinfo/{name or 'UTC'}"))
+        return zone
+
+
+def check_zone(name: str | None) -> None:
+    """Refuse what is not the exact name of an IANA zone; None stands for UTC."""
+    if name is None:
+        return
+    if not isinstance(name, str):
+        raise InvalidTimezone(f"timezone: a name is text, not {type(name).__name__}")
+    if name not in ZONE_NAMES:
+        raise InvalidTimezone(_unknown(name[:64]))
+
+
+def _data(path: str) -> bytes:
+    with open(f"{_PACKAGE.__path__[0]}/{path}", "rb") as file:
+        return file.read()
+
+
+def _unknown(name: str) -> str:
+    if not name:
+        return "timezone: an empty name is no zone; leave it out for UTC, or write 'Europe/Berlin'"
+    from difflib import get_close_matches  # a refusal alone pays for it
+
+    spelled = {known.lower(): known for known in sorted(ZONE_NAMES)}
+    for known in sorted(ZONE_NAMES):
+        spelled.setdefault(known.rpartition("/")[2].lower(), known)
+    near = get_close_matches(name.lower().replace(" ", "_"), spelled)
+    offers = " or ".join(repr(known) for known in dict.fromkeys(spelled[each] for each in near))
+    hint = f"did you mean {offers}?" if offers else "names look like 'Europe/Berlin'"
+    return f"timezone: {quoted(name)} is no IANA zone (upper and lower case count); {hint}"
+
+
+def _read(data: bytes) -> Zone:
+    """Read a TZif file: its 64-bit block, then the rule in its footer, year by year to 2199."""
+    second = 44 + _block_size(data, 0, 4)
+    _, _, _, changes, types, _ = unpack_from(">6l", data, second + 20)
+    at = second + 44
+    instants = unpack_from(f">{changes}q", data, at)
+    kinds = data[at + changes * 8 : at + changes * 9]
+    utc_offsets = [unpack_from(">l", data, at + changes * 9 + each * 6)[0] for each in range(types)]
+    footer = data[second + 44 + _block_size(data, second, 8) :].strip(b"\n").decode("ascii")
+    points = [(when, utc_offsets[kind]) for when, kind in zip(instants, kinds, strict=True)]
+    points += _by_rule(footer, instants[-1] if instants else -FOREVER)
+    return _stretches(utc_offsets[0], points)
+
+
+def _block_size(data: bytes, header: int, width: int) -> int:
+    is_ut, is_std, leaps, changes, types, letters = unpack_from(">6l", data, header + 20)
+    return int(changes * (width + 1) + types * 6 + letters + leaps * (width + 4) + is_std + is_ut)
+
+
+def _stretches(first: int, points: list[tuple[int, int]]) -> Zone:
+    starts, offsets = [], [first * 1000]
+    for when, offset in points:
+        if offset * 1000 != offsets[-1]:  # a change of name alone is no change of the clock
+            starts.append(when * 1000)
+            offsets.append(offset * 1000)
+    return Zone(starts, offsets)
+
+
+def _by_rule(footer: str, after: int) -> list[tuple[int, int]]:
+    """Return the changes later than `after` that a rule makes: CET-1CEST,M3.5.0,M10.5.0/3."""
+    names, _, rules = footer.partition(",")
+    if not rules:
+        return []
+    standard, rest = _offset(names)
+    summer = _offset(rest)[0] if rest[-1].isdigit() else standard + 3600
+    begins, ends = rules.split(",")
+    year = bisect_right(YEAR_STARTS, max(after // 86_400, YEAR_STARTS[0])) - 1
+    points = [(local - standard, summer) for local in _local_times(begins, year)]
+    points += [(local - summer, standard) for local in _local_times(ends, year)]
+    return sorted(point for point in points if point[0] > after)
+
+
+def _offset(text: str) -> tuple[int, str]:
+    """Take one name and offset off the front; POSIX counts west of Greenwich as positive."""
+    text = text.partition(">")[2] if text[0] == "<" else text.lstrip(_LETTERS)
+    rest = text.lstrip("+-:0123456789")
+    return -_seconds(text[: len(text) - len(rest)]), rest
+
+
+def _seconds(text: str) -> int:
+    hours, minutes, seconds = (*(int(part) for part in text.lstrip("+-").split(":")), 0, 0)[:3]
+    size = hours * 3600 + minutes * 60 + seconds
+    return -size if text[0] == "-" else size
+
+
+def _local_times(rule: str, first_year: int) -> Iterator[int]:
+    """Return the local time of Mmonth.week.weekday/time in each year; `first_year` is an index."""
+    date, _, time = rule.partition("/")
+    month, week, on = (int(part) for part in date.removeprefix("M").split("."))
+    of_day = _seconds(time or "2")
+    for start, end in pairwise(YEAR_STARTS[first_year:]):
+        lengths = month_lengths(end - start == 366)
+        first = start + sum(lengths[: month - 1])
+        day = (on - weekday(first)) % 7 + 7 * (week - 1)
+        yield (first + (day if day < lengths[month - 1] else day - 7)) * 86_400 + of_day
+
+
+ZONE_NAMES = frozenset(_data("zones").decode("ascii").split())
+ZONES = _Zones()
+"""Gives the clock of each zone by name, and that of UTC for None; or raises InvalidTimezone.
+
+Only the names of the package's own list become paths, so that none can be smuggled in, and no
+more zones than that can be kept.
+"""
