@@ -1,6 +1,6 @@
 """What fires for an index row that is due: the one decision of claim, explain and verify."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from duetick.domain.expression import count, fires, newest, next_fire
 from duetick.domain.policies import Misfire, Policies
@@ -66,6 +66,17 @@ class Times:
         return newest(
             self.cron, self.timezone, after, until, gap=p.gap, repeat=p.repeat, anchor=self.anchor
         )
+
+
+def unfired(row: IndexRow, fired_through: int | None) -> IndexRow | None:
+    """The row at its first time that has not fired; None where there is none.
+
+    Only a row that was set back differs. `fired_through` is the newest time that was claimed.
+    """
+    if fired_through is None or row.next_fire_at > fired_through:
+        return row
+    following = Times.of(row).after(fired_through)
+    return None if following is None else replace(row, next_fire_at=following)
 
 
 def decide(row: IndexRow, now: int, ahead: int = 0) -> Decision:
