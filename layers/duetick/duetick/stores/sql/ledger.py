@@ -9,6 +9,7 @@ from duetick.domain.lifecycle import (
     after_lost_lease,
     ended,
     lease_over,
+    same_outcome,
     why_cancelled,
 )
 from duetick.domain.occurrences import leased
@@ -60,8 +61,7 @@ class SqlLedger:
             if held is None or held.fence != occurrence.fence:
                 return None
             if held.state is not State.PROCESSING:
-                again = (held.state, held.reason) == (outcome.state, outcome.reason)
-                return held if again else None
+                return held if same_outcome(held, outcome.state, outcome.reason) else None
             after = _settled(held, outcome, at)
             if after.state is State.RETRYING:
                 _trace(session, held, after, f"attempt {held.attempts}: {outcome.error or ''}")
