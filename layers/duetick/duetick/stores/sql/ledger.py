@@ -117,7 +117,8 @@ class SqlLedger:
         """See `ports.Ledger`."""
         params: dict[str, Value] = {"before": FAR if before is None else before, "limit": limit}
         if user_id is None:
-            name = "occurrences_dead"
+            name = "occurrences_waiting" if state in WAITING else "occurrences_dead"
+            params |= {"state": state or ""}
         else:
             name = "occurrences_of_user" if key is None else "occurrences_of_schedule"
             params |= {"user_id": user_id, "key": key, "state": state or ""}
