@@ -86,7 +86,7 @@ def decide(row: IndexRow, now: int, ahead: int = 0) -> Decision:
     Raises ValueError where the expression or the zone cannot be read.
     """
     times, first, end = Times.of(row), row.next_fire_at, now + ahead
-    grace = row.policies.grace * 1_000
+    grace = row.policies.on_time_ms
     if now - first > grace:
         return _decide_late(times, first, now, now - grace - 1, end)
     following = times.after(first)
