@@ -27,7 +27,8 @@ class Before:
 class Change:
     """What to write: the record, its index row (None: no row) and ranges for the ledger.
 
-    `redefines` says that fire times change from `schedule.timing` on.
+    `redefines` says that fire times change from `schedule.timing` on: a high-water mark beyond it,
+    which a claim ahead left, comes back to it, or it would hide the new times below it.
     """
 
     schedule: Schedule

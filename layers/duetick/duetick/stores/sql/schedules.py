@@ -49,6 +49,17 @@ def read_before(session: Session, user_id: str, key: str) -> Before:
     )
 
 
+def lower_mark(session: Session, schedule: Schedule) -> None:
+    """What was claimed ahead of a change of timing hides none of the times that are new."""
+    params: Params = {
+        "user_id": schedule.user_id,
+        "key": schedule.key,
+        "timing": schedule.timing,
+    }
+    session.rows("watermark_lower", params)
+    session.rows("index_mark_lower", params)
+
+
 class SqlSchedules:
     """`ports.Schedules` on any SQL database."""
 
@@ -123,6 +134,7 @@ class SqlSchedules:
         self._record(session, change.ranges)
         if change.redefines:
             self._define(session, schedule)
+            lower_mark(session, schedule)
             drop_poison(session, schedule.user_id, schedule.key)
         if change.row:
             put_row(session, change.row)
