@@ -67,10 +67,10 @@ def due_range(
         return ()
     times = Times.of(row)
     try:
-        row = unfired(row, fired_through)
-        if row is None or row.next_fire_at > now:
+        fresh = unfired(row, fired_through)
+        if fresh is None or fresh.next_fire_at > now:
             return ()
-        first = row.next_fire_at
+        first = fresh.next_fire_at
         missed = Missed(first, times.newest(first, now) or first, 1 + times.count(first, now))
     except ValueError:
         missed = Missed(row.next_fire_at, row.next_fire_at, 1)

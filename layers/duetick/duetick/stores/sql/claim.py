@@ -47,7 +47,8 @@ class ClaimPlan:
             self._record(poisoned(row, error, self._now))
             return
         if fresh is None or decision is None:
-            self._advance(row, fresh and fresh.next_fire_at, fired_through or row.next_fire_at)
+            next_at = fresh.next_fire_at if fresh else None
+            self._advance(row, next_at, fired_through or row.next_fire_at)
             return
         for occurrence in self._made(fresh, decision):
             self._record(occurrence)

@@ -102,7 +102,9 @@ class SqlSchedules:
             before = read_before(session, user_id, key)
             if before.schedule is None:
                 return False
-            self._record(session, due_range(before.row, before.fired_through, at, Reason.SCHEDULE_DELETED))
+            self._record(
+                session, due_range(before.row, before.fired_through, at, Reason.SCHEDULE_DELETED)
+            )
             drop_row(session, user_id, key)
             drop_poison(session, user_id, key)
             session.rows("schedule_delete", {"user_id": user_id, "key": key})
