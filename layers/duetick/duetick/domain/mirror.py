@@ -81,10 +81,13 @@ def held_back(schedule: Schedule, since: int, now: int, reason: Reason) -> tuple
     """The nominal times of (since, now] in which it was not indexed, as one cancelled range."""
     row = row_of(schedule, now)
     times = Times.of(row)
-    first, last = times.after(since), times.newest(since, now)
-    if first is None or last is None or first > now:
+    try:
+        first, last = times.after(since), times.newest(since, now)
+        if first is None or last is None:
+            return ()
+        return (ranged(row, Missed(first, last, times.count(since, now)), reason, now),)
+    except ValueError:
         return ()
-    return (ranged(row, Missed(first, last, times.count(since, now)), reason, now),)
 
 
 def repair(schedule: Schedule, row: IndexRow | None, fired_through: int | None, now: int) -> Change:
