@@ -27,8 +27,9 @@ class Before:
 class Change:
     """What to write: the record, its index row (None: no row) and ranges for the ledger.
 
-    `redefines` says that fire times change from `schedule.timing` on: a high-water mark beyond it,
-    which a claim ahead left, comes back to it, or it would hide the new times below it.
+    `redefines` says that fire times change from `schedule.timing` on: where there is a row, a
+    high-water mark beyond it, which a claim ahead left, comes back to it, or it would hide times
+    that are new. Where there is none it stays, so that a resume does not count those times twice.
     """
 
     schedule: Schedule

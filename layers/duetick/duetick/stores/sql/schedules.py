@@ -136,9 +136,10 @@ class SqlSchedules:
         self._record(session, change.ranges)
         if change.redefines:
             self._define(session, schedule)
-            lower_mark(session, schedule)
             drop_poison(session, schedule.user_id, schedule.key)
         if change.row:
+            if change.redefines:
+                lower_mark(session, schedule)
             put_row(session, change.row)
         elif change.redefines:
             drop_row(session, schedule.user_id, schedule.key)

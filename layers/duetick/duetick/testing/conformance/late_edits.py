@@ -85,6 +85,16 @@ class LateEditConformance(StoreSuite):
         store.schedules.put(changed, now=NOON + DAY - 30 * SECOND)
         start(store, occurrence, NOON + DAY)
 
+    def test_a01_a_pause_ahead_counts_no_time_twice(self, store: Store) -> None:
+        self.needs(Capability.LOOK_AHEAD)
+        on = schedule(cron=EACH_MINUTE)
+        store.schedules.put(on, now=NOON)
+        drain(store, NOON + SECOND, ahead=2 * MINUTE)
+        store.schedules.put(replace(on, enabled=False), now=NOON + 2 * SECOND)
+        store.schedules.put(on, now=NOON + 9 * MINUTE)
+        paused = only([o for o in store.ledger.find("ada", "digest") if o.range_end is not None])
+        assert (paused.nominal_at, paused.count) == (NOON + 3 * MINUTE, 7)
+
     def test_a01_an_edit_ahead_loses_no_time_that_is_new(self, store: Store) -> None:
         self.needs(Capability.LOOK_AHEAD)
         store.schedules.put(schedule(cron="*/2 * * * *"), now=NOON)
