@@ -42,7 +42,7 @@ def parse(text: str) -> str:
     Names become numbers and macros become fields; all else, a star above all, stays as it was
     written, because C-01 turns on it. The canonical form of a canonical form is itself.
     """
-    return EXPRESSIONS[text].text
+    return EXPRESSIONS[_text(text)].text
 
 
 def from_day_map(mapping: Mapping[str, object]) -> str:
@@ -77,10 +77,14 @@ def _read(text: str) -> Expression:
     return _form(head.strip().lower(), rest[:-1])
 
 
-def _bounded(text: str) -> str:
+def _text(text: str) -> str:
     if not isinstance(text, str):
         raise InvalidExpression(f"an expression is text, not {type(text).__name__}; {_FORMS}")
-    if len(text) > LONGEST_TEXT:
+    return text
+
+
+def _bounded(text: str) -> str:
+    if len(_text(text)) > LONGEST_TEXT:
         raise InvalidExpression(
             f"the text has {len(text)} characters, and {LONGEST_TEXT} are the most; {_FORMS}"
         )

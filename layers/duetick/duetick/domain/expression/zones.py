@@ -55,8 +55,12 @@ class _Zones(dict[str | None, Zone]):
 
 def check_zone(name: str | None) -> None:
     """Refuse what is not the exact name of an IANA zone; None stands for UTC."""
-    if name is not None and name not in ZONE_NAMES:
-        raise InvalidTimezone(_unknown(str(name)[:64]))
+    if name is None:
+        return
+    if not isinstance(name, str):
+        raise InvalidTimezone(f"timezone: a name is text, not {type(name).__name__}")
+    if name not in ZONE_NAMES:
+        raise InvalidTimezone(_unknown(name[:64]))
 
 
 def _data(path: str) -> bytes:
@@ -70,11 +74,10 @@ def _unknown(name: str) -> str:
     from difflib import get_close_matches  # a refusal alone pays for it
 
     spelled = {known.lower(): known for known in sorted(ZONE_NAMES)}
-    near = get_close_matches(name.lower(), spelled)
-    places = [known for lower, known in spelled.items() if lower.rpartition("/")[2] == name.lower()]
-    offers = " or ".join(
-        repr(each) for each in dict.fromkeys([*places[:2], *(spelled[n] for n in near)])
-    )
+    for known in sorted(ZONE_NAMES):
+        spelled.setdefault(known.rpartition("/")[2].lower(), known)
+    near = get_close_matches(name.lower().replace(" ", "_"), spelled)
+    offers = " or ".join(repr(known) for known in dict.fromkeys(spelled[each] for each in near))
     hint = f"did you mean {offers}?" if offers else "names look like 'Europe/Berlin'"
     return f"timezone: {quoted(name)} is no IANA zone (upper and lower case count); {hint}"
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from duetick.domain.firing import Decision, decide
+from duetick.domain.firing import Decision, decide, unfired
 from duetick.domain.occurrences import fired, poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
@@ -39,20 +39,27 @@ class ClaimPlan:
     def add(self, row: IndexRow, fired_through: int | None) -> None:
         """Decide what becomes of a row that is due."""
         try:
-            decision = self._decide(row)
+            fresh = unfired(row, fired_through)
+            due = fresh is not None and fresh.next_fire_at <= self._now + self._ahead
+            decision = self._decide(fresh) if fresh and due else None
         except ValueError as error:
             self.result.broken.append((row, str(error)))
             self._record(poisoned(row, error, self._now))
             return
-        for occurrence in self._made(row, decision):
-            if fired_through is None or occurrence.nominal_at > fired_through:
-                self._record(occurrence)
-        through = max(row.next_fire_at, *decision.fires, *(m.last for m in decision.missed))
-        through = max(through, fired_through or through)
-        if decision.next_at is None:
+        if fresh is None or decision is None:
+            next_at = fresh.next_fire_at if fresh else None
+            self._advance(row, next_at, fired_through or row.next_fire_at)
+            return
+        for occurrence in self._made(fresh, decision):
+            self._record(occurrence)
+        through = max(fresh.next_fire_at, *decision.fires, *(m.last for m in decision.missed))
+        self._advance(row, decision.next_at, through)
+
+    def _advance(self, row: IndexRow, next_at: int | None, through: int) -> None:
+        if next_at is None:
             self.result.done.append((row, through))
         else:
-            self.result.advanced.append((row, decision.next_at, through))
+            self.result.advanced.append((row, next_at, through))
 
     def _made(self, row: IndexRow, decision: Decision) -> Sequence[Occurrence]:
         missed = [ranged(row, part, Reason.MISSED, self._now) for part in decision.missed]

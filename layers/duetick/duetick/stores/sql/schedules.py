@@ -25,7 +25,7 @@ from duetick.stores.sql.session import Database, Params, Session
 def read_cursor(cursor: str | None) -> str:
     """The key after which a page begins."""
     try:
-        return base64.b64decode((cursor or "").encode(), b"-_", validate=True).decode()
+        return base64.b64decode((cursor or "").encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError):
         raise InvalidCursor("The cursor is not one that a page carried.") from None
 
@@ -47,6 +47,17 @@ def read_before(session: Session, user_id: str, key: str) -> Before:
         fired_through=read_mark(mark[0][0]),
         defined_at=read_mark(defined[0][0]) or 0,
     )
+
+
+def lower_mark(session: Session, schedule: Schedule) -> None:
+    """What was claimed ahead of a change of timing hides none of the times that are new."""
+    params: Params = {
+        "user_id": schedule.user_id,
+        "key": schedule.key,
+        "timing": schedule.timing,
+    }
+    session.rows("watermark_lower", params)
+    session.rows("index_mark_lower", params)
 
 
 class SqlSchedules:
@@ -91,7 +102,9 @@ class SqlSchedules:
             before = read_before(session, user_id, key)
             if before.schedule is None:
                 return False
-            self._record(session, due_range(before.row, at, Reason.SCHEDULE_DELETED))
+            self._record(
+                session, due_range(before.row, before.fired_through, at, Reason.SCHEDULE_DELETED)
+            )
             drop_row(session, user_id, key)
             drop_poison(session, user_id, key)
             session.rows("schedule_delete", {"user_id": user_id, "key": key})
@@ -125,6 +138,8 @@ class SqlSchedules:
             self._define(session, schedule)
             drop_poison(session, schedule.user_id, schedule.key)
         if change.row:
+            if change.redefines:
+                lower_mark(session, schedule)
             put_row(session, change.row)
         elif change.redefines:
             drop_row(session, schedule.user_id, schedule.key)
