@@ -243,8 +243,8 @@ class DynamoSchedules:
         self._own(together, record, None)
         if entity.apart:
             together.delete(input_key(record.user_id, record.key))
-        row = unfired(entity.indexed, entity.fired_through)
-        self._record(entity, due_range(row, now, Reason.SCHEDULE_DELETED))
+        due = due_range(entity.indexed, entity.fired_through, now, Reason.SCHEDULE_DELETED)
+        self._record(entity, due)
         entity.defined_at = max(now, entity.defined_at + 1)
         together.put(definition_item(replace(record, enabled=False, timing=entity.defined_at)))
         entity.record, entity.row, entity.poison, entity.apart = None, None, None, False
