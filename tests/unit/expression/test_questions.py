@@ -188,6 +188,23 @@ def test_j09_the_newest_fire_of_long_ago_is_found_from_the_end() -> None:
     assert time.process_time() - began < 0.1
 
 
+def test_c04_the_newest_of_years_that_are_listed_may_be_any_of_them() -> None:
+    text = "cron(0 9 1 1 ? 2020,2025,2030)"
+    assert newest(text, None, 0, ms("2024-01-01")) == ms("2020-01-01T09:00")
+    assert newest(text, None, 0, ms("2026-01-01")) == ms("2025-01-01T09:00")
+    assert newest(text, None, 0, ms("2020-01-01T08:59")) is None
+    assert count(text, None, 0, ms("2199-01-01")) == 3
+
+
+def test_c04_at_is_the_newest_and_counts_once_in_a_range_that_holds_it() -> None:
+    text, fire = "at(2026-12-01T09:00:00)", ms("2026-12-01T08:00")
+    assert newest(text, BERLIN, NOW, fire) == fire
+    assert newest(text, BERLIN, NOW, fire - 1) is None
+    assert newest(text, BERLIN, fire, fire + DAY) is None
+    assert [count(text, BERLIN, NOW, fire + step) for step in (-1, 0)] == [0, 1]
+    assert fires(text, BERLIN, NOW, fire + DAY) == [fire]
+
+
 @pytest.mark.parametrize("text", ["* * * * *", "0 0 L * *", "rate(1 day)", "days(mon 09:00)"])
 def test_c01_ranges_may_reach_beyond_the_calendar(text: str) -> None:
     for zone in (None, BERLIN):
