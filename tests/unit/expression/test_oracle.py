@@ -10,7 +10,7 @@ from bisect import bisect_right
 
 import pytest
 from cronsim import CronSim
-from duetick.domain.expression import next_fire, upcoming
+from duetick.domain.expression import count, fires, newest, next_fire, upcoming
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,9 +51,33 @@ def test_c02_changes_of_odd_sizes_agree_with_the_walk(name: str, text: str) -> N
     assert tally.wrong == []
 
 
+@pytest.mark.parametrize("name", ["Europe/Berlin", "Australia/Lord_Howe", "America/Nuuk"])
+@pytest.mark.parametrize("year", [2049, 2050, 2100, 2198])
+def test_c02_changes_of_far_years_agree_with_the_walk(name: str, year: int) -> None:
+    random, tally = cases.Dice(year), cases.Tally()
+    for change in oracle.changes(name, cases.second(year), cases.second(year + 1)):
+        cases.check_change(random, [name], change, tally, wanted=6)
+    assert tally.wrong == []
+    assert tally.changes == 2
+
+
+@pytest.mark.parametrize("name", ["Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia"])
+def test_c02_from_the_near_years_into_the_far_ones_no_fire_is_lost(name: str) -> None:
+    begin, end = cases.second(2049, 12, 25), cases.second(2050, 1, 5)
+    for text in ("0 */6 * * *", "30 2 * * *", "0 0 1 * *", "0 12 * * 1-5"):
+        walked = oracle.walk(oracle.Expression(text), oracle.clock(name, begin, end))
+        assert fires(text, name, begin * 1000, end * 1000) == walked
+        assert count(text, name, begin * 1000, end * 1000) == len(walked)
+        assert newest(text, name, begin * 1000, end * 1000) == walked[-1]
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("Africa/Monrovia", "1972-01-07T00:44:30"), ("Europe/Amsterdam", "1937-06-30T22:00")],
+    [
+        ("Africa/Monrovia", "1972-01-07T00:44:30"),
+        ("Europe/Amsterdam", "1937-06-30T22:00"),
+        ("America/Denver", "1883-11-18T19:00"),  # four seconds are repeated
+    ],
 )
 def test_c02_clocks_with_seconds_agree_with_a_walk_second_by_second(name: str, text: str) -> None:
     random, tally = cases.Dice(8), cases.Tally()

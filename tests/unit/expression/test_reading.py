@@ -80,8 +80,9 @@ def test_i17_a_canonical_form_fires_as_the_text_does() -> None:
         ("0 0 * * L", "L and LW go in day-of-month, FRIL in day-of-week"),
         ("0 0 * * MON#6", "from #1 to #5"),
         ("0 0 32W * *", "outside 1-31"),
+        ("0 0 L-3 * *", "'L-3' has an L, which takes no range"),
         ("٣ * * * *", "'٣', character 1, is a digit, but not one of ASCII's"),
-        ("0 9 * * \u2007*", "character 9, is not ASCII"),
+        ("0 9 * * \u2007*", "character 9, is not ASCII text"),
         ("0 9 * *\x00*", "'.x00', character 8"),
         ("", "the text is empty"),
         ("   ", "the text is empty"),
@@ -134,6 +135,7 @@ def test_i17_the_examples_of_refusals_are_right(text: str) -> None:
     "text",
     [
         "," * 1_000_000,
+        "0 0 " + "30," * 160 + "31 2 *",
         "1," * 255 + "1 * * * *",
         "days(" + "mon 09:00," * 50_000 + ")",
         "9" * 512,
