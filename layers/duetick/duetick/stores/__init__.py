@@ -19,7 +19,9 @@ def open_store(url: str | Callable[[], object], *, clock: Clock | None = None) -
     scheme = urlsplit(url).scheme
     if scheme == "sqlite":
         return _open_sqlite(url, clock)
-    raise InvalidStoreUrl(f"No store has an address like {scheme or url[:40]!r}. Known: {_KNOWN}.")
+    if scheme in ("postgresql", "postgres"):
+        return _open_postgres(url, clock)
+    raise InvalidStoreUrl(f"No store has an address that begins with {scheme!r}. Known: {_KNOWN}.")
 
 
 def _open_sqlite(url: str, clock: Clock | None) -> Store:
@@ -32,6 +34,12 @@ def _open_sqlite(url: str, clock: Clock | None) -> Store:
             f"{url!r} names a host. A file is sqlite:///relative.db or sqlite:////absolute.db."
         )
     return open_sqlite(connect_file(unquote(parts.path)[1:] or ":memory:"), clock)
+
+
+def _open_postgres(url: str, clock: Clock | None) -> Store:
+    from duetick.stores.postgres.store import open_postgres
+
+    return open_postgres(url, clock)
 
 
 def _open_connections(connect: Callable[[], object], clock: Clock | None) -> Store:

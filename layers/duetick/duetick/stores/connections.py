@@ -2,9 +2,12 @@
 
 import sqlite3
 from collections.abc import Callable
+from typing import TypeVar
 
-from duetick.domain.errors import InvalidStoreUrl
+from duetick.domain.errors import InvalidStoreUrl, NoTransactions
 from duetick.ports import Clock, Store
+
+Connection = TypeVar("Connection")
 
 
 def open_connections(connect: Callable[[], object], clock: Clock | None) -> Store:
@@ -12,10 +15,47 @@ def open_connections(connect: Callable[[], object], clock: Clock | None) -> Stor
     first = connect()
     if isinstance(first, sqlite3.Connection):
         return _open_sqlite(first, connect, clock)
+    if _is_pg8000(first):
+        return _open_postgres(first, connect, clock)
     raise InvalidStoreUrl(
         f"A connection of type {type(first).__module__}.{type(first).__qualname__} is not known; "
         "give a factory of sqlite3 or pg8000 connections."
     )
+
+
+def _is_pg8000(connection: object) -> bool:
+    """Told by the name of its module: asking pg8000 itself would import it for SQLite too."""
+    return any(base.__module__ == "pg8000.core" for base in type(connection).__mro__)
+
+
+def _open_postgres(first: object, connect: Callable[[], object], clock: Clock | None) -> Store:
+    from pg8000.core import CoreConnection
+
+    from duetick.stores.postgres.store import open_postgres
+
+    if getattr(first, "autocommit", False):
+        raise NoTransactions(
+            "The connection commits each statement by itself. Give a factory of connections with "
+            "autocommit off."
+        )
+    store = open_postgres(_again(first, connect, CoreConnection), clock)
+    store.check_transactions()
+    return store
+
+
+def _again(
+    first: object, connect: Callable[[], object], kind: type[Connection]
+) -> Callable[[], Connection]:
+    """The factory, which gives the connection that was looked at first."""
+    unused = [first]
+
+    def again() -> Connection:
+        made = unused.pop() if unused else connect()
+        if not isinstance(made, kind):
+            raise InvalidStoreUrl("The factory gave a connection of another kind than at first.")
+        return made
+
+    return again
 
 
 def _open_sqlite(
@@ -23,14 +63,6 @@ def _open_sqlite(
 ) -> Store:
     from duetick.stores.sqlite.store import open_sqlite
 
-    unused = [first]
-
-    def again() -> sqlite3.Connection:
-        made = unused.pop() if unused else connect()
-        if not isinstance(made, sqlite3.Connection):
-            raise InvalidStoreUrl("The factory gave a connection of another kind than at first.")
-        return made
-
-    store = open_sqlite(again, clock)
+    store = open_sqlite(_again(first, connect, sqlite3.Connection), clock)
     store.check_transactions()
     return store
