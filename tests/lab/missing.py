@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import NoReturn
 
 import pytest
@@ -11,16 +10,11 @@ STRICT = "DUETICK_LAB_STRICT"
 _PROPERTY = "missing part of the lab"
 
 
-@dataclass(frozen=True)
 class MissingPartError(Exception):
     """A part of the lab, why it cannot run on this machine, and what to do about it."""
 
-    part: str
-    why: str
-    what_to_do: str
-
-    def __str__(self) -> str:
-        return f"{self.part} did not run: {self.why}. {self.what_to_do}"
+    def __init__(self, part: str, why: str, what_to_do: str) -> None:
+        super().__init__(f"{part} did not run: {why}. {what_to_do}")
 
 
 def missing(part: str, why: str, what_to_do: str) -> NoReturn:

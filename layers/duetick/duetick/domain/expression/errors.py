@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from duetick.domain.errors import DuetickError
 
-class InvalidExpression(ValueError):
+
+class InvalidExpression(DuetickError, ValueError):
     """The text is no expression, or one that can never fire.
 
     The message says what is wrong and where, and shows a right one.

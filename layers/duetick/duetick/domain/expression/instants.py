@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice, pairwise, takewhile
 
 from duetick.domain.expression.firing import DAWN, Options
-from duetick.domain.expression.texts import read
-from duetick.domain.expression.zones import zone
+from duetick.domain.expression.texts import EXPRESSIONS
+from duetick.domain.expression.zones import ZONES
 
 TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def next_fire(
     Fire k of a rate is `anchor` + k times its interval.
     """
     options = _options(gap, repeat)
-    return read(text).plan.next(zone(timezone), after if after > DAWN else DAWN, options, anchor)
+    return EXPRESSIONS[text].plan.next(
+        ZONES[timezone], after if after > DAWN else DAWN, options, anchor
+    )
 
 
 def _options(gap: Gap, repeat: Repeat) -> Options:
@@ -93,9 +95,8 @@ def upcoming(
     anchor: int = 0,
 ) -> list[int]:
     """Return the next `count` fires, or as many as there are."""
-    return list(
-        islice(_walk(read(text).plan, zone(timezone), _options(gap, repeat), anchor, after), count)
-    )
+    times = _walk(EXPRESSIONS[text].plan, ZONES[timezone], _options(gap, repeat), anchor, after)
+    return list(islice(times, count))
 
 
 def fires(
@@ -104,16 +105,14 @@ def fires(
     after: int,
     until: int,
     *,
-    limit: int,
+    limit: int | None = None,
     gap: Gap = "run",
     repeat: Repeat = "first",
     anchor: int = 0,
 ) -> list[int]:
-    """Return the first `limit` fires later than `after` and not later than `until`."""
-    times = islice(
-        _walk(read(text).plan, zone(timezone), _options(gap, repeat), anchor, after), limit
-    )
-    return list(takewhile(lambda time: time <= until, times))
+    """Return the fires later than `after` and not later than `until`, at most the first `limit`."""
+    times = _walk(EXPRESSIONS[text].plan, ZONES[timezone], _options(gap, repeat), anchor, after)
+    return list(islice(takewhile(lambda time: time <= until, times), limit))
 
 
 def newest(
@@ -131,7 +130,7 @@ def newest(
     after = max(after, DAWN)
     if until <= after:
         return None
-    return read(text).plan.newest(zone(timezone), after, until, options, anchor)
+    return EXPRESSIONS[text].plan.newest(ZONES[timezone], after, until, options, anchor)
 
 
 def count(
@@ -149,7 +148,7 @@ def count(
     after = max(after, DAWN)
     if until <= after:
         return 0
-    return read(text).plan.count(zone(timezone), after, until, options, anchor)
+    return EXPRESSIONS[text].plan.count(ZONES[timezone], after, until, options, anchor)
 
 
 def smallest_gap(
@@ -188,9 +187,9 @@ def targets(
 ) -> tuple[str, ...]:
     """Return the targets of a day map that are due at that nominal time, as written."""
     options = _options(gap, repeat)
-    clock = zone(timezone)
+    clock = ZONES[timezone]
     return tuple(
         name
-        for name, part in read(text).plan.targets
+        for name, part in EXPRESSIONS[text].plan.targets
         if part.next(clock, nominal - 1, options, 0) == nominal
     )

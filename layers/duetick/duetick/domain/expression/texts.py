@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from duetick.domain.expression import cron
 from duetick.domain.expression.almanac import day_of
 from duetick.domain.expression.daymap import day_map_text, read_days
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     from duetick.domain.expression.almanac import Almanac
 
 LONGEST_TEXT = 512
+_MOST_TEXTS = 4096
 _FORMS = (
     "write five fields (0 9 * * MON-FRI), a macro (@daily), rate(5 minutes), "
     "at(2030-12-01T09:00:00), cron(0 9 ? * MON-FRI *) or days(mon 09:00, thu 17:30)"
@@ -43,7 +42,7 @@ def parse(text: str) -> str:
     Names become numbers and macros become fields; all else, a star above all, stays as it was
     written, because C-01 turns on it. The canonical form of a canonical form is itself.
     """
-    return read(text).text
+    return EXPRESSIONS[text].text
 
 
 def from_day_map(mapping: Mapping[str, object]) -> str:
@@ -53,13 +52,22 @@ def from_day_map(mapping: Mapping[str, object]) -> str:
 
 def sub_minute(text: str) -> bool:
     """Say whether it is a rate below a minute, which only look-ahead can keep (C-05)."""
-    plan = read(text).plan
+    plan = EXPRESSIONS[text].plan
     return isinstance(plan, Interval) and plan.step < 60_000
 
 
-@lru_cache(maxsize=4096)
-def read(text: str) -> Expression:
-    """Read any form, or raise InvalidExpression."""
+class _Memory(dict[str, Expression]):
+    """Texts that were read; a dict, because functools would double the time to import this."""
+
+    def __missing__(self, text: str) -> Expression:
+        expression = _read(text)
+        if len(self) >= _MOST_TEXTS:
+            self.clear()
+        self[text] = expression
+        return expression
+
+
+def _read(text: str) -> Expression:
     text = _bounded(text)
     if text.startswith("@"):
         return _recurring(*cron.read_macro(text))
@@ -141,3 +149,7 @@ def _bad_at(inner: str, why: str) -> InvalidExpression:
     return InvalidExpression(
         f"at({quoted(inner)[1:-1]}) {why}; for example: at(2030-12-01T09:00:00)"
     )
+
+
+EXPRESSIONS = _Memory()
+"""Gives the Expression of any text, or raises InvalidExpression."""

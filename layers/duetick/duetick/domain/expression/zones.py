@@ -7,7 +7,6 @@ schedule names must not depend on the machine that works it out. Times are in mi
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import lru_cache
 from importlib import import_module
 from itertools import accumulate, pairwise
 from operator import add
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PACKAGE = import_module("tzdata")
-_DATA = f"{_PACKAGE.__path__[0]}/"
 TZDATA_VERSION: str = _PACKAGE.IANA_VERSION
 
 MINUTE = 60_000
@@ -48,33 +46,31 @@ class Zone:
         self.fresh = (-FOREVER, *(-(-local // MINUTE) for local in self.reached))
 
 
+class _Zones(dict[str | None, Zone]):
+    def __missing__(self, name: str | None) -> Zone:
+        check_zone(name)
+        self[name] = zone = _read(_data(f"zoneinfo/{name or 'UTC'}"))
+        return zone
+
+
 def check_zone(name: str | None) -> None:
     """Refuse what is not the exact name of an IANA zone; None stands for UTC."""
-    if name is not None and name not in _names():
+    if name is not None and name not in ZONE_NAMES:
         raise InvalidTimezone(_unknown(str(name)[:64]))
 
 
-@lru_cache(maxsize=512)
-def zone(name: str | None) -> Zone:
-    """Return the zone's clock up to the end of 2199; None stands for UTC."""
-    check_zone(name)
-    # Only names from the package's own list come here, so that no path can be smuggled in.
-    with open(f"{_DATA}zoneinfo/{name or 'UTC'}", "rb") as file:
-        return _read(file.read())
+def _data(path: str) -> bytes:
+    with open(f"{_PACKAGE.__path__[0]}/{path}", "rb") as file:
+        return file.read()
 
 
-@lru_cache(maxsize=1)
-def _names() -> frozenset[str]:
-    with open(f"{_DATA}zones", encoding="ascii") as file:
-        return frozenset(file.read().split())
-
-
-@lru_cache(maxsize=256)
 def _unknown(name: str) -> str:
     if not name:
         return "timezone: an empty name is no zone; leave it out for UTC, or write 'Europe/Berlin'"
-    spelled = {known.lower(): known for known in sorted(_names())}
-    near: list[str] = import_module("difflib").get_close_matches(name.lower(), spelled)
+    from difflib import get_close_matches  # a refusal alone pays for it
+
+    spelled = {known.lower(): known for known in sorted(ZONE_NAMES)}
+    near = get_close_matches(name.lower(), spelled)
     places = [known for lower, known in spelled.items() if lower.rpartition("/")[2] == name.lower()]
     offers = " or ".join(
         repr(each) for each in dict.fromkeys([*places[:2], *(spelled[n] for n in near)])
@@ -148,3 +144,12 @@ def _local_times(rule: str, first_year: int) -> Iterator[int]:
         first = start + sum(lengths[: month - 1])
         day = (on - weekday(first)) % 7 + 7 * (week - 1)
         yield (first + (day if day < lengths[month - 1] else day - 7)) * 86_400 + of_day
+
+
+ZONE_NAMES = frozenset(_data("zones").decode("ascii").split())
+ZONES = _Zones()
+"""Gives the clock of each zone by name, and that of UTC for None; or raises InvalidTimezone.
+
+Only the names of the package's own list become paths, so that none can be smuggled in, and no
+more zones than that can be kept.
+"""

@@ -25,7 +25,7 @@ from duetick.stores.sql.session import Database, Params, Session, retried
 def read_cursor(cursor: str | None) -> str:
     """The key after which a page begins."""
     try:
-        return base64.urlsafe_b64decode((cursor or "").encode()).decode()
+        return base64.b64decode((cursor or "").encode(), b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError):
         raise InvalidCursor("The cursor is not one that a page carried.") from None
 

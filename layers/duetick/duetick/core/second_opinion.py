@@ -1,0 +1,128 @@
+"""croniter's opinion of a plain expression, asked for before a schedule is accepted.
+
+Two readers that agree are less likely to be wrong together. They are compared in UTC, away from
+clock changes, of which croniter has rules of its own. Where it is known to be mistaken, as listed
+here, ours stands.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from duetick.domain.expression import InvalidExpression, parse, upcoming
+
+_FIRES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """Something that croniter gets wrong: what it does, an example, and how to tell."""
+
+    does: str
+    example: str
+    found_in: Callable[[list[str]], bool]
+
+
+def confirm(text: str, after: int) -> None:
+    """Raise InvalidExpression where croniter reads other next fires after `after` than we do.
+
+    Only five fields are compared, and what stands for them; croniter knows no other form.
+    """
+    canonical = parse(text)
+    fields = canonical.split(" ")
+    if "(" in canonical:
+        return
+    ours, theirs = upcoming(canonical, None, after, _FIRES), _ask(text, canonical, after)
+    if ours != theirs and not any(mistake.found_in(fields) for mistake in KNOWN_MISTAKES):
+        raise InvalidExpression(
+            f"{canonical}: two readers of cron disagree about it ({_shown(ours)} and "
+            f"{_shown(theirs)}), so that it may not mean what you think; write it more plainly, "
+            "for example: 0 9 * * 1-5"
+        )
+
+
+def _ask(text: str, canonical: str, after: int) -> list[int]:
+    from croniter import CroniterError, croniter  # the write path alone pays for it
+
+    plain = canonical if text.strip().startswith("@") else text
+    try:
+        times = croniter(plain, datetime.fromtimestamp(after / 1000, UTC))
+        return [round(times.get_next(float) * 1000) for _ in range(_FIRES)]
+    except CroniterError:
+        return []
+
+
+def _shown(times: list[int]) -> str:
+    if not times:
+        return "no times"
+    return ", ".join(
+        f"{datetime.fromtimestamp(time / 1000, UTC):%Y-%m-%d %H:%M}" for time in times[:2]
+    )
+
+
+def _range_of_one(fields: list[str]) -> bool:
+    for last, field in zip(("59", "23", "31", "12", "6"), fields, strict=True):
+        for item in field.split(","):
+            body, slash, _ = item.partition("/")
+            low, dash, high = body.partition("-")
+            if (dash and low == high) or (slash and body == last):
+                return True
+    return False
+
+
+def _both_restricted(fields: list[str]) -> bool:
+    return fields[2] != "*" and fields[4] != "*"
+
+
+def _star_beside_another(fields: list[str]) -> bool:
+    return _both_restricted(fields) and "*" in (fields[2][0], fields[4][0])
+
+
+def _date_never_comes(fields: list[str]) -> bool:
+    try:
+        parse(" ".join([*fields[:4], "*"]))
+    except InvalidExpression:
+        return True
+    return False
+
+
+def _beyond_28_w(fields: list[str]) -> bool:
+    return any(day in fields[2].split(",") for day in ("29W", "30W", "31W"))
+
+
+KNOWN_MISTAKES = (
+    Mistake("reads a range of one value as *", "9-9 * * * *", _range_of_one),
+    Mistake(
+        "lets either of day-of-month and day-of-week match, though one begins with *",
+        "0 0 7 * */4",
+        _star_beside_another,
+    ),
+    Mistake(
+        "finds nothing where the date never comes, though the weekday does",
+        "0 0 31 2 1",
+        _date_never_comes,
+    ),
+    Mistake(
+        "wants both day-of-month and an nth weekday to match",
+        "0 0 1 * 0#1",
+        lambda fields: "#" in fields[4] and _both_restricted(fields),
+    ),
+    Mistake(
+        "refuses an nth weekday beside another",
+        "0 0 * * 1#2,3",
+        lambda fields: "#" in fields[4] and "," in fields[4],
+    ),
+    Mistake("refuses the last weekday of a kind", "0 0 * * 5L", lambda fields: "L" in fields[4]),
+    Mistake("refuses the last working day", "0 0 LW * *", lambda fields: "LW" in fields[2]),
+    Mistake(
+        "refuses the nearest working day beside another day",
+        "0 0 15W,20 * *",
+        lambda fields: "W" in fields[2] and "," in fields[2],
+    ),
+    Mistake("moves 31W to the end of a shorter month", "0 0 31W * *", _beyond_28_w),
+    Mistake(
+        "forgets the day-of-week beside 15W",
+        "0 0 15W * 1",
+        lambda fields: "W" in fields[2] and _both_restricted(fields),
+    ),
+)

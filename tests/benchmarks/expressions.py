@@ -1,0 +1,188 @@
+"""How long the next fire takes, beside croniter and cronsim: CPU time, ratios of one run.
+
+    python -m tests.benchmarks.expressions
+
+Fails where a ratio is below what the module promises.
+"""
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import croniter
+import cronsim
+from duetick.domain.expression import InvalidExpression, next_fire, next_fires, parse, texts
+
+AFTER = 1_790_000_000_123
+ZONES = (
+    *("UTC", "Europe/Berlin", "America/New_York"),
+    *("Asia/Kolkata", "Australia/Lord_Howe", "Africa/Casablanca"),
+)
+SHAPES = (
+    *("* * * * *", "*/5 * * * *", "{m} * * * *", "{m} */2 * * *", "*/15 9-17 * * 1-5"),
+    *("{m} {h} * * *", "{m} 2 * * *", "0 {h},18 * * *", "{m} {h} * * 1-5", "{m} {h} * * 0"),
+    *("0 {h} 1 * *", "{m} {h} 1,15 * *", "{m} {h} L * *", "0 {h} * * 1#2", "{m} {h} 1 1 *"),
+    *("{m} {h} 29 2 *",),
+)
+IMPOSSIBLE = ("0 0 31 2 *", "0 0 30 2 *", "* * 31 2,4,6,9,11 *", "0 0 5 * */7#5", "0 0 30W 2 *")
+ROWS, GROUPS = 10_000, 2_304
+FIRES = 50
+
+
+def cpu(work: Callable[[], object], times: int = 1) -> float:
+    """Return the CPU microseconds of the quickest of three runs, each of `times` items."""
+    took = []
+    for _ in range(3):
+        began = time.process_time()
+        work()
+        took.append((time.process_time() - began) / times * 1e6)
+    return min(took)
+
+
+def expressions(wanted: int) -> list[str]:
+    """Return different expressions, of every shape in turn."""
+    texts = (
+        shape.format(m=number % 60, h=number // 60 % 24)
+        for number in range(60 * 24)
+        for shape in SHAPES
+    )
+    return list(dict.fromkeys(texts))[:wanted]
+
+
+def pairs(wanted: int) -> list[tuple[str, str]]:
+    """Return different pairs of an expression and a zone."""
+    each = expressions(wanted // len(ZONES))
+    return [(text, zone) for text in each for zone in ZONES]
+
+
+def local(zone: str) -> datetime:
+    """Return the instant asked about, as the others want it."""
+    return datetime.fromtimestamp(AFTER // 1000, ZoneInfo(zone))
+
+
+def cold() -> dict[str, float]:
+    """Each expression is met for the first time; the zones are known."""
+    asked = pairs(GROUPS)
+
+    def ours() -> None:
+        for text, zone in asked:
+            texts.EXPRESSIONS.clear()
+            next_fire(text, zone, AFTER)
+
+    starts = {zone: local(zone) for zone in ZONES}
+    return {
+        "ours": cpu(ours, len(asked)),
+        "croniter": cpu(
+            lambda: [croniter.croniter(t, starts[z]).get_next(float) for t, z in asked], len(asked)
+        ),
+        "cronsim": cpu(lambda: [next(cronsim.CronSim(t, starts[z])) for t, z in asked], len(asked)),
+    }
+
+
+def warm() -> dict[str, float]:
+    """Fifty fires, one after the other, of expressions that have been read already."""
+    asked = [(text, zone) for text in expressions(len(SHAPES)) for zone in ZONES]
+    times = len(asked) * FIRES
+
+    def ours() -> None:
+        for text, zone in asked:
+            after: int | None = AFTER
+            for _ in range(FIRES):
+                after = next_fire(text, zone, after or AFTER)
+
+    sims = [cronsim.CronSim(text, local(zone)) for text, zone in asked]
+    iters = [croniter.croniter(text, local(zone)) for text, zone in asked]
+    return {
+        "ours": cpu(ours, times),
+        "croniter": cpu(lambda: [each.get_next(float) for each in iters * FIRES], times),
+        "cronsim": cpu(lambda: [next(each) for each in sims * FIRES], times),
+    }
+
+
+def batch() -> dict[str, float]:
+    """A claim of 10,000 rows of 2,304 groups, by a process that ticks each minute."""
+    groups = pairs(GROUPS)
+    rows = [groups[number * 7919 % len(groups)] for number in range(ROWS)]
+    starts = {zone: local(zone) for zone in ZONES}
+
+    def at_first() -> None:
+        texts.EXPRESSIONS.clear()
+        next_fires(rows, AFTER)
+
+    at_first()
+    return {
+        "ours": cpu(lambda: next_fires(rows, AFTER), ROWS),
+        "ours, at the first tick": cpu(at_first, ROWS),
+        "croniter": cpu(
+            lambda: [croniter.croniter(t, starts[z]).get_next(float) for t, z in rows], ROWS
+        ),
+    }
+
+
+def imports() -> dict[str, float]:
+    """Import alone, over a bare interpreter; least of fifteen."""
+    bare = min(_child("pass") for _ in range(15))
+    names = {"ours": "duetick.domain.expression", "croniter": "croniter", "cronsim": "cronsim"}
+    return {
+        who: min(_child(f"import {name}") for _ in range(15)) - bare for who, name in names.items()
+    }
+
+
+def _child(code: str) -> float:
+    specs = (find_spec("duetick"), find_spec("tzdata"))
+    paths = [str(Path(spec.origin or "").parents[1]) for spec in specs if spec]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path += {paths}; {code}"], check=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e6
+
+
+def refusals() -> float:
+    """The slowest refusal of an impossible expression, never seen before."""
+    return max(cpu(partial(_refused, text)) for text in IMPOSSIBLE)
+
+
+def _refused(text: str) -> None:
+    texts.EXPRESSIONS.clear()
+    try:
+        parse(text)
+    except InvalidExpression:
+        return
+    raise AssertionError(f"{text} was read")
+
+
+def main() -> int:
+    """Print each comparison with its promise, and return the exit status."""
+    kept = [
+        show("warm", warm(), {"croniter": 12, "cronsim": 5}),
+        show("cold", cold(), {"croniter": 1}),
+        show("batch of 10,000 rows, 2,304 groups", batch(), {"croniter": 100}),
+        show("import", imports(), {"croniter": 5}),
+    ]
+    slowest = refusals()
+    print(f"impossible expressions: refused in {slowest:.0f} µs at most (promised: under 1,000)")
+    return int(not all(kept) or slowest >= 1_000)
+
+
+def show(title: str, took: dict[str, float], promised: dict[str, float]) -> bool:
+    """Print one comparison; say whether every promise was kept."""
+    print(f"{title}: " + ", ".join(f"{who} {micros:.2f} µs" for who, micros in took.items()))
+    kept = True
+    for who, least in promised.items():
+        ratio = took[who] / took["ours"]
+        kept = kept and ratio >= least
+        print(f"    {ratio:.1f} times as fast as {who} (promised: {least:g})")
+    return kept
+
+
+if __name__ == "__main__":
+    sys.exit(main())
