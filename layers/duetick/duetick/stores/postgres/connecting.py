@@ -106,8 +106,9 @@ def iam_token(address: Address, region: str) -> Password:
     client = boto3.client("rds", region_name=region)
 
     def token() -> str:
-        return client.generate_db_auth_token(
+        made = client.generate_db_auth_token(
             DBHostname=address.host, Port=address.port, DBUsername=address.user
         )
+        return str(made)
 
     return token

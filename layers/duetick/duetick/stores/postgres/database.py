@@ -157,8 +157,8 @@ class PostgresDatabase:
     def now(self) -> int:
         """See `Database`."""
         with self._pool.lend() as wire:
-            answer = wire.run(load("postgres")["clock"], {}).rows or ()
-        return read_number(answer[0][0])
+            rows = PostgresSession(wire).rows("clock", {})
+        return read_number(rows[0][0])
 
     def close(self) -> None:
         """See `Database`."""

@@ -65,7 +65,7 @@ def lost(error: BaseException, told: Exception | None) -> ConnectionLost:
     """The connection broke; `told` is what the server said before it closed it, if it did."""
     if isinstance(told, DatabaseError):
         return ConnectionLost(f"Postgres ended the connection: {_part(told, 'M')}.")
-    return ConnectionLost(f"The connection to Postgres broke: {error or type(error).__name__}.")
+    return ConnectionLost(f"The connection to Postgres broke: {error!r}.")
 
 
 @contextmanager
