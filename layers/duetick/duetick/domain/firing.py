@@ -1,6 +1,6 @@
 """What fires for an index row that is due: the one decision of claim, explain and verify."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from duetick.domain.expression import count, fires, newest, next_fire
@@ -79,6 +79,17 @@ class Times:
         )
 
 
+def unfired(row: IndexRow, fired_through: int | None) -> IndexRow | None:
+    """The row at its first time that has not fired; None where there is none.
+
+    Only a row that was set back differs. `fired_through` is the newest time that was claimed.
+    """
+    if fired_through is None or row.next_fire_at > fired_through:
+        return row
+    following = Times.of(row).after(fired_through)
+    return None if following is None else replace(row, next_fire_at=following)
+
+
 def decide(row: IndexRow, now: int, ahead: int = 0) -> Decision:
     """On time each fires; what is past its grace goes to the misfire policy.
 
@@ -86,7 +97,7 @@ def decide(row: IndexRow, now: int, ahead: int = 0) -> Decision:
     Raises ValueError where the expression or the zone cannot be read.
     """
     times, first, end = Times.of(row), row.next_fire_at, now + ahead
-    grace = row.policies.grace * 1_000
+    grace = row.policies.on_time_ms
     if now - first > grace:
         return _decide_late(times, first, now, now - grace - 1, end)
     following = times.after(first)

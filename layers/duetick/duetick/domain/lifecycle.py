@@ -42,6 +42,16 @@ def after_failure(policies: Policies, attempts: int, reason: Reason, now: int) -
     return Next(State.DEAD, reason)
 
 
+def same_outcome(held: Occurrence, state: State, reason: Reason) -> bool:
+    """Whether an attempt has ended like that before: its caller says so again.
+
+    A failure is passed through, so it shows as the retry or the death that followed.
+    """
+    if state is State.FAILED:
+        return held.state is State.RETRYING or (held.state, held.reason) == (State.DEAD, reason)
+    return (held.state, held.reason) == (state, reason)
+
+
 def after_lost_lease(occurrence: Occurrence, now: int) -> Next:
     """What the end of a lease leads to. What never began may begin within its window."""
     policies = occurrence.policies

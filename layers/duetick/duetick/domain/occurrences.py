@@ -51,7 +51,7 @@ def leased(occurrence: Occurrence, now: int) -> Occurrence:
 
 def fired(row: IndexRow, decision: Decision, now: int, ahead: int) -> Iterator[Occurrence]:
     """What a decision fires: leased where it is due by now + ahead, else scheduled."""
-    late = now - row.policies.grace * 1_000
+    late = now - row.policies.on_time_ms
     spread = spread_ms(row.user_id, row.key, row.policies.spread)
     for place, nominal_at in enumerate(decision.fires):
         due_at = nominal_at + spread

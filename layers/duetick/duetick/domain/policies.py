@@ -116,6 +116,12 @@ class Policies:
             _bounded("policies.longest_lateness", self.longest_lateness, 1, 366 * DAY)
 
     @property
+    def on_time_ms(self) -> int:
+        """How late is still on time: the grace, unless the longest lateness is shorter."""
+        longest = self.grace if self.longest_lateness is None else self.longest_lateness
+        return min(self.grace, longest) * 1_000
+
+    @property
     def lease_ms(self) -> int:
         """How long an attempt is held before it counts as lost."""
         return (self.timeout + LEASE_MARGIN) * 1_000

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from duetick.domain.firing import decide
+from duetick.domain.firing import decide, unfired
 from duetick.domain.occurrences import fired, poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
@@ -69,29 +69,29 @@ class ClaimPlan:
     def add(self, place: int, row: Row) -> None:
         """Decide what becomes of a row that is due."""
         shape, result = self._shape(row), self.result
-        mark = read_mark(row[9])
         if shape.error is not None:
             result.broken.append((read_index(row), self._named(shape.made[0], row)))
             return
         for made in shape.made:
-            if mark is None or made.nominal_at > mark:
-                result.occurrences.append(self._named(made, row))
-                result.shapes.append(made)
-                result.places.append(place)
-        through = shape.through if mark is None else max(shape.through, mark)
+            result.occurrences.append(self._named(made, row))
+            result.shapes.append(made)
+            result.places.append(place)
         if shape.next_at is None:
-            result.done.append((place, through))
+            result.done.append((place, shape.through))
         else:
-            result.advanced.append((place, shape.next_at, through))
+            result.advanced.append((place, shape.next_at, shape.through))
 
     def _shape(self, row: Row) -> Shape:
         cron, policies = str(row[2]), row[8]
         anchor = row[6] if "rate" in cron.lower() else 0
         spread = (row[0], row[1]) if policies and "spread" in str(policies) else None
-        group = (cron, row[3], row[4], anchor, policies, spread)
+        mark = read_mark(row[9])
+        set_back = mark if mark is not None and mark >= int(str(row[4])) else None
+        group = (cron, row[3], row[4], anchor, policies, spread, set_back)
         shape = self._shapes.get(group)
         if shape is None:
-            shape = self._shapes[group] = shape_of(read_index(row), self._now, self._ahead)
+            shape = shape_of(read_index(row), set_back, self._now, self._ahead)
+            self._shapes[group] = shape
         return shape
 
     def _named(self, made: Occurrence, row: Row) -> Occurrence:
@@ -126,12 +126,19 @@ class ClaimPlan:
         )
 
 
-def shape_of(row: IndexRow, now: int, ahead: int) -> Shape:
+def shape_of(row: IndexRow, fired_through: int | None, now: int, ahead: int) -> Shape:
     """Decide what a row yields, and all that are like it."""
     try:
-        decision = decide(row, now, ahead)
+        fresh = unfired(row, fired_through)
+        if fresh is None or fresh.next_fire_at > now + ahead:
+            return Shape((), fresh and fresh.next_fire_at, fired_through or row.next_fire_at)
+        return _decided(fresh, now, ahead)
     except ValueError as error:
         return Shape((poisoned(row, error, now),), None, row.next_fire_at, str(error))
+
+
+def _decided(row: IndexRow, now: int, ahead: int) -> Shape:
+    decision = decide(row, now, ahead)
     missed = [ranged(row, part, Reason.MISSED, now) for part in decision.missed]
     through = max(row.next_fire_at, *decision.fires, *(m.last for m in decision.missed))
     return Shape((*missed, *fired(row, decision, now, ahead)), decision.next_at, through)

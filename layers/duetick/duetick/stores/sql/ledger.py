@@ -9,6 +9,7 @@ from duetick.domain.lifecycle import (
     after_lost_lease,
     ended,
     lease_over,
+    same_outcome,
     why_cancelled,
 )
 from duetick.domain.occurrences import leased
@@ -63,8 +64,7 @@ class SqlLedger:
             if held is None or held.fence != occurrence.fence:
                 return None
             if held.state is not State.PROCESSING:
-                again = (held.state, held.reason) == (outcome.state, outcome.reason)
-                return held if again else None
+                return held if same_outcome(held, outcome.state, outcome.reason) else None
             after = _settled(held, outcome, at)
             if after.state is State.RETRYING:
                 _trace(session, held, after, f"attempt {held.attempts}: {outcome.error or ''}")
@@ -126,7 +126,8 @@ class SqlLedger:
         """See `ports.Ledger`."""
         params: dict[str, Value] = {"before": FAR if before is None else before, "limit": limit}
         if user_id is None:
-            name = "occurrences_dead"
+            name = "occurrences_waiting" if state in WAITING else "occurrences_dead"
+            params |= {"state": state or ""}
         else:
             name = "occurrences_of_user" if key is None else "occurrences_of_schedule"
             params |= {"user_id": user_id, "key": key, "state": state or ""}

@@ -178,6 +178,11 @@ SELECT {occurrence_columns} FROM occurrences o
 WHERE o.state = 'dead' AND o.nominal_at < :before
 ORDER BY o.nominal_at DESC, o.user_id, o.key, o.origin LIMIT :limit
 
+-- name: occurrences_waiting
+SELECT {occurrence_columns} FROM occurrences o
+WHERE o.state IN ('scheduled', 'retrying') AND o.state = :state AND o.nominal_at < :before
+ORDER BY o.nominal_at DESC, o.user_id, o.key, o.origin LIMIT :limit
+
 -- name: event_put
 INSERT INTO events (user_id, key, nominal_at, origin, at, before, after, note)
 VALUES (:user_id, :key, :nominal_at, :origin, :at, :before, :after, :note)

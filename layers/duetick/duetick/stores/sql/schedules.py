@@ -25,7 +25,7 @@ from duetick.stores.sql.session import Database, Params, Session, retried
 def read_cursor(cursor: str | None) -> str:
     """The key after which a page begins."""
     try:
-        return base64.b64decode((cursor or "").encode(), b"-_", validate=True).decode()
+        return base64.b64decode((cursor or "").encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError):
         raise InvalidCursor("The cursor is not one that a page carried.") from None
 
@@ -96,7 +96,9 @@ class SqlSchedules:
             before = read_before(session, user_id, key)
             if before.schedule is None:
                 return False
-            self._record(session, due_range(before.row, at, Reason.SCHEDULE_DELETED))
+            self._record(
+                session, due_range(before.row, before.fired_through, at, Reason.SCHEDULE_DELETED)
+            )
             drop_row(session, user_id, key)
             drop_poison(session, user_id, key)
             session.rows("schedule_delete", {"user_id": user_id, "key": key})
