@@ -131,7 +131,8 @@ def shape_of(row: IndexRow, fired_through: int | None, now: int, ahead: int) -> 
     try:
         fresh = unfired(row, fired_through)
         if fresh is None or fresh.next_fire_at > now + ahead:
-            return Shape((), fresh and fresh.next_fire_at, fired_through or row.next_fire_at)
+            next_at = None if fresh is None else fresh.next_fire_at
+            return Shape((), next_at, fired_through or row.next_fire_at)
         return _decided(fresh, now, ahead)
     except ValueError as error:
         return Shape((poisoned(row, error, now),), None, row.next_fire_at, str(error))
