@@ -27,7 +27,9 @@ class Before:
 class Change:
     """What to write: the record, its index row (None: no row) and ranges for the ledger.
 
-    `redefines` says that fire times change from `schedule.timing` on.
+    `redefines` says that fire times change from `schedule.timing` on: where there is a row, a
+    high-water mark beyond it, which a claim ahead left, comes back to it, or it would hide times
+    that are new. Where there is none it stays, so that a resume does not count those times twice.
     """
 
     schedule: Schedule
@@ -66,10 +68,10 @@ def due_range(
         return ()
     times = Times.of(row)
     try:
-        row = unfired(row, fired_through)
-        if row is None or row.next_fire_at > now:
+        fresh = unfired(row, fired_through)
+        if fresh is None or fresh.next_fire_at > now:
             return ()
-        first = row.next_fire_at
+        first = fresh.next_fire_at
         missed = Missed(first, times.newest(first, now) or first, 1 + times.count(first, now))
     except ValueError:
         missed = Missed(row.next_fire_at, row.next_fire_at, 1)
@@ -80,10 +82,13 @@ def held_back(schedule: Schedule, since: int, now: int, reason: Reason) -> tuple
     """The nominal times of (since, now] in which it was not indexed, as one cancelled range."""
     row = row_of(schedule, now)
     times = Times.of(row)
-    first, last = times.after(since), times.newest(since, now)
-    if first is None or last is None or first > now:
+    try:
+        first, last = times.after(since), times.newest(since, now)
+        if first is None or last is None:
+            return ()
+        return (ranged(row, Missed(first, last, times.count(since, now)), reason, now),)
+    except ValueError:
         return ()
-    return (ranged(row, Missed(first, last, times.count(since, now)), reason, now),)
 
 
 def repair(schedule: Schedule, row: IndexRow | None, fired_through: int | None, now: int) -> Change:

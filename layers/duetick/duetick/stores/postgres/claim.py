@@ -1,11 +1,11 @@
 """The claim on Postgres: two statements for a chunk, whatever its size."""
 
-from collections.abc import Sequence
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias, cast
 
 from duetick.domain.policies import Overlap
 from duetick.domain.schedule import Occurrence
-from duetick.stores.sql.claim import ClaimPlan, Shapes, Yield, on_hand
+from duetick.stores.sql.claim import ClaimPlan, DueRow, Shapes, Yield, on_hand
 from duetick.stores.sql.index import poison
 from duetick.stores.sql.rows import read_number
 from duetick.stores.sql.session import Params, Session, Undone
@@ -44,8 +44,7 @@ class PostgresClaim:
             return 0, ()
         places = str(chunk[0]).split(";")
         plan = ClaimPlan(now, ahead, new_id, self._shapes)
-        for place, row in enumerate(zip(*_columns(chunk), strict=True)):
-            plan.add(place, row)
+        plan.add(cast("Iterable[DueRow]", zip(*_columns(chunk), strict=True)))
         return len(places), _write(session, plan.result, places, now)
 
 

@@ -1,15 +1,14 @@
 """What a chunk of due rows yields: decided once for rows that are alike, then told row by row."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from duetick.domain.firing import decide, unfired
 from duetick.domain.occurrences import fired, poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
-from duetick.stores.sql.rows import read_index, read_mark
-from duetick.stores.sql.session import Row
+from duetick.stores.sql.rows import read_index
 
 MOST_REMEMBERED: Final = 20_000
 
@@ -42,6 +41,10 @@ class Yield:
     broken: list[tuple[IndexRow, Occurrence]] = field(default_factory=list)
 
 
+DueRow: TypeAlias = tuple[str, str, str, str | None, int, str, int, int, str | None, int | None]
+"""A row of `index_columns` and `fired_through`."""
+
+
 class Shapes:
     """Remembers them from chunk to chunk of one tick."""
 
@@ -66,12 +69,18 @@ class ClaimPlan:
         self._shapes = shapes.of(now, ahead)
         self.result = Yield()
 
-    def add(self, place: int, row: Row) -> None:
-        """Decide what becomes of a row that is due."""
-        shape, result = self._shape(row), self.result
-        if shape.error is not None:
-            result.broken.append((read_index(row), self._named(shape.made[0], row)))
-            return
+    def add(self, rows: Iterable[DueRow]) -> None:
+        """Decide what becomes of rows that are due."""
+        for place, row in enumerate(rows):
+            shape = self._shape(row)
+            if shape.error is None:
+                self._tell(place, row, shape)
+            else:
+                broken = self._named(shape.made[0], row)
+                self.result.broken.append((read_index(row), broken))
+
+    def _tell(self, place: int, row: DueRow, shape: Shape) -> None:
+        result = self.result
         for made in shape.made:
             result.occurrences.append(self._named(made, row))
             result.shapes.append(made)
@@ -81,38 +90,37 @@ class ClaimPlan:
         else:
             result.advanced.append((place, shape.next_at, shape.through))
 
-    def _shape(self, row: Row) -> Shape:
-        cron, policies = str(row[2]), row[8]
-        anchor = row[6] if "rate" in cron.lower() else 0
-        spread = (row[0], row[1]) if policies and "spread" in str(policies) else None
-        mark = read_mark(row[9])
-        set_back = mark if mark is not None and mark >= int(str(row[4])) else None
-        group = (cron, row[3], row[4], anchor, policies, spread, set_back)
+    def _shape(self, row: DueRow) -> Shape:
+        """What this row yields. Of what is its own, only what matters to that tells it apart."""
+        _, _, cron, timezone, next_fire_at, _, _, _, policies, mark = row
+        back = mark is not None and mark >= next_fire_at
+        own = _own(row) if policies or back or "rate" in cron.lower() else None
+        group = (cron, timezone, next_fire_at, policies, own)
         shape = self._shapes.get(group)
         if shape is None:
-            shape = shape_of(read_index(row), set_back, self._now, self._ahead)
+            shape = shape_of(read_index(row), mark, self._now, self._ahead)
             self._shapes[group] = shape
         return shape
 
-    def _named(self, made: Occurrence, row: Row) -> Occurrence:
+    def _named(self, made: Occurrence, row: DueRow) -> Occurrence:
         """The occurrence of a shape as this row's. By place: names would cost a third more."""
         return Occurrence(
-            str(row[0]),
-            str(row[1]),
+            row[0],
+            row[1],
             made.cron,
             made.timezone,
             made.nominal_at,
             made.fence,
             made.origin,
             next(self._ids),
-            str(row[5]),
+            row[5],
             made.state,
             made.reason,
             made.due_at,
             0,
             made.priority,
             made.lease_until,
-            int(str(row[7])),
+            row[7],
             made.policies,
             made.range_end,
             made.count,
@@ -124,6 +132,16 @@ class ClaimPlan:
             None,
             made.updated_at,
         )
+
+
+def _own(row: DueRow) -> tuple[object, ...]:
+    """What else the times of a row may follow from: its anchor, its spread, what it fired."""
+    user_id, key, cron, _, next_fire_at, _, anchor, _, policies, mark = row
+    return (
+        anchor if "rate" in cron.lower() else None,
+        (user_id, key) if policies and "spread" in policies else None,
+        mark if mark is not None and mark >= next_fire_at else None,
+    )
 
 
 def shape_of(row: IndexRow, fired_through: int | None, now: int, ahead: int) -> Shape:

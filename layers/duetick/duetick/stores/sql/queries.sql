@@ -37,6 +37,14 @@ SELECT i.user_id, i.key, i.fired_through FROM schedule_index i
 WHERE i.user_id = :user_id AND i.key = :key AND i.fired_through IS NOT NULL
 ON CONFLICT (user_id, key) DO UPDATE SET fired_through = excluded.fired_through
 
+-- name: watermark_lower
+UPDATE watermarks SET fired_through = :timing
+WHERE user_id = :user_id AND key = :key AND fired_through > :timing
+
+-- name: index_mark_lower
+UPDATE schedule_index SET fired_through = :timing
+WHERE user_id = :user_id AND key = :key AND fired_through > :timing
+
 -- name: watermark_get
 SELECT max(fired_through) FROM (
     SELECT fired_through FROM schedule_index WHERE user_id = :user_id AND key = :key

@@ -50,6 +50,17 @@ def read_before(session: Session, user_id: str, key: str) -> Before:
     )
 
 
+def lower_mark(session: Session, schedule: Schedule) -> None:
+    """What was claimed ahead of a change of timing hides none of the times that are new."""
+    params: Params = {
+        "user_id": schedule.user_id,
+        "key": schedule.key,
+        "timing": schedule.timing,
+    }
+    session.rows("watermark_lower", params)
+    session.rows("index_mark_lower", params)
+
+
 class SqlSchedules:
     """`ports.Schedules` on any SQL database."""
 
@@ -133,6 +144,8 @@ class SqlSchedules:
             self._define(session, schedule)
             drop_poison(session, schedule.user_id, schedule.key)
         if change.row:
+            if change.redefines:
+                lower_mark(session, schedule)
             put_row(session, change.row)
         elif change.redefines:
             drop_row(session, schedule.user_id, schedule.key)

@@ -1,10 +1,11 @@
 """The embedded store: a file, or memory."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Clock
-from duetick.stores.sql.claim import ClaimPlan, Shapes, on_hand
+from duetick.stores.sql.claim import ClaimPlan, DueRow, Shapes, on_hand
 from duetick.stores.sql.index import drop_row, poison
 from duetick.stores.sql.queries import migrations
 from duetick.stores.sql.rows import occurrence_params
@@ -25,8 +26,7 @@ class SqliteClaim:
         """See `Claim`."""
         rows = session.rows("claim_select", {"until": now + ahead, "limit": limit})
         plan = ClaimPlan(now, ahead, new_id, self._shapes)
-        for place, row in enumerate(rows):
-            plan.add(place, row)
+        plan.add(cast("Sequence[DueRow]", rows))
         made = plan.result
         session.each("claim_advance", [_advance(rows[p], *to) for p, *to in made.advanced])
         for place, through in made.done:
