@@ -16,12 +16,13 @@ def open_store(url: str | Callable[[], object], *, clock: Clock | None = None) -
     """
     if callable(url):
         return _open_connections(url, clock)
-    scheme = urlsplit(url).scheme
+    scheme, separator, _ = url.partition("://")
     if scheme == "sqlite":
         return _open_sqlite(url, clock)
     if scheme in ("postgresql", "postgres"):
         return _open_postgres(url, clock)
-    raise InvalidStoreUrl(f"No store has an address that begins with {scheme!r}. Known: {_KNOWN}.")
+    begins = repr(scheme[:20]) if separator else "no scheme"
+    raise InvalidStoreUrl(f"No store has an address that begins with {begins}. Known: {_KNOWN}.")
 
 
 def _open_sqlite(url: str, clock: Clock | None) -> Store:

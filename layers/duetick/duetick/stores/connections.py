@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from duetick.domain.errors import InvalidStoreUrl, NoTransactions
 from duetick.ports import Clock, Store
+from duetick.stores.sql.store import SqlStore
 
 Connection = TypeVar("Connection")
 
@@ -33,13 +34,22 @@ def _open_postgres(first: object, connect: Callable[[], object], clock: Clock | 
 
     from duetick.stores.postgres.store import open_postgres
 
-    if getattr(first, "autocommit", False):
-        raise NoTransactions(
-            "The connection commits each statement by itself. Give a factory of connections with "
-            "autocommit off."
-        )
     store = open_postgres(_again(first, connect, CoreConnection), clock)
-    store.check_transactions()
+    return _checked(store, autocommit=bool(getattr(first, "autocommit", False)))
+
+
+def _checked(store: SqlStore, *, autocommit: bool = False) -> Store:
+    """The store, if its first connection keeps a transaction; else nothing is left open."""
+    try:
+        store.check_transactions()
+        if autocommit:
+            raise NoTransactions(
+                "The connection commits each statement by itself. Give a factory of connections "
+                "with autocommit off."
+            )
+    except BaseException:
+        store.close()
+        raise
     return store
 
 
@@ -63,6 +73,4 @@ def _open_sqlite(
 ) -> Store:
     from duetick.stores.sqlite.store import open_sqlite
 
-    store = open_sqlite(_again(first, connect, sqlite3.Connection), clock)
-    store.check_transactions()
-    return store
+    return _checked(open_sqlite(_again(first, connect, sqlite3.Connection), clock))
