@@ -9,7 +9,7 @@ from duetick.ports import Store
 from duetick.stores.sql.queries import load, migrations
 from duetick.stores.sql.store import SqlStore
 from duetick.stores.sqlite.database import SqliteDatabase, SqliteSession
-from duetick.stores.sqlite.store import claim
+from duetick.stores.sqlite.store import SqliteClaim
 from duetick.testing import Capability, StoreConformance
 
 FULL_DISK = """CREATE TRIGGER full_disk BEFORE INSERT ON occurrences
@@ -42,7 +42,7 @@ class AlteredStore(SqlStore):
 
     def __init__(self) -> None:
         self.database = AlteredDatabase()
-        super().__init__(self.database, claim, migrations("sqlite"), None)
+        super().__init__(self.database, SqliteClaim(), migrations("sqlite"), None)
 
 
 @dataclass(frozen=True, slots=True)

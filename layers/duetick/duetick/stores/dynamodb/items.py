@@ -102,19 +102,19 @@ class Entity:
         """The occurrences that have not ended."""
         return [entry for entry in self.open.values() if not ended(entry.occurrence)]
 
-    @property
-    def finished(self) -> list[Entry]:
+    def finished(self, now: int) -> list[Entry]:
         """Those that ended and may leave for the history.
 
-        One beyond the mark stays: it is what keeps a claim from making it again.
+        One beyond the mark, or claimed ahead, stays: a change of timing may bring the mark back
+        to now, and what is held here is what keeps a claim from making it again.
         """
-        return [entry for entry in self.open.values() if self._is_history(entry.occurrence)]
+        return [entry for entry in self.open.values() if self._may_leave(entry.occurrence, now)]
 
-    def _is_history(self, occurrence: Occurrence) -> bool:
-        if not ended(occurrence):
-            return False
-        marked = self.fired_through is not None and occurrence.nominal_at <= self.fired_through
-        return marked or occurrence.origin != SCHEDULE_ORIGIN
+    def _may_leave(self, occurrence: Occurrence, now: int) -> bool:
+        if not ended(occurrence) or occurrence.origin != SCHEDULE_ORIGIN:
+            return ended(occurrence)
+        through = now if self.fired_through is None else min(now, self.fired_through)
+        return self.fired_through is not None and occurrence.nominal_at <= through
 
     def wake(self) -> int | None:
         """When the first of those under way must be looked at: its lease ends, or it is due."""
@@ -253,7 +253,8 @@ def excludes(occurrence: Occurrence) -> bool:
 
 
 def _write_attention(item: Item, entity: Entity) -> None:
-    dead = [e.occurrence.nominal_at for e in entity.finished if e.occurrence.state is State.DEAD]
+    held = [entry.occurrence for entry in entity.open.values()]
+    dead = [occurrence.nominal_at for occurrence in held if occurrence.state is State.DEAD]
     if entity.poison:
         item |= {"att": text("poisoned"), "aat": number(entity.poison.at)}
     elif dead:
