@@ -153,7 +153,11 @@ class Ledger(Protocol):
         """
 
     def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
-        """Give back what provably never began: it is due again, or lost when its time is over."""
+        """Give back what never began: it is due again, or lost when its time is over.
+
+        False where it began, or where another holds the fence: then nothing changes. A straggler
+        that comes with the old fence is refused, so asking is always safe.
+        """
 
     def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
         """Hold a begun attempt longer; None where the fence is stale."""
@@ -231,11 +235,7 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What dispatch answered: the HTTP status, 0 for a transport error.
-
-    `never_began` says that the action provably did not start: the tick may release it.
-    """
+    """What dispatch answered: the HTTP status, 0 for a transport error."""
 
     status: int
     detail: str = ""
-    never_began: bool = False

@@ -1,10 +1,14 @@
 """What fires for an index row that is due: the one decision of claim, explain and verify."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from duetick.domain.expression import count, fires, newest, next_fire
 from duetick.domain.policies import Misfire, Policies
 from duetick.domain.schedule import IndexRow
+
+MOST_AT_ONCE: Final = 100_000
+"""More than a day of grace of a schedule that fires each second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,14 @@ class Times:
         """Those in (after, until]."""
         p = self.policies
         return fires(
-            self.cron, self.timezone, after, until, gap=p.gap, repeat=p.repeat, anchor=self.anchor
+            self.cron,
+            self.timezone,
+            after,
+            until,
+            gap=p.gap,
+            repeat=p.repeat,
+            anchor=self.anchor,
+            limit=MOST_AT_ONCE,
         )
 
     def count(self, after: int, until: int) -> int:
@@ -68,6 +79,17 @@ class Times:
         )
 
 
+def unfired(row: IndexRow, fired_through: int | None) -> IndexRow | None:
+    """The row at its first time that has not fired; None where there is none.
+
+    Only a row that was set back differs. `fired_through` is the newest time that was claimed.
+    """
+    if fired_through is None or row.next_fire_at > fired_through:
+        return row
+    following = Times.of(row).after(fired_through)
+    return None if following is None else replace(row, next_fire_at=following)
+
+
 def decide(row: IndexRow, now: int, ahead: int = 0) -> Decision:
     """On time each fires; what is past its grace goes to the misfire policy.
 
@@ -75,7 +97,7 @@ def decide(row: IndexRow, now: int, ahead: int = 0) -> Decision:
     Raises ValueError where the expression or the zone cannot be read.
     """
     times, first, end = Times.of(row), row.next_fire_at, now + ahead
-    grace = row.policies.grace * 1_000
+    grace = row.policies.on_time_ms
     if now - first > grace:
         return _decide_late(times, first, now, now - grace - 1, end)
     following = times.after(first)

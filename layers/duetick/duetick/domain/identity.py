@@ -42,7 +42,7 @@ def check_key(user_id: str, key: str) -> None:
             raise InvalidId("user_id", "a slash would make part of it look like the key.")
     _check_text("key", key)
     _check_segments("key", key)
-    size = len(schedule_id(user_id, key))
+    size = len(f"{user_id}/{key}")
     if size > LONGEST_ID:
         raise InvalidId("key", f"user and key are {size} characters; {LONGEST_ID} are allowed.")
 
@@ -58,14 +58,14 @@ def check_name(field: str, name: object) -> None:
 
 
 def schedule_id(user_id: str, key: str) -> str:
-    """`user/key`; a static schedule's id is its key alone."""
-    return f"{user_id}/{key}" if user_id else key
+    """`user/key`; of a static schedule, whose key is `flow/id`, the id alone."""
+    return f"{user_id}/{key}" if user_id else key.partition("/")[2]
 
 
-def split_id(text: str) -> tuple[str, str]:
-    """The user and key that `schedule_id` joined; one segment has no user."""
+def split_id(flow: str, text: str) -> tuple[str, str]:
+    """The user and key that `schedule_id` joined; one segment is a static schedule of the flow."""
     user_id, slash, key = text.partition("/")
-    return (user_id, key) if slash else ("", text)
+    return (user_id, key) if slash else ("", f"{flow}/{text}")
 
 
 def check_id(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from duetick.domain.firing import Times
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.policies import Delivery, Policies
 from duetick.domain.schedule import Occurrence, Schedule
@@ -30,7 +31,19 @@ def why_cancelled(occurrence: Occurrence, schedule: Schedule | None) -> Reason |
         return None
     if not schedule.enabled:
         return Reason.DISABLED
-    return None if schedule.timing == occurrence.timing else Reason.SUPERSEDED
+    if schedule.timing == occurrence.timing or _stands(occurrence, schedule):
+        return None
+    return Reason.SUPERSEDED
+
+
+def _stands(occurrence: Occurrence, schedule: Schedule) -> bool:
+    """Whether a time that was claimed ahead is one of those to which it was changed meanwhile."""
+    nominal_at = occurrence.nominal_at
+    times = Times(schedule.cron, schedule.timezone, schedule.anchor, schedule.policies)
+    try:
+        return nominal_at > schedule.timing and times.after(nominal_at - 1) == nominal_at
+    except ValueError:
+        return False
 
 
 def after_failure(policies: Policies, attempts: int, reason: Reason, now: int) -> Next:
@@ -40,6 +53,16 @@ def after_failure(policies: Policies, attempts: int, reason: Reason, now: int) -
         if delay is not None:
             return Next(State.RETRYING, due_at=now + delay)
     return Next(State.DEAD, reason)
+
+
+def same_outcome(held: Occurrence, state: State, reason: Reason) -> bool:
+    """Whether an attempt has ended like that before: its caller says so again.
+
+    A failure is passed through, so it shows as the retry or the death that followed.
+    """
+    if state is State.FAILED:
+        return held.state is State.RETRYING or (held.state, held.reason) == (State.DEAD, reason)
+    return (held.state, held.reason) == (state, reason)
 
 
 def after_lost_lease(occurrence: Occurrence, now: int) -> Next:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from duetick.domain.errors import InvalidSchedule
-from duetick.domain.firing import Missed, Times
+from duetick.domain.firing import Missed, Times, unfired
 from duetick.domain.occurrences import ranged
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason
@@ -27,7 +27,9 @@ class Before:
 class Change:
     """What to write: the record, its index row (None: no row) and ranges for the ledger.
 
-    `redefines` says that fire times change from `schedule.timing` on.
+    `redefines` says that fire times change from `schedule.timing` on: where there is a row, a
+    high-water mark beyond it, which a claim ahead left, comes back to it, or it would hide times
+    that are new. Where there is none it stays, so that a resume does not count those times twice.
     """
 
     schedule: Schedule
@@ -58,32 +60,41 @@ def fresh_row(schedule: Schedule, now: int) -> IndexRow | None:
     return None if next_fire_at is None else replace(row, next_fire_at=next_fire_at)
 
 
-def due_range(row: IndexRow | None, now: int, reason: Reason) -> tuple[Occurrence, ...]:
+def due_range(
+    row: IndexRow | None, fired_through: int | None, now: int, reason: Reason
+) -> tuple[Occurrence, ...]:
     """The nominal times up to `now` that were not claimed, as one cancelled range."""
     if row is None or row.next_fire_at > now:
         return ()
-    first, times = row.next_fire_at, Times.of(row)
+    times = Times.of(row)
     try:
-        last, more = times.newest(first, now), times.count(first, now)
+        fresh = unfired(row, fired_through)
+        if fresh is None or fresh.next_fire_at > now:
+            return ()
+        first = fresh.next_fire_at
+        missed = Missed(first, times.newest(first, now) or first, 1 + times.count(first, now))
     except ValueError:
-        last, more = None, 0
-    return (ranged(row, Missed(first, last or first, 1 + more), reason, now),)
+        missed = Missed(row.next_fire_at, row.next_fire_at, 1)
+    return (ranged(row, missed, reason, now),)
 
 
 def held_back(schedule: Schedule, since: int, now: int, reason: Reason) -> tuple[Occurrence, ...]:
     """The nominal times of (since, now] in which it was not indexed, as one cancelled range."""
     row = row_of(schedule, now)
     times = Times.of(row)
-    first, last = times.after(since), times.newest(since, now)
-    if first is None or last is None or first > now:
+    try:
+        first, last = times.after(since), times.newest(since, now)
+        if first is None or last is None:
+            return ()
+        return (ranged(row, Missed(first, last, times.count(since, now)), reason, now),)
+    except ValueError:
         return ()
-    return (ranged(row, Missed(first, last, times.count(since, now)), reason, now),)
 
 
 def repair(schedule: Schedule, row: IndexRow | None, fired_through: int | None, now: int) -> Change:
     """What brings the index row of an enabled record back in line with it."""
     if row is not None:
-        lost = due_range(row, now, Reason.SUPERSEDED)
+        lost = due_range(row, fired_through, now, Reason.SUPERSEDED)
     else:
         lost = held_back(schedule, max(schedule.timing, fired_through or 0), now, Reason.MISSED)
     return Change(schedule, fresh_row(schedule, now), lost, False)
@@ -135,7 +146,7 @@ def _create(before: Before, wanted: Schedule, now: int) -> Change:
         last_run_at=None,
         defect=None,
     )
-    stray = due_range(before.row, now, Reason.SUPERSEDED)
+    stray = due_range(before.row, before.fired_through, now, Reason.SUPERSEDED)
     return Change(made, _row_if_enabled(made, now), stray, True)
 
 
@@ -148,7 +159,7 @@ def _retime(before: Before, current: Schedule, after: Schedule, now: int) -> Cha
     )
     if current.enabled:
         reason = Reason.SUPERSEDED if after.enabled else Reason.DISABLED
-        ranges = due_range(before.row, now, reason)
+        ranges = due_range(before.row, before.fired_through, now, reason)
     else:
         since = max(current.disabled_at or now, before.fired_through or 0)
         ranges = held_back(current, since, now, Reason.PAUSED)

@@ -11,7 +11,7 @@ from duetick.domain.identity import SCHEDULE_ORIGIN, check_key, check_name, sche
 from duetick.domain.policies import Policies
 from duetick.domain.states import Reason, State
 
-Json: TypeAlias = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
 LARGEST_INPUT: Final = 64 * 1024
 

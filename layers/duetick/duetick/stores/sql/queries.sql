@@ -37,6 +37,14 @@ SELECT i.user_id, i.key, i.fired_through FROM schedule_index i
 WHERE i.user_id = :user_id AND i.key = :key AND i.fired_through IS NOT NULL
 ON CONFLICT (user_id, key) DO UPDATE SET fired_through = excluded.fired_through
 
+-- name: watermark_lower
+UPDATE watermarks SET fired_through = :timing
+WHERE user_id = :user_id AND key = :key AND fired_through > :timing
+
+-- name: index_mark_lower
+UPDATE schedule_index SET fired_through = :timing
+WHERE user_id = :user_id AND key = :key AND fired_through > :timing
+
 -- name: watermark_get
 SELECT max(fired_through) FROM (
     SELECT fired_through FROM schedule_index WHERE user_id = :user_id AND key = :key
@@ -75,6 +83,10 @@ s.disabled_at,
 
 -- name: schedule_get
 SELECT {schedule_columns} FROM schedules s WHERE s.user_id = :user_id AND s.key = :key
+
+-- name: name_lock
+-- Keeps another from making the same schedule at once: a row that is not there cannot be locked.
+SELECT 1
 
 -- name: schedule_lock
 SELECT {schedule_columns} FROM schedules s WHERE s.user_id = :user_id AND s.key = :key
@@ -172,6 +184,11 @@ ORDER BY o.nominal_at DESC, o.key, o.origin LIMIT :limit
 -- name: occurrences_dead
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.state = 'dead' AND o.nominal_at < :before
+ORDER BY o.nominal_at DESC, o.user_id, o.key, o.origin LIMIT :limit
+
+-- name: occurrences_waiting
+SELECT {occurrence_columns} FROM occurrences o
+WHERE o.state IN ('scheduled', 'retrying') AND o.state = :state AND o.nominal_at < :before
 ORDER BY o.nominal_at DESC, o.user_id, o.key, o.origin LIMIT :limit
 
 -- name: event_put

@@ -19,13 +19,13 @@ from duetick.stores.sql.rows import (
     read_schedule,
     schedule_params,
 )
-from duetick.stores.sql.session import Database, Params, Session
+from duetick.stores.sql.session import Database, Params, Session, retried
 
 
 def read_cursor(cursor: str | None) -> str:
     """The key after which a page begins."""
     try:
-        return base64.urlsafe_b64decode((cursor or "").encode()).decode()
+        return base64.b64decode((cursor or "").encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError):
         raise InvalidCursor("The cursor is not one that a page carried.") from None
 
@@ -38,6 +38,7 @@ def make_cursor(key: str) -> str:
 def read_before(session: Session, user_id: str, key: str) -> Before:
     """What stands of (user_id, key), locked until the transaction ends."""
     name: Params = {"user_id": user_id, "key": key}
+    session.rows("name_lock", name)
     records = session.rows("schedule_lock", name)
     rows = session.rows("index_lock", name)
     mark, defined = session.rows("watermark_get", name), session.rows("definition_newest", name)
@@ -47,6 +48,17 @@ def read_before(session: Session, user_id: str, key: str) -> Before:
         fired_through=read_mark(mark[0][0]),
         defined_at=read_mark(defined[0][0]) or 0,
     )
+
+
+def lower_mark(session: Session, schedule: Schedule) -> None:
+    """What was claimed ahead of a change of timing hides none of the times that are new."""
+    params: Params = {
+        "user_id": schedule.user_id,
+        "key": schedule.key,
+        "timing": schedule.timing,
+    }
+    session.rows("watermark_lower", params)
+    session.rows("index_mark_lower", params)
 
 
 class SqlSchedules:
@@ -59,6 +71,7 @@ class SqlSchedules:
         self._now = now
         self._new_id = new_id
 
+    @retried
     def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now
@@ -72,10 +85,12 @@ class SqlSchedules:
             row = change.row
         return replace(change.schedule, next_fire_at=row.next_fire_at if row else None)
 
+    @retried
     def get(self, user_id: str, key: str) -> Schedule | None:
         """See `ports.Schedules`."""
         return self._one("schedule_get", {"user_id": user_id, "key": key})
 
+    @retried
     def list(self, user_id: str, *, limit: int = 100, cursor: str | None = None) -> Page:
         """See `ports.Schedules`."""
         params: Params = {"user_id": user_id, "after": read_cursor(cursor), "limit": limit + 1}
@@ -84,6 +99,7 @@ class SqlSchedules:
         more = len(found) > limit
         return Page(tuple(found[:limit]), make_cursor(found[limit - 1].key) if more else None)
 
+    @retried
     def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now
@@ -91,7 +107,9 @@ class SqlSchedules:
             before = read_before(session, user_id, key)
             if before.schedule is None:
                 return False
-            self._record(session, due_range(before.row, at, Reason.SCHEDULE_DELETED))
+            self._record(
+                session, due_range(before.row, before.fired_through, at, Reason.SCHEDULE_DELETED)
+            )
             drop_row(session, user_id, key)
             drop_poison(session, user_id, key)
             session.rows("schedule_delete", {"user_id": user_id, "key": key})
@@ -99,6 +117,7 @@ class SqlSchedules:
             self._define(session, end)
         return True
 
+    @retried
     def find_by_external(self, external_id: str) -> Schedule | None:
         """See `ports.Schedules`."""
         return self._one("schedule_by_external", {"external_id": external_id})
@@ -125,6 +144,8 @@ class SqlSchedules:
             self._define(session, schedule)
             drop_poison(session, schedule.user_id, schedule.key)
         if change.row:
+            if change.redefines:
+                lower_mark(session, schedule)
             put_row(session, change.row)
         elif change.redefines:
             drop_row(session, schedule.user_id, schedule.key)

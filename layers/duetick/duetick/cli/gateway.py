@@ -1,0 +1,111 @@
+"""API Gateway's part in the local stack: HTTP in, REST events to the handlers, HTTP out."""
+
+import logging
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, TypeAlias
+from urllib.parse import parse_qs, urlsplit
+
+from duetick.cli.context import LocalContext
+
+Handler: TypeAlias = Callable[[dict[str, Any], LocalContext], Mapping[str, Any]]
+Authorizer: TypeAlias = Callable[[str], dict[str, Any] | None]
+
+logger = logging.getLogger("duetick.local")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Paths below a prefix, the handler behind them, and who may call it.
+
+    The authorizer gets the Authorization header and gives the event's `authorizer`, or None.
+    """
+
+    prefix: str
+    handler: Handler
+    authorize: Authorizer
+
+
+class LocalServer(ThreadingHTTPServer):
+    """An HTTP server on the loopback interface."""
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self, port: int, routes: list[Route]) -> None:
+        super().__init__(("127.0.0.1", port), LocalRequest)
+        self.routes = routes
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class LocalRequest(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: LocalServer
+
+    def _serve(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        parts = urlsplit(self.path)
+        route = next((r for r in self.server.routes if parts.path.startswith(r.prefix)), None)
+        if route is None:
+            self._send(404, b'{"error": "not_found", "message": "No such route."}')
+            return
+        granted = route.authorize(self.headers.get("authorization", ""))
+        if granted is None:
+            self._send(401, b'{"message": "Unauthorized"}')
+            return
+        event = _event(self, parts.path, parts.query, body, granted)
+        try:
+            answer = route.handler(event, LocalContext())
+        except Exception:
+            logger.exception("a handler raised", extra={"path": parts.path})
+            self._send(502, b'{"message": "Internal server error"}')
+            return
+        self._send(answer["statusCode"], str(answer.get("body") or "").encode())
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
+
+    def log_request(self, code: object = "-", size: object = "-") -> None:
+        """The handlers log; a second line for each call would say less."""
+
+
+def _event(
+    request: LocalRequest, path: str, query: str, body: bytes, granted: dict[str, Any]
+) -> dict[str, Any]:
+    given = parse_qs(query, keep_blank_values=True)
+    return {
+        "resource": "/{proxy+}",
+        "path": path,
+        "httpMethod": request.command,
+        "headers": dict(request.headers),
+        "multiValueHeaders": {name: [value] for name, value in request.headers.items()},
+        "queryStringParameters": {name: values[-1] for name, values in given.items()} or None,
+        "multiValueQueryStringParameters": given or None,
+        "pathParameters": {"proxy": path.lstrip("/")},
+        "stageVariables": None,
+        "requestContext": {
+            "requestId": str(uuid.uuid4()),
+            "stage": "local",
+            "path": path,
+            "httpMethod": request.command,
+            "identity": {"sourceIp": request.client_address[0]},
+            "authorizer": granted,
+        },
+        "body": body.decode(errors="surrogateescape") if body else None,
+        "isBase64Encoded": False,
+    }

@@ -1,0 +1,63 @@
+"""What dispatch answers: the one table of statuses and codes."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from duetick.domain.schedule import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP status and a JSON body."""
+
+    status: int
+    body: dict[str, Json]
+
+
+_STATUS: Final = {
+    "invalid_schedule_id": 400,
+    "invalid_schedule": 400,
+    "invalid_cursor": 400,
+    "unauthorized": 401,
+    "flow_not_found": 404,
+    "schedule_not_found": 404,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "in_progress": 409,
+    "too_large": 413,
+    "resolver_failed": 500,
+    "dispatch_failed": 500,
+    "action_failed": 500,
+    "flow_unregistered": 503,
+    "store_unavailable": 503,
+    "schema_outdated": 503,
+}
+
+
+def error(code: str, message: str) -> Answer:
+    """An error body; it tells no secret and no stack."""
+    return Answer(_STATUS[code], {"error": code, "message": message})
+
+
+def accepted(schedule_id: str, origin: str, request_id: str) -> Answer:
+    """The action ran to its end."""
+    return Answer(
+        202,
+        {
+            "status": "accepted",
+            "scheduleId": schedule_id,
+            "origin": origin,
+            "requestId": request_id,
+            "outcome": "succeeded",
+        },
+    )
+
+
+def duplicate(state: str) -> Answer:
+    """It was dispatched before."""
+    return Answer(200, {"status": "duplicate", "state": state})
+
+
+def skipped(reason: str) -> Answer:
+    """It ends without running."""
+    return Answer(200, {"status": "skipped", "reason": reason})

@@ -1,0 +1,141 @@
+"""Typed input: JSON becomes what an action declares to take, or is refused with the reason."""
+
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    Final,
+    Literal,
+    Protocol,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    runtime_checkable,
+)
+
+from duetick.domain.errors import InvalidSchedule
+from duetick.domain.schedule import Json
+
+_NAMES: Final[dict[object, str]] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    NoneType: "null",
+    list: "a list",
+    dict: "an object",
+}
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A pydantic model's class, as far as it is used here."""
+
+    def model_validate(self, value: Json) -> object:
+        """The model made of JSON; raises ValueError."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputType:
+    """What an action takes: a dataclass, a pydantic model, a plain JSON type, or anything."""
+
+    annotation: object
+
+    def read(self, value: Json) -> object:
+        """The value as that type; raise InvalidSchedule naming the field that does not fit."""
+        return _read(self.annotation, value, "input")
+
+
+def input_type(function: Callable[..., object]) -> InputType:
+    """What the first argument of an action is annotated as."""
+    hints = get_type_hints(function)
+    first = next(iter(function.__code__.co_varnames), "")
+    return InputType(hints.get(first, Any))
+
+
+def _read(wanted: object, value: Json, path: str) -> object:
+    if wanted is Any or wanted is object:
+        return value
+    if isinstance(wanted, type) and is_dataclass(wanted):
+        return _read_dataclass(wanted, value, path)
+    if isinstance(wanted, Model):
+        return _read_model(wanted, value, path)
+    return _read_generic(wanted, value, path)
+
+
+def _read_generic(wanted: object, value: Json, path: str) -> object:
+    origin = get_origin(wanted)
+    if origin in (Union, UnionType):
+        return _read_union(wanted, value, path)
+    if origin is Literal:
+        return _expect(value in get_args(wanted), value, path, f"one of {get_args(wanted)}")
+    if origin in (list, dict):
+        return _read_collection(origin, get_args(wanted), value, path)
+    return _read_plain(NoneType if wanted is None else wanted, value, path)
+
+
+def _read_plain(wanted: object, value: Json, path: str) -> object:
+    if not isinstance(wanted, type) or wanted not in _NAMES:
+        raise InvalidSchedule(path, f"an action cannot take {wanted!r}; use JSON types.")
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+    return _expect(fits, value, path, _NAMES[wanted])
+
+
+def _expect(fits: bool, value: Json, path: str, wanted: str) -> Json:
+    if fits:
+        return value
+    raise InvalidSchedule(path, f"expected {wanted}, got {type(value).__name__}.")
+
+
+def _read_union(wanted: object, value: Json, path: str) -> object:
+    problems = []
+    for option in get_args(wanted):
+        try:
+            return _read(option, value, path)
+        except InvalidSchedule as error:
+            problems.append(str(error))
+    raise InvalidSchedule(path, "; or ".join(problems))
+
+
+def _read_collection(origin: object, inner: tuple[object, ...], value: Json, path: str) -> object:
+    if origin is list:
+        _expect(isinstance(value, list), value, path, "a list")
+        items = value if isinstance(value, list) else []
+        return [_read(inner[0], item, f"{path}[{place}]") for place, item in enumerate(items)]
+    _expect(isinstance(value, dict), value, path, "an object")
+    pairs = value if isinstance(value, dict) else {}
+    return {key: _read(inner[1], item, f"{path}.{key}") for key, item in pairs.items()}
+
+
+def _read_model(wanted: Model, value: Json, path: str) -> object:
+    try:
+        return wanted.model_validate(value)
+    except ValueError as error:
+        raise InvalidSchedule(path, f"does not fit: {error}") from None
+
+
+def _read_dataclass(wanted: type, value: Json, path: str) -> object:
+    if not isinstance(value, dict):
+        raise InvalidSchedule(path, f"expected an object, got {type(value).__name__}.")
+    known = {field.name: field for field in fields(wanted) if field.init}
+    for name in value:
+        if name not in known:
+            raise InvalidSchedule(path, f"{name!r} is not known; known are {', '.join(known)}.")
+    hints = get_type_hints(wanted)
+    read = {name: _read(hints[name], value[name], f"{path}.{name}") for name in value}
+    missing = [name for name, field in known.items() if name not in read and _required(field)]
+    if missing:
+        raise InvalidSchedule(path, f"{', '.join(missing)} is missing.")
+    try:
+        made: object = wanted(**read)
+        return made
+    except ValueError as error:
+        raise InvalidSchedule(path, str(error)) from None
+
+
+def _required(field: Field[object]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING

@@ -1,0 +1,177 @@
+"""How things look in JSON: on the API, and between tick and dispatch. Names are camelCase."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from duetick.domain.errors import InvalidSchedule
+from duetick.domain.policies import Policies
+from duetick.domain.schedule import Json, Occurrence, Schedule
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+WRITABLE: Final = (
+    "cron", "timezone", "flow", "action", "input", "enabled", "policies", "labels", "externalId",
+)  # fmt: skip
+
+
+def iso(instant: int | None) -> str | None:
+    """Milliseconds since the epoch as UTC text: 2026-12-01T09:00:00Z."""
+    if instant is None:
+        return None
+    moment = EPOCH + timedelta(milliseconds=instant)
+    text = moment.isoformat(timespec="milliseconds" if instant % 1_000 else "seconds")
+    return text.replace("+00:00", "Z")
+
+
+def instant(name: str, value: Json) -> int | None:
+    """What `iso` wrote, or milliseconds; None where there is none."""
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        moment = datetime.fromisoformat(str(value))
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise InvalidSchedule(
+            name, f"expected a time like 2026-12-01T09:00:00Z, got {str(value)[:40]!r}."
+        )
+    return (moment - EPOCH) // timedelta(milliseconds=1)
+
+
+def read_object(text: str | bytes | None) -> dict[str, Json]:
+    """A JSON object; an empty, unreadable or other body counts as {}."""
+    try:
+        value = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def require_object(text: str) -> dict[str, Json]:
+    """A JSON object; raise InvalidSchedule where it is none."""
+    try:
+        value = json.loads(text)
+    except ValueError as problem:
+        raise InvalidSchedule("body", f"is not JSON: {problem}.") from None
+    if not isinstance(value, dict):
+        raise InvalidSchedule("body", f"expected a JSON object, got {type(value).__name__}.")
+    return value
+
+
+def camel(name: str) -> str:
+    """next_fire_at as nextFireAt."""
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def snake(name: str) -> str:
+    """What `camel` was given."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def schedule_json(schedule: Schedule) -> dict[str, Json]:
+    """A schedule as its owner sees it."""
+    return {
+        "key": schedule.key,
+        "cron": schedule.cron,
+        "timezone": schedule.timezone,
+        "flow": schedule.flow,
+        "action": schedule.action,
+        "input": schedule.input,
+        "enabled": schedule.enabled,
+        "policies": _dataclass_json(schedule.policies),
+        "labels": dict(schedule.labels),
+        "externalId": schedule.external_id,
+        "version": schedule.version,
+        "createdAt": iso(schedule.created_at),
+        "updatedAt": iso(schedule.updated_at),
+        "nextFireAt": iso(schedule.next_fire_at),
+        "lastRunAt": iso(schedule.last_run_at),
+        "defect": schedule.defect,
+    }
+
+
+def _dataclass_json(value: object) -> dict[str, Json]:
+    if not is_dataclass(value):
+        raise TypeError(value)
+    pairs = ((camel(f.name), getattr(value, f.name)) for f in fields(value))
+    return {name: _dataclass_json(v) if is_dataclass(v) else v for name, v in pairs}
+
+
+def read_schedule(user_id: str, key: str, body: Mapping[str, Json]) -> Schedule:
+    """The schedule that a body asks for; raise InvalidSchedule naming the field that is wrong."""
+    for name in body:
+        if name not in WRITABLE:
+            known = ", ".join(WRITABLE)
+            raise InvalidSchedule(str(name)[:40], f"is not a field; the fields are {known}.")
+    policies, labels = body.get("policies") or {}, body.get("labels") or {}
+    if not isinstance(policies, dict) or not isinstance(labels, dict):
+        raise InvalidSchedule("policies", "and labels are objects.")
+    return Schedule(
+        user_id=user_id,
+        key=key,
+        cron=_text(body, "cron"),
+        flow=_text(body, "flow"),
+        action=_text(body, "action"),
+        timezone=_text(body, "timezone") if body.get("timezone") is not None else None,
+        input=body.get("input"),
+        enabled=_flag(body, "enabled"),
+        policies=Policies.of(_snake_keys(policies)),
+        labels={str(name): str(value) for name, value in labels.items()},
+        external_id=_text(body, "externalId") if body.get("externalId") is not None else None,
+    )
+
+
+def _snake_keys(value: Mapping[str, Json]) -> dict[str, Json]:
+    pairs = ((snake(name), inner) for name, inner in value.items())
+    return {name: _snake_keys(v) if isinstance(v, dict) else v for name, v in pairs}
+
+
+def _text(body: Mapping[str, Json], name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str) or not value:
+        raise InvalidSchedule(name, f"expected text, got {type(value).__name__}.")
+    return value
+
+
+def _flag(body: Mapping[str, Json], name: str) -> bool:
+    value = body.get(name, True)
+    if not isinstance(value, bool):
+        raise InvalidSchedule(name, f"expected true or false, got {type(value).__name__}.")
+    return value
+
+
+def occurrence_json(occurrence: Occurrence) -> dict[str, Json]:
+    """One line of a schedule's history."""
+    return {
+        "id": occurrence.id,
+        "nominalFireTime": iso(occurrence.nominal_at),
+        "origin": occurrence.origin,
+        "state": occurrence.state,
+        "reason": occurrence.reason,
+        "attempts": occurrence.attempts,
+        "until": iso(occurrence.range_end),
+        "count": occurrence.count,
+        "error": occurrence.error,
+        "begunAt": iso(occurrence.begun_at),
+        "updatedAt": iso(occurrence.updated_at),
+    }
+
+
+def delivery_json(occurrence: Occurrence) -> dict[str, Json]:
+    """What a tick sends of a leased occurrence."""
+    return {
+        "userId": occurrence.user_id,
+        "key": occurrence.key,
+        "nominalFireTime": iso(occurrence.nominal_at),
+        "origin": occurrence.origin,
+        "fence": occurrence.fence,
+        "occurrence": occurrence.id,
+        "cron": occurrence.cron,
+        "timezone": occurrence.timezone,
+        "timing": occurrence.timing,
+    }

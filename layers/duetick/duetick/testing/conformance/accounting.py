@@ -1,0 +1,157 @@
+"""A-01 and M-07 as far as a store decides them: every nominal time has exactly one outcome."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from duetick.domain.expression import fires
+from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.states import Reason, State
+from duetick.ports import SUCCEEDED, Store
+from duetick.testing.conformance.samples import (
+    DAY,
+    EACH_MINUTE,
+    HOUR,
+    MINUTE,
+    NOON,
+    SOON,
+    row,
+    schedule,
+)
+from duetick.testing.conformance.suite import (
+    StoreSuite,
+    drain,
+    only,
+    start,
+)
+
+LATE = NOON + 3 * DAY + HOUR
+"""Three daily times after noon's have come and were not claimed."""
+
+
+def history(store: Store, key: str = "digest") -> Sequence[Occurrence]:
+    """All that the ledger holds of the schedule, oldest first."""
+    return list(reversed(store.ledger.find("ada", key, limit=1_000)))
+
+
+def outcomes(store: Store, made: Schedule) -> list[int]:
+    """Each nominal time that the ledger accounts for, ranges spelled out."""
+    found: list[int] = []
+    for one in history(store):
+        if one.range_end is None:
+            found.append(one.nominal_at)
+        else:
+            times = fires(made.cron, made.timezone, one.nominal_at - 1, one.range_end)
+            assert len(times) == one.count
+            found += times
+    return found
+
+
+def expect_range(store: Store, reason: Reason, count: int = 3) -> None:
+    """One range, from a day after noon, so many days long."""
+    kept = only(history(store))
+    assert (kept.state, kept.reason) == (State.CANCELLED, reason)
+    assert (kept.nominal_at, kept.range_end) == (NOON + DAY, NOON + count * DAY)
+    assert kept.count == count
+
+
+class AccountingConformance(StoreSuite):
+    """A put, a pause and a delete first account for what was due."""
+
+    def test_m07_a_change_of_timing_accounts_for_what_was_due(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        store.schedules.put(schedule(cron="0 6 * * *"), now=LATE)
+        expect_range(store, Reason.SUPERSEDED)
+
+    def test_m07_disabling_accounts_for_what_was_due(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        store.schedules.put(schedule(enabled=False), now=LATE)
+        expect_range(store, Reason.DISABLED)
+
+    def test_m07_deleting_accounts_for_what_was_due(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        store.schedules.delete("ada", "digest", now=LATE)
+        expect_range(store, Reason.SCHEDULE_DELETED)
+
+    def test_m07_one_time_that_was_due_is_a_range_of_one(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        store.schedules.delete("ada", "digest", now=NOON + DAY)
+        expect_range(store, Reason.SCHEDULE_DELETED, count=1)
+
+    def test_m07_where_nothing_was_due_nothing_is_recorded(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        store.schedules.put(schedule(cron="0 6 * * *"), now=NOON + HOUR)
+        store.schedules.delete("ada", "digest", now=NOON + HOUR)
+        assert list(history(store)) == []
+
+    def test_m07_what_was_claimed_is_not_accounted_for_again(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        drain(store, SOON + DAY)
+        store.schedules.delete("ada", "digest", now=NOON + DAY)
+        assert only(history(store)).range_end is None
+
+    def test_m07_a_row_that_was_set_back_is_accounted_for_from_where_it_had_fired(
+        self, store: Store
+    ) -> None:
+        made = store.schedules.put(schedule(), now=NOON)
+        drain(store, SOON + DAY)
+        store.index.upsert(replace(row(at=NOON + DAY), timing=made.timing))
+        store.schedules.delete("ada", "digest", now=LATE)
+        missed = history(store)[-1]
+        assert (missed.nominal_at, missed.range_end, missed.count) == (
+            NOON + 2 * DAY,
+            NOON + 3 * DAY,
+            2,
+        )
+
+    def test_m07_a_change_that_moves_no_time_cancels_nothing(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        store.schedules.put(replace(schedule(), input="new"), now=NOON + DAY)
+        assert list(history(store)) == []
+        assert only(drain(store, SOON + DAY)).nominal_at == NOON + DAY
+
+    def test_a01_a_pause_is_a_range_that_the_resume_closes(self, store: Store) -> None:
+        store.schedules.put(schedule(enabled=False), now=NOON)
+        store.schedules.put(schedule(), now=LATE)
+        expect_range(store, Reason.PAUSED)
+
+    def test_a01_a_pause_without_a_fire_time_leaves_no_range(self, store: Store) -> None:
+        store.schedules.put(schedule(enabled=False), now=NOON)
+        store.schedules.put(schedule(), now=NOON + HOUR)
+        assert list(history(store)) == []
+
+    def test_a01_a_pause_that_was_edited_meanwhile_is_counted_by_both(self, store: Store) -> None:
+        store.schedules.put(schedule(enabled=False), now=NOON)
+        store.schedules.put(schedule(cron="0 6 * * *", enabled=False), now=NOON + DAY)
+        store.schedules.put(schedule(cron="0 6 * * *"), now=NOON + 3 * DAY)
+        assert [(o.reason, o.count) for o in history(store)] == [
+            (Reason.PAUSED, 1),
+            (Reason.PAUSED, 2),
+        ]
+
+    def test_a01_what_a_lost_row_missed_is_accounted_for_by_a_rebuild(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        store.index.remove("ada", "digest")
+        store.rebuild(now=LATE)
+        expect_range(store, Reason.MISSED)
+
+    def test_a01_each_time_of_a_long_life_has_one_outcome(self, store: Store) -> None:
+        on, off = schedule(cron=EACH_MINUTE), schedule(cron=EACH_MINUTE, enabled=False)
+        made = store.schedules.put(on, now=NOON)
+        for occurrence in drain(store, SOON + 2 * MINUTE):
+            store.ledger.settle(
+                start(store, occurrence, NOON + 2 * MINUTE), SUCCEEDED, now=NOON + 2 * MINUTE
+            )
+        store.schedules.put(off, now=NOON + 5 * MINUTE)
+        store.schedules.put(on, now=NOON + 9 * MINUTE)
+        drain(store, SOON + 30 * MINUTE)
+        store.schedules.delete("ada", "digest", now=NOON + 33 * MINUTE)
+        wanted = fires(EACH_MINUTE, None, NOON, NOON + 33 * MINUTE)
+        assert outcomes(store, made) == wanted
+
+    def test_j13_a_schedule_made_again_fires_nothing_twice(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        drain(store, SOON + DAY)
+        store.schedules.delete("ada", "digest", now=SOON + DAY)
+        made = store.schedules.put(schedule(), now=SOON + DAY)
+        store.index.upsert(replace(row(at=NOON + DAY), timing=made.timing))
+        assert drain(store, SOON + DAY) == []

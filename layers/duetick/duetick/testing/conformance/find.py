@@ -1,0 +1,97 @@
+"""J-07: what operators look up in the ledger."""
+
+from dataclasses import replace
+
+from duetick.domain.schedule import Occurrence
+from duetick.domain.states import State
+from duetick.ports import SUCCEEDED, Store
+from duetick.testing.conformance.samples import (
+    DAILY,
+    EACH_MINUTE,
+    MINUTE,
+    NOON,
+    SOON,
+    row,
+)
+from duetick.testing.conformance.suite import (
+    Capability,
+    StoreSuite,
+    drain,
+    only,
+    start,
+)
+
+
+def claimed_each_minute(store: Store, count: int) -> list[Occurrence]:
+    """That many occurrences of one row, oldest first."""
+    store.index.upsert(row(cron=EACH_MINUTE))
+    return [only(drain(store, SOON + n * MINUTE)) for n in range(count)]
+
+
+class FindConformance(StoreSuite):
+    """By schedule, by user, by state, in pages."""
+
+    def test_j07_the_newest_are_found_first(self, store: Store) -> None:
+        made = claimed_each_minute(store, 3)
+        assert list(store.ledger.find("ada", "digest")) == made[::-1]
+
+    def test_j07_what_is_found_is_bounded(self, store: Store) -> None:
+        made = claimed_each_minute(store, 5)
+        assert list(store.ledger.find("ada", "digest", limit=2)) == made[:2:-1]
+
+    def test_j07_a_page_goes_on_before_the_last_one_seen(self, store: Store) -> None:
+        made = claimed_each_minute(store, 5)
+        found = store.ledger.find("ada", "digest", limit=2, before=made[3].nominal_at)
+        assert list(found) == [made[2], made[1]]
+
+    def test_j07_pages_hold_every_occurrence_once(self, store: Store) -> None:
+        made = claimed_each_minute(store, 130)
+        found: list[Occurrence] = []
+        before: int | None = None
+        for _ in range(3):
+            page = store.ledger.find("ada", "digest", limit=50, before=before)
+            found += page
+            before = page[-1].nominal_at if page else 0
+        assert found == made[::-1]
+
+    def test_j07_one_user_finds_nothing_of_another(self, store: Store) -> None:
+        store.index.upsert(row(user="bob"))
+        drain(store, SOON)
+        assert list(store.ledger.find("ada")) == []
+        assert list(store.ledger.find("ada", "digest")) == []
+
+    def test_j07_a_user_finds_all_schedules(self, store: Store) -> None:
+        for key in ("a", "b"):
+            store.index.upsert(row(key))
+        drain(store, SOON)
+        assert {o.key for o in store.ledger.find("ada")} == {"a", "b"}
+
+    def test_j07_a_state_narrows_what_is_found(self, store: Store) -> None:
+        first, second = claimed_each_minute(store, 2)
+        store.ledger.settle(start(store, first, SOON), SUCCEEDED, now=SOON)
+        found = store.ledger.find("ada", "digest", state=State.SUCCEEDED)
+        assert only(found).identity == first.identity
+        assert only(store.ledger.find("ada", state=State.QUEUED)) == second
+        assert list(store.ledger.find("ada", state=State.DEAD)) == []
+
+    def test_j07_what_is_absent_is_none(self, store: Store) -> None:
+        assert store.ledger.get("ada", "digest", NOON, "schedule") is None
+
+    def test_j07_the_dead_of_all_users_are_found(self, store: Store) -> None:
+        self.needs(Capability.FIND_WITHOUT_USER)
+        for user in ("ada", "bob"):
+            store.index.upsert(row(user=user, cron="bad"))
+        store.index.upsert(row("good", cron=DAILY))
+        drain(store, SOON)
+        found = store.ledger.find(state=State.DEAD)
+        assert {o.user_id for o in found} == {"ada", "bob"}
+        assert len(found) == 2
+
+    def test_j07_those_that_wait_are_found_for_all_users(self, store: Store) -> None:
+        self.needs(Capability.FIND_WITHOUT_USER)
+        spread = replace(row().policies, spread=3_600)
+        store.index.upsert(row("spread", policies=spread))
+        store.index.upsert(row("bad", cron="bad"))
+        drain(store, SOON)
+        assert only(store.ledger.find(state=State.SCHEDULED)).key == "spread"
+        assert list(store.ledger.find(state=State.RETRYING)) == []

@@ -1,0 +1,64 @@
+"""SQLite, as a file and in memory, is a store as the contract wants it."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from duetick.ports import Store
+from duetick.stores import open_store
+from duetick.testing import Capability, StoreConformance
+
+FULL_DISK = """CREATE TRIGGER full_disk BEFORE INSERT ON occurrences
+BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"""
+
+
+class TestSqliteFile(StoreConformance):
+    """Each store of a test has a connection of its own to one file."""
+
+    capabilities = frozenset(Capability)
+
+    @pytest.fixture(autouse=True)
+    def _path(self, tmp_path: Path) -> Iterator[None]:
+        self._file = tmp_path / "duetick.db"
+        self._open: list[Store] = []
+        yield
+        for store in self._open:
+            store.close()
+
+    @pytest.fixture
+    def store(self) -> Store:
+        store = self._opened()
+        store.migrate()
+        return store
+
+    def _opened(self) -> Store:
+        self._open.append(open_store(f"sqlite:///{self._file}"))
+        return self._open[-1]
+
+    def another(self, store: Store) -> Store:
+        return self._opened()
+
+    def reopened(self, store: Store) -> Store:
+        return self._opened()
+
+    @contextmanager
+    def failing_writes(self, store: Store) -> Iterator[type[Exception]]:
+        with closing(sqlite3.connect(self._file)) as connection:
+            connection.execute(FULL_DISK)
+            yield sqlite3.IntegrityError
+            connection.execute("DROP TRIGGER full_disk")
+
+
+class TestSqliteMemory(StoreConformance):
+    """One connection, shared by threads; what it held is gone when it closes."""
+
+    capabilities = frozenset(Capability) - {Capability.LASTING, Capability.FAILING_WRITES}
+
+    @pytest.fixture
+    def store(self) -> Iterator[Store]:
+        store = open_store("sqlite://")
+        store.migrate()
+        yield store
+        store.close()

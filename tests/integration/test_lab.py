@@ -1,0 +1,186 @@
+"""The lab itself: each part is real, and each is whole."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from botocore.credentials import Credentials
+from botocore.exceptions import ClientError
+
+from tests.lab.dynamodb import DynamoDB, table_name
+from tests.lab.emulated_aws import ROOT, Answer, EmulatedAws
+from tests.lab.lambda_runtime import LambdaRuntime
+from tests.lab.postgres import (
+    EmbeddedPostgres,
+    Postgres,
+    connect,
+    drop_database,
+    fresh_database,
+)
+from tests.lab.process import LabError
+from tests.lab.sam import Sam
+from tests.lab.this_machine import ARCHITECTURE
+
+SAMPLE = Path(__file__).parents[1] / "lab" / "sample" / "template.yaml"
+PARAMETERS = {"Architecture": ARCHITECTURE}
+
+
+def query(url: str, statement: str) -> list[list[object]]:
+    connection = connect(url)
+    try:
+        rows: list[list[object]] = connection.run(statement)
+    finally:
+        connection.close()
+    return rows
+
+
+def test_postgres_answers_over_its_socket(postgres_url: str) -> None:
+    assert query(postgres_url, "SELECT 6 * 7") == [[42]]
+
+
+def test_two_fresh_databases_are_separate(postgres: Postgres, postgres_url: str) -> None:
+    query(postgres_url, "CREATE TABLE only_here (id int)")
+    other = fresh_database(postgres)
+    assert query(other, "SELECT to_regclass('only_here')") == [[None]]
+    drop_database(postgres, other)
+
+
+def test_postgres_answers_over_tcp(own_postgres: EmbeddedPostgres) -> None:
+    assert query(own_postgres.tcp_url, "SELECT 1") == [[1]]
+
+
+@pytest.mark.parametrize("end", [EmbeddedPostgres.stop, EmbeddedPostgres.kill])
+def test_postgres_keeps_its_rows_when_it_comes_back(
+    own_postgres: EmbeddedPostgres, end: Callable[[EmbeddedPostgres], None]
+) -> None:
+    query(own_postgres.url, "CREATE TABLE kept AS SELECT 7 AS id")
+    end(own_postgres)
+    own_postgres.start()
+    assert query(own_postgres.url, "SELECT id FROM kept") == [[7]]
+
+
+def test_dynamodb_refuses_a_write_whose_condition_does_not_hold(dynamodb: DynamoDB) -> None:
+    client, table = dynamodb.client(), table_name()
+    client.create_table(
+        TableName=table,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+    )
+    client.put_item(TableName=table, Item={"id": {"S": "one"}})
+    with pytest.raises(ClientError, match="ConditionalCheckFailed"):
+        client.put_item(
+            TableName=table,
+            Item={"id": {"S": "one"}},
+            ConditionExpression="attribute_not_exists(id)",
+        )
+
+
+@pytest.fixture(scope="session")
+def built(sam: Sam, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample, built."""
+    return sam.build(SAMPLE, tmp_path_factory.mktemp("sample"), PARAMETERS).parent
+
+
+@pytest.fixture(scope="session")
+def deployed(sam: Sam, emulated_aws: EmulatedAws, built: Path) -> dict[str, str]:
+    """The outputs of the sample, deployed."""
+    return sam.deploy(emulated_aws, built / "template.yaml", "sample", PARAMETERS)
+
+
+@pytest.mark.slow
+def test_the_sample_is_a_valid_template(sam: Sam) -> None:
+    assert "is a valid SAM Template" in sam.validate(SAMPLE)
+
+
+@pytest.mark.slow
+def test_the_translated_sample_passes_the_linter(sam: Sam, tmp_path: Path) -> None:
+    assert sam.lint_translated(SAMPLE, tmp_path, PARAMETERS) == ""
+
+
+@pytest.mark.slow
+def test_the_linter_sees_what_only_the_translated_template_shows(sam: Sam, tmp_path: Path) -> None:
+    wrong = tmp_path / "template.yaml"
+    wrong.write_text(SAMPLE.read_text().replace("!GetAtt Echo.Arn", "!GetAtt EchoRole.Nothing"))
+    with pytest.raises(LabError, match="'Nothing' is not one of"):
+        sam.lint_translated(wrong, tmp_path, PARAMETERS)
+
+
+@pytest.mark.slow
+def test_layers_are_built_where_python_looks_and_ship_no_junk(built: Path) -> None:
+    code = built / "CodeLayer"
+    assert sorted(p.relative_to(code).as_posix() for p in code.rglob("*") if p.is_file()) == [
+        "python/sample/__init__.py",
+        "python/sample/greeting.py",
+    ]
+    assert (built / "DepsLayer" / "python" / "six.py").exists()
+
+
+class Greeting:
+    """The sample's one route."""
+
+    def __init__(self, aws: EmulatedAws, outputs: dict[str, str]) -> None:
+        self._aws = aws
+        self._api, self._stage = outputs["ApiId"], outputs["Stage"]
+
+    def call(self, *, signed: bool = True, keys: Credentials = ROOT) -> Answer:
+        return self._aws.rest_call(
+            self._api, self._stage, "POST", "/greeting/Ada", body="hi", signed=signed, keys=keys
+        )
+
+
+@pytest.fixture
+def greeting(emulated_aws: EmulatedAws, deployed: dict[str, str]) -> Greeting:
+    return Greeting(emulated_aws, deployed)
+
+
+@pytest.mark.slow
+def test_a_signed_call_reaches_the_deployed_function(greeting: Greeting) -> None:
+    answer = greeting.call()
+    assert (answer.status, answer.json()) == (200, {"greeting": "Hello, Ada", "said": "hi"})
+
+
+@pytest.mark.slow
+def test_an_unsigned_call_is_refused(greeting: Greeting) -> None:
+    assert greeting.call(signed=False).status == 403
+
+
+@pytest.mark.slow
+def test_a_user_may_call_what_a_policy_allows_and_nothing_else(
+    greeting: Greeting, emulated_aws: EmulatedAws
+) -> None:
+    invoke = {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": "*"}
+    allowed, stranger = emulated_aws.user("allowed", invoke), emulated_aws.user("stranger")
+    assert greeting.call(keys=allowed).status == 200
+    assert greeting.call(keys=stranger).status == 403
+
+
+@pytest.mark.slow
+def test_a_forged_signature_is_refused(greeting: Greeting, emulated_aws: EmulatedAws) -> None:
+    invoke = {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": "*"}
+    forged = Credentials(emulated_aws.user("robbed", invoke).access_key, "not the secret")
+    assert greeting.call(keys=forged).status == 403
+
+
+@pytest.mark.slow
+def test_a_deployed_function_reaches_its_table(
+    emulated_aws: EmulatedAws, deployed: dict[str, str]
+) -> None:
+    functions = emulated_aws.session().client("lambda", endpoint_url=emulated_aws.endpoint)
+    answer = functions.invoke(FunctionName=deployed["EchoArn"], Payload=b"{}")
+    assert answer["Payload"].read() == b'{"ticked": true}'
+
+
+@pytest.mark.slow
+def test_the_lambda_runtime_reports_one_cold_start(
+    built: Path, lambda_runtime: Callable[..., LambdaRuntime]
+) -> None:
+    runtime = lambda_runtime(
+        built / "Echo", built / "DepsLayer", built / "CodeLayer", env={"TABLE": "unused"}
+    )
+    event = {"httpMethod": "POST", "pathParameters": {"name": "Ada"}, "body": None}
+    cold, warm = runtime.invoke(event), runtime.invoke(event)
+    assert cold.payload["statusCode"] == 200
+    assert cold.init_ms is not None
+    assert cold.init_ms > 0
+    assert warm.init_ms is None

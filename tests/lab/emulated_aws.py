@@ -1,0 +1,139 @@
+"""An AWS on a free port of this machine: ministack, which runs functions as processes."""
+
+import http.client
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from tests.lab.credentials import DUMMY
+from tests.lab.process import LOCALHOST, Command, Server, free_port
+from tests.lab.pythons import environment
+
+PART = "The emulated AWS"
+REGION = "us-east-1"
+# Functions run in the Python that ministack says it is: one with what Lambda brings and no more,
+# so that a dependency that a layer forgot is missing here as it would be there.
+START = "import sys; sys.executable = sys.argv.pop(); from ministack.app import main; main()"
+
+# The root user: ministack checks neither its signatures nor its rights, as AWS refuses it nothing.
+ROOT = Credentials(DUMMY["AWS_ACCESS_KEY_ID"], DUMMY["AWS_SECRET_ACCESS_KEY"])
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a REST call came back with."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: str
+
+    def json(self) -> dict[str, Any]:
+        decoded: dict[str, Any] = json.loads(self.body)
+        return decoded
+
+
+class EmulatedAws:
+    """Endpoint, clients, and signed calls; the policies of users and functions hold."""
+
+    def __init__(self, folder: Path, *, enforce_iam: bool = True) -> None:
+        self.port = free_port()
+        self.endpoint = f"http://{LOCALHOST}:{self.port}"
+        python = environment("ministack", PART) / "bin" / "python"
+        runtime = environment("lambda", PART) / "bin"
+        temporary = folder / "tmp"
+        temporary.mkdir()
+        env = _settings(self.port, temporary, runtime, enforce_iam=enforce_iam)
+        command: Command = [python, "-c", START, runtime / "python"]
+        self.server = Server(command, folder / "ministack.log", env=env, cwd=folder)
+        self.server.wait_until(self._healthy)
+
+    def stop(self) -> None:
+        self.server.stop()
+
+    def outputs(self, stack: str) -> dict[str, str]:
+        """The outputs of a stack that was deployed."""
+        described = self.session().client("cloudformation", endpoint_url=self.endpoint)
+        [found] = described.describe_stacks(StackName=stack)["Stacks"]
+        return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
+
+    def user(self, name: str, *statements: Mapping[str, object]) -> Credentials:
+        """Keys of a new IAM user who may do what the statements say."""
+        iam = self.session().client("iam", endpoint_url=self.endpoint)
+        iam.create_user(UserName=name)
+        if statements:
+            policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
+            iam.put_user_policy(UserName=name, PolicyName="lab", PolicyDocument=policy)
+        made = iam.create_access_key(UserName=name)["AccessKey"]
+        return Credentials(made["AccessKeyId"], made["SecretAccessKey"])
+
+    def session(self) -> boto3.Session:
+        return boto3.Session(ROOT.access_key, ROOT.secret_key, region_name=REGION)
+
+    def rest_call(
+        self,
+        api_id: str,
+        stage: str,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: str = "",
+        signed: bool = True,
+        keys: Credentials = ROOT,
+        token: str | None = None,
+    ) -> Answer:
+        """Call a route of a REST API, IAM-signed by default; the path is sent as it is."""
+        all_headers = {"Host": f"{api_id}.execute-api.localhost:{self.port}", **(headers or {})}
+        if token:
+            all_headers["Authorization"] = f"Bearer {token}"
+        elif signed:
+            url = f"http://{all_headers['Host']}/{stage}{path}"
+            all_headers = _signed(method, url, body, all_headers, keys)
+        return self._send(method, f"/{stage}{path}", body, all_headers)
+
+    def _send(self, method: str, target: str, body: str, headers: Mapping[str, str]) -> Answer:
+        connection = http.client.HTTPConnection(LOCALHOST, self.port, timeout=60)
+        try:
+            connection.request(method, target, body, dict(headers))
+            response = connection.getresponse()
+            return Answer(response.status, dict(response.headers), response.read().decode())
+        finally:
+            connection.close()
+
+    def _healthy(self) -> bool:
+        with suppress(OSError, http.client.HTTPException):
+            return self._send("GET", "/_ministack/health", "", {}).status == 200
+        return False
+
+
+def _signed(
+    method: str, url: str, body: str, headers: Mapping[str, str], keys: Credentials
+) -> dict[str, str]:
+    request = AWSRequest(method, url, headers=headers, data=body)
+    SigV4Auth(keys, "execute-api", REGION).add_auth(request)
+    return dict(request.headers.items())
+
+
+def _settings(port: int, temporary: Path, runtime: Path, *, enforce_iam: bool) -> dict[str, str]:
+    """Functions inherit all of this: none of it is the environment of whoever runs the tests."""
+    return {
+        "PATH": f"{runtime}{os.pathsep}{os.environ.get('PATH', '')}",
+        "HOME": str(temporary),
+        "TMPDIR": str(temporary),
+        **DUMMY,
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": LOCALHOST,
+        # These two listen on ports that are not free ones.
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        "AUTH": "true" if enforce_iam else "false",
+    }

@@ -1,0 +1,113 @@
+"""The lab as pytest fixtures: servers live for the session, databases and tables for one test."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab.credentials import DUMMY, REAL
+from tests.lab.dynamodb import DynamoDB, start_dynamodb_local, start_moto
+from tests.lab.emulated_aws import EmulatedAws
+from tests.lab.lambda_runtime import LambdaRuntime
+from tests.lab.postgres import (
+    OUTSIDE,
+    EmbeddedPostgres,
+    OutsidePostgres,
+    Postgres,
+    drop_database,
+    fresh_database,
+)
+from tests.lab.sam import Sam
+
+
+def pytest_configure() -> None:
+    """End as on Ctrl-C when asked to terminate, so that what was started is stopped."""
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", returncode=143))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_real_credentials() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in REAL:
+            patch.delenv(name, raising=False)
+        for name, value in DUMMY.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """The server in which tests get databases of their own."""
+    if outside := os.environ.get(OUTSIDE):
+        yield OutsidePostgres(outside)
+        return
+    server = EmbeddedPostgres()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> Iterator[str]:
+    """A fresh, empty database."""
+    url = fresh_database(postgres)
+    yield url
+    drop_database(postgres, url)
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[EmbeddedPostgres]:
+    """A server of this test's own, to restart or to kill."""
+    server = EmbeddedPostgres()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DynamoDB]:
+    server = start_moto(tmp_path_factory.mktemp("moto"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DynamoDB]:
+    server = start_dynamodb_local(tmp_path_factory.mktemp("dynamodb-local"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["moto", "dynamodb_local"])
+def dynamodb(request: pytest.FixtureRequest) -> DynamoDB:
+    """Each DynamoDB in turn; only the one at hand is started."""
+    server: DynamoDB = request.getfixturevalue(request.param)
+    return server
+
+
+@pytest.fixture(scope="session")
+def emulated_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedAws]:
+    aws = EmulatedAws(tmp_path_factory.mktemp("emulated-aws"))
+    yield aws
+    aws.stop()
+
+
+@pytest.fixture(scope="session")
+def sam(tmp_path_factory: pytest.TempPathFactory) -> Sam:
+    return Sam(tmp_path_factory.mktemp("sam-home"))
+
+
+@pytest.fixture
+def lambda_runtime(tmp_path: Path) -> Iterator[Callable[..., LambdaRuntime]]:
+    """Starts a built function, with its layers, in a sandbox of its own."""
+    started: list[LambdaRuntime] = []
+
+    def start(function: Path, *layers: Path, env: dict[str, str] | None = None) -> LambdaRuntime:
+        folder = tmp_path / f"sandbox-{len(started)}"
+        folder.mkdir()
+        started.append(LambdaRuntime(folder, function, layers, env=env))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.stop()

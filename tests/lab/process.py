@@ -1,0 +1,125 @@
+"""What the lab starts: each in a process group of its own, with a log, stopped with the tests."""
+
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+LOCALHOST = "127.0.0.1"
+Command = Sequence[str | Path]
+
+
+class LabError(Exception):
+    """Something that the lab runs failed: says what, and shows its last words."""
+
+
+def free_port() -> int:
+    """A TCP port of this machine that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind((LOCALHOST, 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+class Server:
+    """A child process and all that it starts."""
+
+    def __init__(
+        self,
+        command: Command,
+        log: Path,
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        user: int | None = None,
+    ) -> None:
+        self.name = Path(command[0]).name
+        self.log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=env,
+                cwd=cwd,
+                user=user,
+                start_new_session=True,
+            )
+        atexit.register(self.stop)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def wait_until(self, ready: Callable[[], bool], *, seconds: float = 60) -> None:
+        """Poll until ready; a server that exits, or takes too long, is an error with its log."""
+        give_up = time.monotonic() + seconds
+        while not ready():
+            if not self.running():
+                raise self.failure(f"stopped with status {self._process.returncode}")
+            if time.monotonic() > give_up:
+                raise self.failure(f"was not ready after {seconds:.0f} s")
+            time.sleep(0.02)
+
+    def stop(self, *, with_signal: int = signal.SIGTERM, grace: float = 10) -> None:
+        """Ask it to stop, then end whatever of its group is left."""
+        if self.running():
+            self._process.send_signal(with_signal)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(grace)
+        self.kill()
+        atexit.unregister(self.stop)
+
+    def kill(self) -> None:
+        """End the whole group at once, as a crash would."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def failure(self, what: str) -> LabError:
+        return LabError(f"{self.name} {what}. The end of its log, {self.log}:\n{self.tail()}")
+
+    def tail(self, lines: int = 40) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+
+def answers(port: int) -> bool:
+    """Whether something accepts connections on this port."""
+    with suppress(OSError), socket.create_connection((LOCALHOST, port), timeout=1):
+        return True
+    return False
+
+
+def run(
+    command: Command,
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    user: int | None = None,
+) -> str:
+    """Run a command to its end and return what it printed; a failure shows all of it."""
+    __tracebackhide__ = True  # pytest would print the environment
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=env,
+        cwd=cwd,
+        user=user,
+        check=False,
+        text=True,
+    )
+    if done.returncode:
+        line = " ".join(map(str, command))
+        raise LabError(f"`{line}` ended with status {done.returncode}:\n{done.stdout}")
+    return done.stdout

@@ -1,0 +1,84 @@
+"""The AWS SAM CLI and cfn-lint: validate, build without Docker, deploy to the emulated AWS."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.lab.credentials import DUMMY
+from tests.lab.emulated_aws import REGION, EmulatedAws
+from tests.lab.process import run
+from tests.lab.pythons import environment, working_python
+
+PART = "The AWS SAM CLI"
+Parameters = Mapping[str, str]
+
+
+class Sam:
+    """The command line, with a folder of its own: neither telemetry nor anyone's settings."""
+
+    def __init__(self, home: Path) -> None:
+        self._bin = environment("sam", PART) / "bin"
+        self._env = {
+            **os.environ,
+            **DUMMY,
+            "AWS_DEFAULT_REGION": REGION,
+            "__SAM_CLI_APP_DIR": str(home),
+            "SAM_CLI_TELEMETRY": "0",
+            "PATH": f"{working_python(PART).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        }
+
+    def validate(self, template: Path) -> str:
+        """Both of SAM's own checks; each passes templates that the other refuses."""
+        command = ["validate", "--template-file", str(template)]
+        return self._sam(*command, folder=template.parent) + self._sam(
+            *command, "--lint", folder=template.parent
+        )
+
+    def lint_translated(self, template: Path, folder: Path, parameters: Parameters) -> str:
+        """cfn-lint on what AWS makes of the template with these parameters; a finding raises."""
+        translated = folder / "translated.yaml"
+        translated.write_text(self.translate(template, parameters))
+        return run([self._bin / "cfn-lint", translated], env=self._env)
+
+    def translate(self, template: Path, parameters: Parameters) -> str:
+        """The template that AWS makes of this one."""
+        given = [f"{name}={value}" for name, value in parameters.items()]
+        script = Path(__file__).parent / "translate.py"
+        return run([self._bin / "python", script, template, REGION, *given], env=self._env)
+
+    def build(self, template: Path, build_dir: Path, parameters: Parameters | None = None) -> Path:
+        """Build functions and layers into a folder; returns the built template."""
+        command = ["build", "--template-file", str(template), "--build-dir", str(build_dir)]
+        self._sam(*command, *_overrides(parameters), folder=template.parent)
+        return build_dir / "template.yaml"
+
+    def deploy(
+        self,
+        aws: EmulatedAws,
+        built_template: Path,
+        stack: str,
+        parameters: Parameters | None = None,
+    ) -> dict[str, str]:
+        """Deploy a built template to the emulated AWS; returns the stack's outputs."""
+        command = ["deploy", "--template-file", str(built_template), "--stack-name", stack]
+        flags = ["--resolve-s3", "--no-confirm-changeset", "--no-fail-on-empty-changeset"]
+        capabilities = ["--capabilities", "CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
+        self._sam(
+            *command,
+            *flags,
+            *capabilities,
+            *_overrides(parameters),
+            folder=built_template.parent,
+            env={"AWS_ENDPOINT_URL": aws.endpoint},
+        )
+        return aws.outputs(stack)
+
+    def _sam(self, *arguments: str, folder: Path, env: Mapping[str, str] | None = None) -> str:
+        """Run in the template's folder, so that only its own samconfig.toml can be found."""
+        return run([self._bin / "sam", *arguments], env={**self._env, **(env or {})}, cwd=folder)
+
+
+def _overrides(parameters: Parameters | None) -> list[str]:
+    if not parameters:
+        return []
+    return ["--parameter-overrides", *(f"{name}={value}" for name, value in parameters.items())]

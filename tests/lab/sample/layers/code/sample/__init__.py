@@ -1,0 +1,1 @@
+"""The code layer of the sample stack."""
