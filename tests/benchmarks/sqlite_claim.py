@@ -35,7 +35,7 @@ FROM schedule_index WHERE next_fire_at <= ?"""
 
 
 def filled(path: Path) -> Store:
-    """A store with rows due at noon: 1,440 expressions in four zones."""
+    """A store with rows due at noon: 2,304 groups of expression and zone."""
     store = open_store(f"sqlite:///{path}")
     store.migrate()
     with sqlite3.connect(path) as connection:
@@ -48,7 +48,7 @@ def filled(path: Path) -> Store:
 
 
 def _values(number: int) -> tuple[str, str, str, str | None, int]:
-    minute = number % 1_440
+    minute = number % 576
     cron = f"{minute % 60} {minute // 60} * * *"
     row = IndexRow(f"user{number * 7919 % DUE:05}", "digest", cron, ZONES[number % 4], NOON)
     return (row.user_id, row.key, row.cron, row.timezone, row.next_fire_at)

@@ -64,6 +64,34 @@ def fired(row: IndexRow, decision: Decision, now: int, ahead: int) -> Iterator[O
             yield replace(occurrence, state=State.SCHEDULED)
 
 
+def stamped(draft: Occurrence, row: IndexRow, occurrence_id: str) -> Occurrence:
+    """The same for another row of its group. Positional: a claim does this for each row."""
+    return Occurrence(
+        row.user_id,
+        row.key,
+        draft.cron,
+        draft.timezone,
+        draft.nominal_at,
+        draft.fence,
+        draft.origin,
+        occurrence_id,
+        row.flow,
+        draft.state,
+        draft.reason,
+        draft.due_at,
+        draft.attempts,
+        draft.priority,
+        draft.lease_until,
+        row.timing,
+        draft.policies,
+        draft.range_end,
+        draft.count,
+        draft.error,
+        created_at=draft.created_at,
+        updated_at=draft.updated_at,
+    )
+
+
 def ranged(row: IndexRow, missed: Missed, reason: Reason, now: int) -> Occurrence:
     """One cancelled row for all the nominal times of a range."""
     return replace(

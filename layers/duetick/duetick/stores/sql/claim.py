@@ -1,10 +1,10 @@
 """What a chunk of due rows yields: decided once for each (expression, zone, policies, time)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from duetick.domain.firing import Decision, decide, unfired
-from duetick.domain.occurrences import fired, poisoned, ranged
+from duetick.domain.occurrences import fired, poisoned, ranged, stamped
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
 
@@ -26,6 +26,16 @@ class Yield:
         return [occurrence for occurrence in self.occurrences if occurrence.state is State.QUEUED]
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What the rows have in common that share expression, zone, policies and time."""
+
+    decision: Decision
+    through: int
+    drafts: Sequence[Occurrence]
+    first: IndexRow
+
+
 class ClaimPlan:
     """Collects what one chunk yields."""
 
@@ -33,7 +43,7 @@ class ClaimPlan:
         self._now = now
         self._ahead = ahead
         self._new_id = new_id
-        self._decisions: dict[tuple[object, ...], Decision] = {}
+        self._groups: dict[tuple[object, ...], Group] = {}
         self.result = Yield()
 
     def add(self, row: IndexRow, fired_through: int | None) -> None:
@@ -41,19 +51,18 @@ class ClaimPlan:
         try:
             fresh = unfired(row, fired_through)
             due = fresh is not None and fresh.next_fire_at <= self._now + self._ahead
-            decision = self._decide(fresh) if fresh and due else None
+            group = self._group(fresh) if fresh and due else None
         except ValueError as error:
             self.result.broken.append((row, str(error)))
-            self._record(poisoned(row, error, self._now))
+            self._record(row, [poisoned(row, error, self._now)])
             return
-        if fresh is None or decision is None:
+        if fresh is None or group is None:
             next_at = fresh.next_fire_at if fresh else None
             self._advance(row, next_at, fired_through or row.next_fire_at)
             return
-        for occurrence in self._made(fresh, decision):
-            self._record(occurrence)
-        through = max(fresh.next_fire_at, *decision.fires, *(m.last for m in decision.missed))
-        self._advance(row, decision.next_at, through)
+        spread = row.policies.spread
+        self._record(row, self._made(fresh, group.decision) if spread else group.drafts)
+        self._advance(row, group.decision.next_at, group.through)
 
     def _advance(self, row: IndexRow, next_at: int | None, through: int) -> None:
         if next_at is None:
@@ -61,16 +70,21 @@ class ClaimPlan:
         else:
             self.result.advanced.append((row, next_at, through))
 
+    def _record(self, row: IndexRow, drafts: Sequence[Occurrence]) -> None:
+        for draft in drafts:
+            self.result.occurrences.append(stamped(draft, row, self._new_id()))
+
     def _made(self, row: IndexRow, decision: Decision) -> Sequence[Occurrence]:
         missed = [ranged(row, part, Reason.MISSED, self._now) for part in decision.missed]
         return [*missed, *fired(row, decision, self._now, self._ahead)]
 
-    def _record(self, occurrence: Occurrence) -> None:
-        self.result.occurrences.append(replace(occurrence, id=self._new_id()))
-
-    def _decide(self, row: IndexRow) -> Decision:
-        group = (row.cron, row.timezone, row.next_fire_at, row.anchor, row.policies)
-        decision = self._decisions.get(group)
-        if decision is None:
-            decision = self._decisions[group] = decide(row, self._now, self._ahead)
-        return decision
+    def _group(self, row: IndexRow) -> Group:
+        """Policies count as equal when they are one object, which its first row keeps alive."""
+        name = (row.cron, row.timezone, row.next_fire_at, row.anchor, id(row.policies))
+        group = self._groups.get(name)
+        if group is None:
+            decision = decide(row, self._now, self._ahead)
+            through = max(row.next_fire_at, *decision.fires, *(m.last for m in decision.missed))
+            drafts = self._made(row, decision)
+            group = self._groups[name] = Group(decision, through, drafts, row)
+        return group
