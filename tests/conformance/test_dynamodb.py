@@ -10,6 +10,9 @@ from duetick.testing import Capability, StoreConformance
 from tests.lab.dynamodb import DynamoDB, table_name
 
 
+pytestmark = pytest.mark.slow
+
+
 class DynamoConformance(StoreConformance):
     """Each test has a table of its own; each store of a test a client of its own."""
 

@@ -68,7 +68,7 @@ def test_d05_control_characters_and_surrogates_are_refused(name: str) -> None:
 
 def test_d05_further_slashes_belong_to_the_key() -> None:
     check_key("ada", "a/b/c")
-    assert split_id("ada/a/b/c") == ("ada", "a/b/c")
+    assert split_id("reminders", "ada/a/b/c") == ("ada", "a/b/c")
 
 
 def test_d05_a_user_has_no_slash() -> None:
@@ -77,9 +77,9 @@ def test_d05_a_user_has_no_slash() -> None:
 
 
 def test_m06_a_static_schedule_has_no_user() -> None:
-    check_key("", "flow/nightly")
-    assert schedule_id("", "nightly") == "nightly"
-    assert split_id("nightly") == ("", "nightly")
+    check_key("", "reminders/nightly")
+    assert schedule_id("", "reminders/nightly") == "nightly"
+    assert split_id("reminders", "nightly") == ("", "reminders/nightly")
 
 
 def test_d05_an_id_of_128_characters_is_the_longest() -> None:
@@ -96,7 +96,7 @@ def test_d05_an_id_that_nobody_may_see_is_refused(text: str) -> None:
 
 @given(st.tuples(TEXT, TEXT).filter(lambda pair: "/" not in pair[0]))
 def test_d05_joined_ids_come_apart_as_they_were(pair: tuple[str, str]) -> None:
-    assert split_id(schedule_id(*pair)) == pair
+    assert split_id("reminders", schedule_id(*pair)) == pair
 
 
 @pytest.mark.parametrize("key", [None, 5, b"key"])

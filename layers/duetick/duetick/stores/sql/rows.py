@@ -30,7 +30,7 @@ def _maybe_text(value: object) -> str | None:
 
 @lru_cache(maxsize=4_096)
 def _policies(text: str | None) -> Policies:
-    """Rows of equal policies share one object: reading and checking them costs more than the row."""
+    """Rows of equal policies share one object: reading them costs more than all else of a row."""
     return Policies.load(text)
 
 
