@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
-from duetick.domain.schedule import IndexRow
 from duetick.ports import Store
 from duetick.stores import open_store
 from duetick.testing.conformance.samples import DAY, NOON
 
+TOTAL = 1_000_000
 DUE = 10_000
 ROUNDS = 3
 CHUNK = 1_000
@@ -25,6 +25,8 @@ ZONES = (None, "Europe/Berlin", "America/New_York", "Asia/Tokyo")
 TARGET = 0.6
 
 ADVANCE = "UPDATE schedule_index SET next_fire_at = next_fire_at + 86400000 WHERE next_fire_at <= ?"
+RESET = """UPDATE schedule_index SET next_fire_at = ?, fired_through = NULL
+WHERE CAST(substr(user_id, 5) AS integer) % ? = 0"""
 RECORD = """
 INSERT INTO occurrences (user_id, key, cron, timezone, nominal_at, fence, origin, id, flow, state,
     due_at, attempts, priority, lease_until, exclusive, timing, count, created_at, updated_at)
@@ -34,24 +36,35 @@ SELECT user_id, key, cron, timezone, next_fire_at, 1, 'schedule',
 FROM schedule_index WHERE next_fire_at <= ?"""
 
 
-def filled(path: Path) -> Store:
-    """A store with rows due at noon: 2,304 groups of expression and zone."""
+def filled(path: Path) -> None:
+    """A million rows, of which 10,000 at random places are due at noon, in 2,304 groups."""
     store = open_store(f"sqlite:///{path}")
     store.migrate()
-    with sqlite3.connect(path) as connection:
-        connection.executemany(
-            "INSERT INTO schedule_index VALUES (?, ?, ?, ?, ?, 'f', 0, 0, NULL, NULL)",
-            [_values(number) for number in range(DUE)],
-        )
+    store.close()
+    connection = sqlite3.connect(path)
+    connection.executemany(
+        "INSERT INTO schedule_index VALUES (?, 'digest', ?, ?, ?, 'f', 0, 0, NULL, NULL)",
+        (_values(number) for number in range(TOTAL)),
+    )
+    connection.commit()
     connection.close()
-    return store
 
 
-def _values(number: int) -> tuple[str, str, str, str | None, int]:
-    minute = number % 576
-    cron = f"{minute % 60} {minute // 60} * * *"
-    row = IndexRow(f"user{number * 7919 % DUE:05}", "digest", cron, ZONES[number % 4], NOON)
-    return (row.user_id, row.key, row.cron, row.timezone, row.next_fire_at)
+def _values(number: int) -> tuple[str, str, str | None, int]:
+    due = number % (TOTAL // DUE) == 0
+    group = number // (TOTAL // DUE) % 2_304
+    cron = f"{group // 4 % 60} {group // 240} * * *"
+    return (f"user{number:07}", cron, ZONES[group % 4], NOON if due else NOON + number)
+
+
+def reset(path: Path) -> None:
+    """As it was filled."""
+    connection = sqlite3.connect(path)
+    connection.execute(RESET, (NOON, TOTAL // DUE))
+    connection.execute("DELETE FROM occurrences")
+    connection.commit()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -91,14 +104,14 @@ def claim(store: Store, now: int, chunk: int) -> float:
     return took
 
 
-def measure(folder: Path, chunk: int) -> tuple[float, float]:
-    """The best of the floor and of the claim, on databases of their own, in turns."""
+def measure(path: Path, chunk: int) -> tuple[float, float]:
+    """The best of the floor and of the claim, in turns."""
     floors, claims = [], []
-    for number in range(ROUNDS):
-        path = folder / f"floor{chunk}-{number}.db"
-        filled(path).close()
+    for _ in range(ROUNDS):
+        reset(path)
         floors.append(floor(path, NOON))
-        store = filled(folder / f"claim{chunk}-{number}.db")
+        reset(path)
+        store = open_store(f"sqlite:///{path}")
         store.index.claim_due(NOON - DAY)
         claims.append(claim(store, NOON, chunk))
         store.close()
@@ -107,11 +120,13 @@ def measure(folder: Path, chunk: int) -> tuple[float, float]:
 
 def main() -> int:
     """Print the table; 1 where the claim in one chunk misses its share of the floor."""
-    print(f"SQLite {sqlite3.sqlite_version}, {DUE:,} due, occurrences recorded and leased")
+    print(f"SQLite {sqlite3.sqlite_version}: {DUE:,} of {TOTAL:,} due, recorded and leased")
     share = 0.0
     with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "duetick.db"
+        filled(path)
         for chunk in (CHUNK, DUE):
-            least, took = measure(Path(folder), chunk)
+            least, took = measure(path, chunk)
             share = least / took
             rates = f"floor {DUE / least:>9,.0f} rows/s   claim {DUE / took:>9,.0f} rows/s"
             print(f"chunk {chunk:>6,}   {rates}   {share:.0%} of the floor")

@@ -42,8 +42,12 @@ class SqliteSession:
 
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """See `Session`."""
-        sql, execute = self._queries[name], self._connection.execute
-        return [execute(sql, one).rowcount for one in params]
+        sql, connection = self._queries[name], self._connection
+        connection.execute("SAVEPOINT each")
+        if connection.executemany(sql, params).rowcount == len(params):
+            return [1] * len(params)
+        connection.execute("ROLLBACK TO each")  # once more, to tell which of them did nothing
+        return [connection.execute(sql, one).rowcount for one in params]
 
     def script(self, sql: str) -> None:
         """Run statements inside this transaction (`executescript` would commit it)."""
