@@ -9,7 +9,6 @@ from duetick.testing import Capability, StoreConformance
 
 from tests.lab.dynamodb import DynamoDB, table_name
 
-
 pytestmark = pytest.mark.slow
 
 
