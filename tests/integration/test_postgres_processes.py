@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 
 import pytest
 from duetick.domain.errors import StoreUnavailable
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import State
 from duetick.ports import SUCCEEDED, Begun, Store
 from duetick.stores import open_store
 
-from tests.benchmarks.postgres_data import Table
+from tests.benchmarks.postgres_data import MINUTE, START, Table
 from tests.lab.postgres import EmbeddedPostgres, connect, fresh_database, with_database
 
 CLAIMERS = 8
@@ -84,17 +84,17 @@ def test_i05_eight_processes_claim_each_row_once_and_leave_none(
     assert in_ledger(postgres_url) == DUE
 
 
-def test_d08_of_eight_that_begin_at_once_one_begins(postgres_url: str) -> None:
-    table = filled(postgres_url, 1)
+def test_d08_of_three_that_begin_at_once_one_begins(postgres_url: str) -> None:
     store = open_store(postgres_url)
-    occurrences = [*store.index.claim_due(table.make_due(1))]
-    occurrences += [*store.index.claim_due(table.make_due(1))]
-    occurrences += [*store.index.claim_due(table.make_due(1))]
+    store.migrate()
+    store.index.upsert(IndexRow("ann", "k", "* * * * *", None, START - 2 * MINUTE))
+    occurrences = store.index.claim_due(START)
+    assert len(occurrences) == 3
     start = threading.Barrier(len(occurrences))
 
     def begin(occurrence: Occurrence) -> bool:
         start.wait()
-        answer = store.ledger.begin(occurrence, now=occurrence.due_at)
+        answer = store.ledger.begin(occurrence, now=START)
         return isinstance(answer, Begun)
 
     with ThreadPoolExecutor(len(occurrences)) as threads:
@@ -105,15 +105,18 @@ def test_d08_of_eight_that_begin_at_once_one_begins(postgres_url: str) -> None:
 class Worker:
     """Claims, begins and settles until nothing is due; goes on after errors, and counts them."""
 
-    def __init__(self, store: Store, now: int, restart: threading.Event) -> None:
+    def __init__(
+        self, store: Store, now: int, restart: threading.Event, back: threading.Event
+    ) -> None:
         self.store = store
         self._now = now
         self._restart = restart
+        self._back = back
         self.errors: list[StoreUnavailable] = []
 
     def work(self) -> None:
         empty = 0
-        while empty < 3:
+        while empty < 3 or not self._back.is_set():
             try:
                 found = self.store.index.claim_due(self._now, 200)
                 self._settle(found)
@@ -138,8 +141,8 @@ def test_a_restart_under_load_is_told_and_loses_nothing(
     database = urlsplit(fresh_database(own_postgres)).path.removeprefix("/")
     url = with_database(own_postgres.url, database)
     table = filled(url, UNDER_LOAD)
-    now, restart = table.make_due(UNDER_LOAD), threading.Event()
-    workers = [Worker(open_store(url), now, restart) for _ in range(4)]
+    now, restart, back = table.make_due(UNDER_LOAD), threading.Event(), threading.Event()
+    workers = [Worker(open_store(url), now, restart, back) for _ in range(4)]
     threads = [threading.Thread(target=worker.work) for worker in workers]
     for thread in threads:
         thread.start()
@@ -149,6 +152,7 @@ def test_a_restart_under_load_is_told_and_loses_nothing(
     else:
         own_postgres.stop()
     own_postgres.start()
+    back.set()
     for thread in threads:
         thread.join()
     assert [error for worker in workers for error in worker.errors]
