@@ -9,7 +9,7 @@ from importlib.resources import files
 from random import Random
 from typing import Literal
 
-from duetick.domain.expression import count, fires, newest, next_fire, upcoming
+from duetick.domain.expression import InvalidExpression, count, fires, newest, next_fire, upcoming
 
 from tests.unit.expression import oracle
 
@@ -21,7 +21,9 @@ class Dice(Random):
     """Chance that is the same in every run, given the same seed."""
 
 
-OPTIONS: tuple[tuple[Literal["run", "skip"], Literal["first", "both"]], ...] = (
+Gap = Literal["run", "skip"]
+Repeat = Literal["first", "both"]
+OPTIONS: tuple[tuple[Gap, Repeat], ...] = (
     ("run", "first"),
     ("run", "both"),
     ("skip", "first"),
@@ -128,8 +130,8 @@ class Asked:
 
     text: str
     zone: str
-    gap: Literal["run", "skip"]
-    repeat: Literal["first", "both"]
+    gap: Gap
+    repeat: Repeat
 
 
 def _compare(
@@ -169,7 +171,10 @@ def check_dates(random: Random, tally: Tally) -> None:
     days = range((near - oracle.EPOCH).days + 1, 84_006)
     walked = oracle.Expression(text)
     theirs = next((day for day in days if walked.names(day * 1440)), None)
-    ours = upcoming(text, None, (days[0] - 1) * DAY, 1)
+    try:
+        ours = upcoming(text, None, (days[0] - 1) * DAY, 1)
+    except InvalidExpression:
+        ours = []
     expected = [] if theirs is None else [theirs * DAY]
     tally.check(f"date of {text!r} after day {days[0] - 1}", ours, expected)
 

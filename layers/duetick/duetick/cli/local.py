@@ -29,7 +29,7 @@ class LocalStack:
 
     def __init__(self, project: Path, store: str, port: int) -> None:
         self._key = secrets.token_bytes(32)
-        self._secret = secrets.token_urlsafe(32)
+        self.secret = secrets.token_urlsafe(32)
         self._stopping = threading.Event()
         self._project = project
         self.server = _listen(port)
@@ -44,6 +44,11 @@ class LocalStack:
         self._tick = self._handler("tick")
         speak_plainly()
 
+    def tick(self) -> dict[str, int]:
+        """One tick; its report."""
+        report: dict[str, int] = self._tick({"source": "duetick.local"}, LocalContext())
+        return report
+
     @property
     def token(self) -> str:
         """A user token for `USER`."""
@@ -55,7 +60,12 @@ class LocalStack:
         try:
             self._tick_each_minute(time.time)
         finally:
-            self.server.shutdown()
+            self.close()
+
+    def close(self) -> None:
+        """Stop serving."""
+        self.server.shutdown()
+        self.server.server_close()
 
     def stop(self) -> None:
         """End `run`."""
@@ -64,7 +74,7 @@ class LocalStack:
     def _tick_each_minute(self, clock: Callable[[], float]) -> None:
         while True:
             try:
-                self._tick({"source": "duetick.local"}, LocalContext())
+                self.tick()
             except DuetickError as error:
                 print(f"tick failed, the next one tries again: {error}", file=sys.stderr)
             if self._stopping.wait(MINUTE - clock() % MINUTE):
@@ -75,7 +85,7 @@ class LocalStack:
         return {"claims": claims} if claims else None
 
     def _operator(self, header: str) -> dict[str, Any] | None:
-        return {} if secrets.compare_digest(header, f"Bearer {self._secret}") else None
+        return {} if secrets.compare_digest(header, f"Bearer {self.secret}") else None
 
     def _set_environment(self, store: str) -> None:
         os.environ |= {
@@ -83,7 +93,7 @@ class LocalStack:
             "DUETICK_API_URL": self.server.url,
             "DUETICK_LOCAL": "1",
             "DUETICK_DISPATCH_AUTH": "secret",
-            "DUETICK_DISPATCH_SECRET": self._secret,
+            "DUETICK_DISPATCH_SECRET": self.secret,
             "POWERTOOLS_METRICS_DISABLED": "true",
         }
 

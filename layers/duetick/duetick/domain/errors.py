@@ -1,5 +1,9 @@
 """Every error that Duetick raises on purpose. One base, one class for each condition."""
 
+from typing import Final
+
+MIGRATE: Final = "Run `duetick migrate`, or invoke the migrate function, then try again."
+
 
 class DuetickError(Exception):
     """The base of all."""
@@ -27,6 +31,10 @@ class SchemaOutdated(DuetickError):
 
 class StoreUnavailable(DuetickError):
     """The database did not answer; the driver's own error is the cause."""
+
+
+class ClockSkewed(DuetickError):
+    """The host's clock is too far from the database's for anything to be claimed by it."""
 
 
 class NoTransactions(DuetickError):

@@ -16,6 +16,7 @@ class Settings:
 
     store: str
     api_url: str = ""
+    api_address: str = ""
     flows: str = "flows"
     dispatch_auth: DispatchAuth = "iam"
     dispatch_secrets: tuple[str, ...] = ()
@@ -38,6 +39,7 @@ class Settings:
         return cls(
             store=store,
             api_url=env.get("DUETICK_API_URL", ""),
+            api_address=env.get("DUETICK_API_ADDRESS", ""),
             flows=env.get("DUETICK_FLOWS", "flows"),
             dispatch_auth=cast("DispatchAuth", auth),
             dispatch_secrets=tuple(filter(None, env.get("DUETICK_DISPATCH_SECRET", "").split())),

@@ -78,10 +78,12 @@ def transport() -> Transport:
 
     chosen = settings()
     if chosen.dispatch_auth == "iam":
-        return HttpTransport(chosen.api_url, _signed(chosen.region))
-    if not chosen.dispatch_secrets:
+        authorize = _signed(chosen.region)
+    elif chosen.dispatch_secrets:
+        authorize = bearer(chosen.dispatch_secrets[0])
+    else:
         raise ConfigurationError("Secret mode without a secret: set the dispatch secret.")
-    return HttpTransport(chosen.api_url, bearer(chosen.dispatch_secrets[0]))
+    return HttpTransport(chosen.api_url, authorize, connect_to=chosen.api_address)
 
 
 def _signed(region: str) -> "Authorize":

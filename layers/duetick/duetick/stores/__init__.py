@@ -19,6 +19,8 @@ def open_store(url: str | Callable[[], object], *, clock: Clock | None = None) -
     scheme, separator, _ = url.partition("://")
     if scheme == "sqlite":
         return _open_sqlite(url, clock)
+    if scheme == "dynamodb":
+        return _open_dynamodb(url, clock)
     if scheme in ("postgresql", "postgres"):
         return _open_postgres(url, clock)
     begins = repr(scheme[:20]) if separator else "no scheme"
@@ -35,6 +37,12 @@ def _open_sqlite(url: str, clock: Clock | None) -> Store:
             f"{url!r} names a host. A file is sqlite:///relative.db or sqlite:////absolute.db."
         )
     return open_sqlite(connect_file(unquote(parts.path)[1:] or ":memory:"), clock)
+
+
+def _open_dynamodb(url: str, clock: Clock | None) -> Store:
+    from duetick.stores.dynamodb.store import open_dynamodb
+
+    return open_dynamodb(url, clock)
 
 
 def _open_postgres(url: str, clock: Clock | None) -> Store:

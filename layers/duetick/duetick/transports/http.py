@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Final, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from duetick.core.wire import delivery_json
 from duetick.domain.errors import ConfigurationError
@@ -30,15 +30,16 @@ def bearer(secret: str) -> Authorize:
 class HttpTransport:
     """`ports.Transport` over HTTP. A call is safe to repeat: its fence lets it begin once."""
 
-    def __init__(self, api_url: str, authorize: Authorize) -> None:
-        parts = urlsplit(api_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigurationError(f"The API's address is no http(s) URL: {api_url[:80]!r}.")
-        self._secure = parts.scheme == "https"
-        self._host = parts.hostname
-        self._port = parts.port
-        self._netloc = parts.netloc
-        self._base = parts.path.rstrip("/")
+    def __init__(self, api_url: str, authorize: Authorize, *, connect_to: str = "") -> None:
+        """`connect_to` is the address to connect to where the API's own name does not lead there,
+        such as an endpoint of a private network: https://vpce-….amazonaws.com.
+        """
+        api, door = _split(api_url), _split(connect_to or api_url)
+        self._secure = door.scheme == "https"
+        self._host = door.hostname or ""
+        self._port = door.port
+        self._netloc = api.netloc
+        self._base = api.path.rstrip("/")
         self._authorize = authorize
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
@@ -72,7 +73,8 @@ class HttpTransport:
     def _call(
         self, connection: http.client.HTTPConnection, path: str, body: bytes, timeout: float
     ) -> Delivery:
-        headers = {"content-type": "application/json"} | self._authorize(self._netloc, path, body)
+        headers = {"host": self._netloc, "content-type": "application/json"}
+        headers |= self._authorize(self._netloc, path, body)
         try:
             if connection.sock is not None:
                 connection.sock.settimeout(timeout)
@@ -102,6 +104,13 @@ class HttpTransport:
     def _keep(self, connection: http.client.HTTPConnection) -> None:
         with self._lock:
             self._idle.append(connection)
+
+
+def _split(url: str) -> SplitResult:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigurationError(f"The API's address is no http(s) URL: {url[:80]!r}.")
+    return parts
 
 
 @cache

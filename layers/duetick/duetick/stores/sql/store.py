@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 
-from duetick.domain.errors import SchemaOutdated
+from duetick.domain.errors import MIGRATE, SchemaOutdated
 from duetick.domain.mirror import fresh_row, repair
 from duetick.ports import Clock, Difference
 from duetick.stores.sql.index import Claim, SqlIndex, drop_row
@@ -16,8 +16,6 @@ from duetick.stores.sql.session import Database, Params, Session, retried
 
 VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version
 (version integer NOT NULL, oldest_code integer NOT NULL)"""
-
-MIGRATE = "Run `duetick migrate`, or invoke the migrate function, then try again."
 
 
 def new_id() -> str:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeAlias
 
-from duetick.domain.errors import NoTransactions, SchemaOutdated, StoreUnavailable
+from duetick.domain.errors import MIGRATE, NoTransactions, SchemaOutdated, StoreUnavailable
 from duetick.stores.sql.queries import load
 from duetick.stores.sql.session import Params, Row
-from duetick.stores.sql.store import MIGRATE
 
 Connect: TypeAlias = Callable[[], sqlite3.Connection]
 

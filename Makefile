@@ -1,0 +1,41 @@
+# Two commands: `make run` and `make test`. Both set everything up by themselves.
+PORT ?= 8080
+STORE ?= sqlite:///.cache/duetick.db
+export PYTHON
+
+BIN = .venv/bin
+SOURCE = layers functions tests
+
+.PHONY: run test quick lint format lock setup lab
+
+run: setup
+	@$(BIN)/duetick local --port $(PORT) --store $(STORE)
+
+test: setup lint lab
+	$(BIN)/pytest
+
+quick: setup
+	$(BIN)/pytest -m "not slow"
+
+lint: setup
+	$(BIN)/ruff check $(SOURCE)
+	$(BIN)/ruff format --check $(SOURCE)
+	$(BIN)/mypy layers tests
+	@for function in functions/*/; do $(BIN)/mypy $$function || exit 1; done
+	PYTHONPATH=layers/duetick $(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff check --fix $(SOURCE)
+	$(BIN)/ruff format $(SOURCE)
+
+# The lock is made anew after a change of pyproject.toml; it needs uv.
+lock:
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url \
+		--no-emit-find-links --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
+
+# What the tests run against besides Python: a failure here is told again by the tests that need it.
+lab: setup
+	-@$(BIN)/python -m tests.lab.install
+
+setup:
+	@.ci/setup

@@ -1,0 +1,137 @@
+"""Items read, changed and written back, on the condition that nobody wrote in between."""
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeAlias, TypeVar
+
+from duetick.domain.errors import MIGRATE, SchemaOutdated, StoreUnavailable
+from duetick.domain.schedule import Schedule
+from duetick.stores.dynamodb.items import (
+    Entity,
+    input_key,
+    item_key,
+    name_of,
+    read,
+    status_of,
+    write,
+)
+from duetick.stores.dynamodb.occurrences import slot_of, write_history
+from duetick.stores.dynamodb.schema import VERSION
+from duetick.stores.dynamodb.table import Conflict, Key, Table, Update
+
+T = TypeVar("T")
+Name: TypeAlias = tuple[str, str]
+
+TRIES: Final = 24
+FLUSH_FROM: Final = 4
+SCHEMA_KEY: Final[Key] = ("X", "X")
+
+
+class Entities:
+    """The schedules' items of one table."""
+
+    def __init__(self, table: Table, shards: int) -> None:
+        self.table = table
+        self.shards = shards
+        self._announced = False
+
+    def load(self, user_id: str, key: str) -> Entity:
+        """The item as it is now; an empty one where there is none."""
+        item = self.table.get(item_key(user_id, key))
+        return read(item) if item else Entity(user_id, key)
+
+    def load_many(self, names: Iterable[Name]) -> dict[Name, Entity]:
+        """Those of them that exist."""
+        items = self.table.get_many([item_key(*name) for name in dict.fromkeys(names)])
+        return {name_of(item): read(item) for item in items.values()}
+
+    def save(self, entity: Entity, now: int) -> None:
+        """Write it back; raise Conflict unless it is as it was read."""
+        if entity.row:
+            self.announce()
+        self.table.put(write(entity, self.shards, now), entity.rev)
+
+    def move(self, entity: Entity, now: int) -> bool:
+        """Bring the row to its shard of the present layout; False where it stands there."""
+        if entity.status in (None, status_of(entity.user_id, entity.key, self.shards)):
+            return False
+        self.save(entity, now)
+        return True
+
+    def change(
+        self, user_id: str, key: str, now: int, alter: Callable[[Entity], tuple[T, bool]]
+    ) -> T:
+        """Read, alter, write back; again when somebody else wrote first.
+
+        `alter` answers what to return and whether it altered anything.
+        """
+        for attempt in range(TRIES):
+            entity = self.load(user_id, key)
+            if len(entity.finished(now)) >= FLUSH_FROM:
+                self.flush([entity], now)
+            answer, altered = alter(entity)
+            if not altered:
+                return answer
+            try:
+                self.save(entity, now)
+            except Conflict:
+                pause(attempt)
+            else:
+                return answer
+        raise contended(user_id, key)
+
+    def flush(self, entities: Iterable[Entity], now: int) -> None:
+        """Write what ended to the history and let go of it.
+
+        The history comes first: if the item is then not written, it still holds them, and the
+        next one to come writes the same again.
+        """
+        leaving = [(entity, entry) for entity in entities for entry in entity.finished(now)]
+        self.table.put_many([write_history(entry) for _, entry in leaving])
+        for entity, entry in leaving:
+            del entity.open[slot_of(entry.occurrence)]
+
+    def with_input(self, schedule: Schedule | None, *, apart: bool) -> Schedule | None:
+        """The record with its input, fetched where it is apart."""
+        if schedule is None or not apart:
+            return schedule
+        item = self.table.get(input_key(schedule.user_id, schedule.key))
+        return replace(schedule, input=json.loads(item["in"]["S"])) if item else schedule
+
+    def announce(self) -> None:
+        """Before the first row is written to this number of shards, let every tick know of it."""
+        if not self._announced:
+            layout = read_layout(self.table.get(SCHEMA_KEY))
+            if self.shards not in layout:
+                self.table.update(SCHEMA_KEY, adding_shards(self.shards))
+            self._announced = True
+
+
+def adding_shards(shards: int) -> Update:
+    """Add a number of shards to those in use."""
+    return Update(
+        "ADD #n :n", "attribute_exists(p)", {"#n": "shards"}, {":n": {"NS": [str(shards)]}}
+    )
+
+
+def read_layout(item: Mapping[str, Any] | None) -> Sequence[int]:
+    """The numbers of shards that rows may be spread over."""
+    if item is None:
+        raise SchemaOutdated(f"The table is empty; this code needs version {VERSION}. {MIGRATE}")
+    return sorted(int(count) for count in item["shards"]["NS"])
+
+
+def pause(attempt: int) -> None:
+    """Step back, a little longer each time, and not in step with the others."""
+    longest = min(2_000 << attempt, 200_000)
+    time.sleep(secrets.randbelow(longest) / 1_000_000)
+
+
+def contended(user_id: str, key: str) -> StoreUnavailable:
+    """The error after the last try."""
+    return StoreUnavailable(
+        f"{user_id}/{key} was written by others {TRIES} times in a row. Try again."
+    )

@@ -1,0 +1,182 @@
+"""The ledger: what is under way stands in the schedule's item, what ended in the history."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from duetick.domain.lifecycle import same_outcome
+from duetick.domain.occurrences import leased
+from duetick.domain.schedule import Occurrence
+from duetick.domain.states import State
+from duetick.ports import Begun, Event, Outcome, Refused
+from duetick.stores.dynamodb import attempts, quick
+from duetick.stores.dynamodb.entities import Entities
+from duetick.stores.dynamodb.history import History
+from duetick.stores.dynamodb.items import Entity, item_key, read
+from duetick.stores.dynamodb.journal import Journal, Line
+from duetick.stores.dynamodb.occurrences import slot_of
+from duetick.stores.dynamodb.table import Conflict
+from duetick.stores.dynamodb.waiting import Waiting
+
+
+class DynamoLedger:
+    """`ports.Ledger` on one table."""
+
+    def __init__(
+        self,
+        entities: Entities,
+        journal: Journal,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._entities = entities
+        self._journal = journal
+        self._now = now
+        self._new_id = new_id
+        self._history = History(entities, journal)
+        self._waiting = Waiting(entities, journal)
+
+    def begin(self, occurrence: Occurrence, *, now: int | None = None) -> Begun | Refused:
+        """See `ports.Ledger`."""
+        at = self._now() if now is None else now
+        token = secrets.token_hex(6)
+        if occurrence.fence:
+            try:
+                key = item_key(occurrence.user_id, occurrence.key)
+                item = self._entities.table.update(key, quick.begin(occurrence, at, token))
+            except Conflict:
+                pass
+            else:
+                return self._begun(read(item), occurrence)
+        return self._begin(occurrence, at, token)
+
+    def _begun(self, entity: Entity, occurrence: Occurrence) -> Begun:
+        begun = entity.open[slot_of(occurrence)].occurrence
+        return Begun(begun, self._entities.with_input(entity.schedule, apart=entity.apart))
+
+    def _begin(self, occurrence: Occurrence, now: int, token: str) -> Begun | Refused:
+        """Read, decide and write. A caller that is not the tick brings its occurrence along."""
+        made = leased(replace(occurrence, id=self._new_id(), created_at=now), now)
+        noted = False
+
+        def alter(entity: Entity) -> tuple[Begun | Refused, bool]:
+            nonlocal noted
+            entry, asked = entity.open.get(slot_of(occurrence)), occurrence
+            if entry and entry.token == token:
+                return self._begun(entity, occurrence), False
+            held = entry.occurrence if entry else self._history.ended(occurrence)
+            if held is None and occurrence.fence == 0:
+                held = asked = made
+                entity.keep(made)
+                noted = noted or self._note(made, made.lease_until or now)
+            if held is None:
+                return Refused("unknown"), False
+            refused = attempts.refuse(held, asked, now)
+            if refused:
+                return refused, False
+            answer = attempts.begin(entity, held, now, token)
+            if isinstance(answer, Refused):
+                return answer, True
+            return self._begun(entity, answer), True
+
+        answer = self._entities.change(occurrence.user_id, occurrence.key, now, alter)
+        if isinstance(answer, Refused) and answer.state is State.QUEUED and answer.reason:
+            self._note(occurrence, now + 1)
+        return answer
+
+    def _note(self, occurrence: Occurrence, wake: int) -> bool:
+        self._journal.write([Line(occurrence.user_id, occurrence.key, wake)])
+        return True
+
+    def settle(
+        self, occurrence: Occurrence, outcome: Outcome, *, now: int | None = None
+    ) -> Occurrence | None:
+        """See `ports.Ledger`."""
+        at = self._now() if now is None else now
+        if outcome.state is not State.FAILED:
+            try:
+                key = item_key(occurrence.user_id, occurrence.key)
+                item = self._entities.table.update(key, quick.settle(occurrence, outcome, at))
+            except Conflict:
+                pass
+            else:
+                return read(item).open[slot_of(occurrence)].occurrence
+        return self._settle(occurrence, outcome, at)
+
+    def _settle(self, occurrence: Occurrence, outcome: Outcome, now: int) -> Occurrence | None:
+        def alter(entity: Entity) -> tuple[Occurrence | None, bool]:
+            entry = entity.open.get(slot_of(occurrence))
+            held = entry.occurrence if entry else self._history.ended(occurrence)
+            if held is None or held.fence != occurrence.fence:
+                return None, False
+            if entry and held.state is State.PROCESSING:
+                return attempts.settle(entity, entry, outcome, now), True
+            again = same_outcome(held, outcome.state, outcome.reason)
+            return (held if again else None), False
+
+        after = self._entities.change(occurrence.user_id, occurrence.key, now, alter)
+        if after and after.state is State.RETRYING:
+            self._note(after, after.due_at)
+        return after
+
+    def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
+        """See `ports.Ledger`."""
+        at = self._now() if now is None else now
+
+        def alter(entity: Entity) -> tuple[bool, bool]:
+            held = _held(entity, occurrence)
+            if held is None or held.state is not State.QUEUED:
+                return False, False
+            attempts.release(entity, held, at)
+            return True, True
+
+        released = self._entities.change(occurrence.user_id, occurrence.key, at, alter)
+        return released and self._note(occurrence, at + 1)
+
+    def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
+        """See `ports.Ledger`."""
+        at = self._now() if now is None else now
+
+        def alter(entity: Entity) -> tuple[Occurrence | None, bool]:
+            held = _held(entity, occurrence)
+            if held is None or held.state is not State.PROCESSING:
+                return None, False
+            longer = replace(held, lease_until=at + held.policies.lease_ms, updated_at=at)
+            entity.become(longer)
+            return longer, True
+
+        return self._entities.change(occurrence.user_id, occurrence.key, at, alter)
+
+    def claim_waiting(self, now: int, limit: int = 100) -> Sequence[Occurrence]:
+        """See `ports.Ledger`."""
+        return self._waiting.claim(now, limit)
+
+    def find(
+        self,
+        user_id: str | None = None,
+        key: str | None = None,
+        *,
+        state: State | None = None,
+        limit: int = 50,
+        before: int | None = None,
+    ) -> Sequence[Occurrence]:
+        """See `ports.Ledger`."""
+        return self._history.find(user_id, key, state, limit, before)
+
+    def get(self, user_id: str, key: str, nominal_at: int, origin: str) -> Occurrence | None:
+        """See `ports.Ledger`."""
+        entry = self._history.get(user_id, key, nominal_at, origin)
+        return entry.occurrence if entry else None
+
+    def events(self, occurrence: Occurrence) -> Sequence[Event]:
+        """See `ports.Ledger`."""
+        entry = self._history.get(*occurrence.identity)
+        return entry.events if entry else ()
+
+
+def _held(entity: Entity, occurrence: Occurrence) -> Occurrence | None:
+    """The occurrence as it stands, if the caller holds its fence."""
+    entry = entity.open.get(slot_of(occurrence))
+    if entry is None or entry.occurrence.fence != occurrence.fence:
+        return None
+    return entry.occurrence

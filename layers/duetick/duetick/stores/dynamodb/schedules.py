@@ -1,0 +1,298 @@
+"""The records: a change and what follows from it is one write, or one small transaction.
+
+Only what must be true at once needs the transaction: a dated definition, an external id, and an
+input that has an item of its own. It is paid for by those who change schedules, never by a fire.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from duetick.domain.errors import InvalidCursor, InvalidSchedule
+from duetick.domain.expression import TZDATA_VERSION
+from duetick.domain.mirror import Before, Change, due_range, plan_put
+from duetick.domain.schedule import Occurrence, Schedule, dump_input
+from duetick.domain.states import Reason
+from duetick.ports import Page
+from duetick.stores.dynamodb.entities import TRIES, Entities, contended, pause
+from duetick.stores.dynamodb.items import Entity, input_key, item_key, read, write
+from duetick.stores.dynamodb.occurrences import maybe_text, number, put_text, text
+from duetick.stores.dynamodb.table import Conflict, Item, Key, keyed
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
+
+LARGEST_INLINE: Final = 400
+LARGEST_RECORD: Final = 700
+"""An item's kilobyte has to hold two occurrences besides the record."""
+
+
+def read_cursor(cursor: str | None) -> str:
+    """The key after which a page begins."""
+    try:
+        return base64.b64decode((cursor or "").encode(), altchars=b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeError):
+        raise InvalidCursor("The cursor is not one that a page carried.") from None
+
+
+def make_cursor(key: str) -> str:
+    """What `read_cursor` reads."""
+    return base64.urlsafe_b64encode(key.encode()).decode()
+
+
+def external_key(external_id: str) -> Key:
+    """The item that makes an outside id one schedule's alone."""
+    return f"E#{external_id}", "E"
+
+
+@dataclass(slots=True)
+class Alteration:
+    """What must be written together with a schedule's item."""
+
+    table: str
+    writes: "list[TransactWriteItemTypeDef]" = field(default_factory=list)
+
+    def put(self, item: Item) -> None:
+        """Put an item that nobody else writes."""
+        self.writes.append({"Put": {"TableName": self.table, "Item": item}})
+
+    def own(self, key: Key, owner: str) -> None:
+        """Put the item, unless it is another's."""
+        self.writes.append(
+            {
+                "Put": {
+                    "TableName": self.table,
+                    "Item": keyed(key) | {"o": text(owner)},
+                    "ConditionExpression": "attribute_not_exists(p) OR o = :o",
+                    "ExpressionAttributeValues": {":o": text(owner)},
+                }
+            }
+        )
+
+    def delete(self, key: Key) -> None:
+        """Delete the item."""
+        self.writes.append({"Delete": {"TableName": self.table, "Key": keyed(key)}})
+
+    def put_revised(self, item: Item, rev: int) -> None:
+        """Put the item, if it is there in that revision."""
+        if rev:
+            self.writes.append(
+                {
+                    "Put": {
+                        "TableName": self.table,
+                        "Item": item,
+                        "ConditionExpression": "rev = :rev",
+                        "ExpressionAttributeValues": {":rev": number(rev)},
+                    }
+                }
+            )
+        else:
+            condition = "attribute_not_exists(p)"
+            self.writes.append(
+                {
+                    "Put": {
+                        "TableName": self.table,
+                        "Item": item,
+                        "ConditionExpression": condition,
+                    }
+                }
+            )
+
+
+class DynamoSchedules:
+    """`ports.Schedules` on one table."""
+
+    def __init__(
+        self, entities: Entities, now: Callable[[], int], new_id: Callable[[], str]
+    ) -> None:
+        self._entities = entities
+        self._now = now
+        self._new_id = new_id
+
+    def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
+        """See `ports.Schedules`."""
+        at = self._now() if now is None else now
+        for attempt in range(TRIES):
+            entity = self._entities.load(schedule.user_id, schedule.key)
+            current = self._entities.with_input(entity.schedule, apart=entity.apart)
+            before = Before(current, entity.indexed, entity.fired_through, entity.defined_at)
+            change = plan_put(before, schedule, at)
+            if change is None:
+                return current or schedule
+            self._check_external(schedule)
+            try:
+                self.write(entity, change, at)
+            except Conflict:
+                pause(attempt)
+            else:
+                return entity_view(entity, change.schedule)
+        raise contended(schedule.user_id, schedule.key)
+
+    def write(self, entity: Entity, change: Change, now: int) -> None:
+        """Carry out what was planned; raise Conflict where the item was written meanwhile."""
+        together = Alteration(self._entities.table.name)
+        self._own(together, entity.record, change.schedule)
+        self._place_input(together, entity, change.schedule)
+        if change.redefines:
+            together.put(definition_item(change.schedule))
+            entity.defined_at = change.schedule.timing
+        self._apply(entity, change)
+        self._commit(together, entity, now)
+
+    def mend(self, entity: Entity, change: Change, now: int) -> None:
+        """Bring the index row in line with the record, which stays as it is."""
+        self._record(entity, change.ranges)
+        entity.row, entity.poison = change.row, None
+        self._entities.save(entity, now)
+
+    def _apply(self, entity: Entity, change: Change) -> None:
+        self._record(entity, change.ranges)
+        if change.row and change.redefines and entity.fired_through is not None:
+            entity.fired_through = min(entity.fired_through, change.schedule.timing)
+        kept = None if entity.apart else change.schedule.input
+        entity.record = replace(change.schedule, input=kept, next_fire_at=None, defect=None)
+        if change.row or change.redefines:
+            entity.row, entity.poison = change.row, None
+
+    def _commit(self, together: Alteration, entity: Entity, now: int) -> None:
+        """The item alone, or with the others in one transaction."""
+        if not together.writes:
+            self._entities.save(entity, now)
+            return
+        if entity.row:
+            self._entities.announce()
+        together.put_revised(write(entity, self._entities.shards, now), entity.rev)
+        self._entities.table.transact(together.writes)
+
+    def _own(self, together: Alteration, before: Schedule | None, after: Schedule | None) -> None:
+        had = before.external_id if before else None
+        has = after.external_id if after else None
+        if had and had != has:
+            together.delete(external_key(had))
+        if after and has and had != has:
+            together.own(external_key(has), _owner(after))
+
+    def _place_input(self, together: Alteration, entity: Entity, schedule: Schedule) -> None:
+        """Apart where the schedule's item would grow beyond a kilobyte with it."""
+        given = dump_input(schedule.input)
+        was, size = entity.apart, _record_size(schedule)
+        entity.apart = schedule.input is not None and (
+            len(given) > LARGEST_INLINE or len(given) + size > LARGEST_RECORD
+        )
+        key = input_key(schedule.user_id, schedule.key)
+        if entity.apart:
+            together.put(keyed(key) | {"in": text(given)})
+        elif was:
+            together.delete(key)
+
+    def _record(self, entity: Entity, ranges: tuple[Occurrence, ...]) -> None:
+        for held in ranges:
+            entity.keep(replace(held, id=self._new_id()))
+            entity.mark(held.range_end or held.nominal_at)
+
+    def _check_external(self, schedule: Schedule) -> None:
+        if schedule.external_id is None:
+            return
+        item = self._entities.table.get(external_key(schedule.external_id))
+        if item and maybe_text(item, "o") != _owner(schedule):
+            raise InvalidSchedule("external_id", "is already another schedule's; choose another.")
+
+    def get(self, user_id: str, key: str) -> Schedule | None:
+        """See `ports.Schedules`."""
+        entity = self._entities.load(user_id, key)
+        return self._entities.with_input(entity.schedule, apart=entity.apart)
+
+    def list(self, user_id: str, *, limit: int = 100, cursor: str | None = None) -> Page:
+        """See `ports.Schedules`. Rows without a record are passed over."""
+        found = list(islice(self._after(user_id, read_cursor(cursor), limit), limit + 1))
+        more = len(found) > limit
+        return Page(tuple(found[:limit]), make_cursor(found[limit - 1].key) if more else None)
+
+    def _after(self, user_id: str, key: str, page: int) -> Iterator[Schedule]:
+        partition, sort = item_key(user_id, key)
+        items = self._entities.table.query(
+            "p = :p AND s > :s", {":p": text(partition), ":s": text(sort)}, page=page + 1
+        )
+        for entity in map(read, items):
+            schedule = self._entities.with_input(entity.schedule, apart=entity.apart)
+            if schedule:
+                yield schedule
+
+    def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
+        """See `ports.Schedules`."""
+        at = self._now() if now is None else now
+        for attempt in range(TRIES):
+            entity = self._entities.load(user_id, key)
+            if entity.record is None:
+                return False
+            try:
+                self._delete(entity, entity.record, at)
+            except Conflict:
+                pause(attempt)
+            else:
+                return True
+        raise contended(user_id, key)
+
+    def _delete(self, entity: Entity, record: Schedule, now: int) -> None:
+        """The mark stays, and what is under way: it will be settled, or told why it may not."""
+        together = Alteration(self._entities.table.name)
+        self._own(together, record, None)
+        if entity.apart:
+            together.delete(input_key(record.user_id, record.key))
+        lost = due_range(entity.indexed, entity.fired_through, now, Reason.SCHEDULE_DELETED)
+        self._record(entity, lost)
+        entity.defined_at = max(now, entity.defined_at + 1)
+        together.put(definition_item(replace(record, enabled=False, timing=entity.defined_at)))
+        entity.record, entity.row, entity.poison, entity.apart = None, None, None, False
+        self._commit(together, entity, now)
+
+    def find_by_external(self, external_id: str) -> Schedule | None:
+        """See `ports.Schedules`."""
+        item = self._entities.table.get(external_key(external_id))
+        if item is None:
+            return None
+        user_id, _, key = item["o"]["S"].partition("/")
+        found = self.get(user_id, key)
+        return found if found and found.external_id == external_id else None
+
+
+def _owner(schedule: Schedule) -> str:
+    """A user has no slash in it: the first one ends it."""
+    return f"{schedule.user_id}/{schedule.key}"
+
+
+def entity_view(entity: Entity, schedule: Schedule) -> Schedule:
+    """A schedule just put, with what the index says of it."""
+    row = entity.indexed
+    defect = entity.poison.error if entity.poison else None
+    return replace(schedule, next_fire_at=row.next_fire_at if row else None, defect=defect)
+
+
+def definition_item(schedule: Schedule) -> Item:
+    """The definition that holds from `schedule.timing` on."""
+    item: Item = {
+        "p": text(f"V#{schedule.user_id}/{schedule.key}"),
+        "s": text(f"{schedule.timing:016d}"),
+        "cron": text(schedule.cron),
+        "anc": number(schedule.anchor),
+        "on": number(int(schedule.enabled)),
+        "tzdata": text(TZDATA_VERSION),
+    }
+    put_text(item, "tz", schedule.timezone)
+    put_text(item, "pol", schedule.policies.dump())
+    return item
+
+
+def _record_size(schedule: Schedule) -> int:
+    """About the bytes of an item's record, its input left out."""
+    texts = [
+        *(_owner(schedule), schedule.cron, schedule.timezone, schedule.flow, schedule.action),
+        *(schedule.external_id, schedule.policies.dump()),
+        *(part for pair in schedule.labels.items() for part in pair),
+    ]
+    principal = len(json.dumps(schedule.principal, default=str)) if schedule.principal else 0
+    return 160 + principal + sum(len((part or "").encode()) for part in texts)

@@ -1,0 +1,80 @@
+"""`make run` as a newcomer meets it: what it prints is pasted, and a schedule fires by itself."""
+
+import json
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab.process import free_port
+
+TOP = Path(__file__).parents[2]
+PATIENCE = 75
+
+pytestmark = pytest.mark.slow
+
+
+class Terminal:
+    """A running `duetick local` and what it has printed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._output = folder / "output"
+        arguments = ["--port", str(free_port()), "--store", f"sqlite:///{folder}/duetick.db"]
+        with self._output.open("w") as output:
+            self._process = subprocess.Popen(
+                [TOP / ".venv/bin/duetick", "local", *arguments],
+                cwd=TOP,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def wait_for(self, text: str) -> str:
+        """All that was printed, once it holds the text."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            printed = self._output.read_text()
+            if text in printed:
+                return printed
+            time.sleep(0.1)
+        raise AssertionError(f"{text!r} was not printed:\n{self._output.read_text()}")
+
+    def stop(self) -> int:
+        """Ctrl-C; the exit code."""
+        self._process.send_signal(2)
+        return self._process.wait(20)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    """A local stack."""
+    started = Terminal(tmp_path)
+    yield started
+    started.stop()
+
+
+def commands(printed: str) -> list[str]:
+    """The commands that the welcome shows."""
+    return re.findall(r"^  (curl .*?)(?=\n\n)", printed, re.MULTILINE | re.DOTALL)
+
+
+def paste(command: str) -> dict[str, object]:
+    """Run a shown command in a shell; its JSON."""
+    done = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, check=True, timeout=20
+    )
+    answer: dict[str, object] = json.loads(done.stdout)
+    return answer
+
+
+def test_the_commands_that_it_prints_make_a_schedule_that_fires(terminal: Terminal) -> None:
+    put, history = commands(terminal.wait_for("Ctrl-C stops."))
+    assert paste(put)["key"] == "hello"
+    terminal.wait_for("you: hello")
+    terminal.wait_for("claimed=1 delivered=1")
+    answer = paste(history)["history"]
+    assert isinstance(answer, list)
+    assert answer[-1]["state"] == "succeeded"
+    assert terminal.stop() == 0

@@ -1,0 +1,74 @@
+"""The local stack's parts on a clock of the test's own: real handlers behind real HTTP."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from duetick.cli.local import LocalStack
+from duetick.ports import Store
+from duetick.runtime import wiring
+from duetick.stores import open_store
+
+TOP = Path(__file__).parents[2]
+
+
+@dataclass(slots=True)
+class Clock:
+    """Milliseconds since the epoch, as far as the test says."""
+
+    now: int
+
+    def __call__(self) -> int:
+        """The time."""
+        return self.now
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A running local stack."""
+
+    stack: LocalStack
+    store: Store
+    clock: Clock
+
+    def call(
+        self, method: str, path: str, body: object = None, token: str | None = None
+    ) -> tuple[int, Any]:
+        """The status and the JSON of an answer; the user's own token where none is given."""
+        connection = HTTPConnection(urlsplit(self.stack.server.url).netloc, timeout=10)
+        given = self.stack.token if token is None else token
+        text = body if isinstance(body, str) else None if body is None else json.dumps(body)
+        connection.request(method, path, text, {"Authorization": f"Bearer {given}"})
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        return answer.status, json.loads(content) if content else None
+
+    def tick(self) -> dict[str, int]:
+        """One invocation of the tick's handler."""
+        return self.stack.tick()
+
+
+@contextmanager
+def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[Product]:
+    """The product on a store of that address."""
+    store = open_store(address, clock=clock)
+    for made_once in (wiring.settings, wiring.flows, wiring.dispatcher, wiring.transport):
+        made_once.cache_clear()
+    patch.setattr(wiring, "store", lambda: store)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("DUETICK_STORE", address)
+        stack = LocalStack(TOP, address, 0)
+        serving = threading.Thread(target=stack.server.serve_forever, args=(0.01,))
+        serving.start()
+        yield Product(stack, store, clock)
+        stack.close()
+        serving.join()
+    store.close()

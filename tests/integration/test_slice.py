@@ -1,0 +1,166 @@
+"""The whole path of a schedule, on SQLite: API, store, tick, HTTP, dispatch, action, history."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.local_product import Clock, Product, product
+
+NINE = 1_796_115_600_000  # 2026-12-01T09:00:00Z
+HELLO = {
+    "cron": "0 9 * * *",
+    "flow": "reminders",
+    "action": "remind",
+    "input": {"text": "good morning"},
+}
+HOSTILE = ["100%", "a%2Fb", "日本", "c\\d", "auth0|Abc", "k?#&= +", "a/b/c", "~41", "x..y"]
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
+    """The product on an empty file, half an hour before nine."""
+    with product(f"sqlite:///{tmp_path}/slice.db", Clock(NINE - 1_800_000), monkeypatch) as made:
+        yield made
+
+
+def test_a_schedule_put_through_the_api_fires_and_its_history_shows_it(
+    running: Product, caplog: pytest.LogCaptureFixture
+) -> None:
+    status, put = running.call("PUT", "/api/schedules/hello", HELLO)
+    assert (status, put["nextFireAt"]) == (201, "2026-12-01T09:00:00Z")
+    assert running.tick()["claimed"] == 0
+
+    running.clock.now = NINE + 2_000
+    with caplog.at_level(logging.INFO, "duetick"):
+        report = running.tick()
+    assert (report["claimed"], report["delivered"], report["lateness_ms"]) == (1, 1, 2_000)
+    assert "you: good morning" in caplog.messages
+
+    status, answer = running.call("GET", "/api/schedules/hello/history")
+    (line,) = answer["history"]
+    assert (line["state"], line["reason"], line["attempts"]) == ("succeeded", "fired", 1)
+    assert line["nominalFireTime"] == "2026-12-01T09:00:00Z"
+    assert running.call("GET", "/api/schedules/hello")[1]["nextFireAt"] == "2026-12-02T09:00:00Z"
+
+
+def test_i04_a_second_tick_at_the_same_time_fires_nothing_again(running: Product) -> None:
+    running.call("PUT", "/api/schedules/hello", HELLO)
+    running.clock.now = NINE
+    assert [running.tick()["claimed"], running.tick()["claimed"]] == [1, 0]
+
+
+@pytest.mark.parametrize("key", HOSTILE)
+def test_d05_hostile_keys_survive_the_round_trip(running: Product, key: str) -> None:
+    from duetick.domain.identity import to_path
+
+    assert running.call("PUT", f"/api/schedules/{to_path(key)}", HELLO)[0] == 201
+    running.clock.now = NINE
+    assert running.tick()["delivered"] == 1
+    _, answer = running.call("GET", f"/api/schedules/{to_path(key)}/history")
+    assert [line["state"] for line in answer["history"]] == ["succeeded"]
+
+
+def test_an_action_that_raises_is_recorded_as_dead_and_not_tried_again(
+    running: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows import reminders
+
+    def raises(*_: object, **__: object) -> None:
+        raise RuntimeError("no mail server")
+
+    monkeypatch.setattr(reminders.logger, "info", raises)
+    running.call("PUT", "/api/schedules/hello", HELLO)
+    running.clock.now = NINE
+    assert running.tick()["failed"] == 1
+    running.clock.now = NINE + 60_000
+    assert running.tick()["claimed"] == 0
+    (line,) = running.call("GET", "/api/schedules/hello/history")[1]["history"]
+    assert (line["state"], line["reason"], line["attempts"]) == ("dead", "failed", 1)
+    assert line["error"] == "RuntimeError: no mail server"
+
+
+def test_d18_a_schedule_deleted_after_the_claim_does_not_run(running: Product) -> None:
+    running.call("PUT", "/api/schedules/hello", HELLO)
+    running.clock.now = NINE
+    (claimed,) = running.store.index.claim_due(NINE)
+    assert running.call("DELETE", "/api/schedules/hello")[0] == 204
+    from duetick.core.wire import delivery_json
+
+    status, answer = running.call(
+        "POST",
+        "/api/flows/reminders/schedules/you/hello/dispatch",
+        delivery_json(claimed),
+        token=running.stack.secret,
+    )
+    assert (status, answer) == (200, {"status": "skipped", "reason": "schedule_deleted"})
+
+
+def test_d17_dispatch_without_the_secret_is_refused_whatever_the_path(running: Product) -> None:
+    for path in ("reminders/schedules/you/hello", "nowhere/schedules/x"):
+        status, answer = running.call("POST", f"/api/flows/{path}/dispatch", {}, token="guess")
+        assert (status, answer["error"]) == (401, "unauthorized")
+
+
+def test_a_call_without_a_users_token_is_refused(running: Product) -> None:
+    for token in ("", "x.y.z", running.stack.token[:-2] + "xx", running.stack.secret):
+        assert running.call("GET", "/api/schedules", token=token)[0] == 401
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"cron": "75 * * * *"}, "75"),
+        ({"cron": "0 0 9 * * *"}, "five"),
+        ({"timezone": "Europe/Berln"}, "Europe/Berlin"),
+        ({"action": "remnd"}, "remind"),
+        ({"flow": "remnders"}, "reminders"),
+        ({"input": {"text": 5}}, "input.text"),
+        ({"inptu": 1}, "inptu"),
+        ({"policies": {"grase": 1}}, "grace"),
+    ],
+)
+def test_i17_a_bad_field_is_refused_with_what_is_right(
+    running: Product, change: dict[str, object], says: str
+) -> None:
+    status, answer = running.call("PUT", "/api/schedules/hello", HELLO | change)
+    assert (status, answer["error"]) == (400, "invalid_schedule")
+    assert says in answer["message"]
+
+
+def test_a_body_that_is_no_json_is_refused_and_says_so(running: Product) -> None:
+    status, answer = running.call("PUT", "/api/schedules/hello", "cron=5")
+    assert status == 400
+    assert "JSON" in answer["message"]
+
+
+def test_what_never_was_is_not_found(running: Product) -> None:
+    for method, path in [
+        ("GET", "/api/schedules/none"),
+        ("DELETE", "/api/schedules/none"),
+        ("GET", "/api/schedules/none/history"),
+        ("GET", "/api/schedules/none/upcoming"),
+    ]:
+        status, answer = running.call(method, path)
+        assert (status, answer["error"]) == (404, "schedule_not_found")
+
+
+def test_pages_of_schedules_follow_one_another(running: Product) -> None:
+    for number in range(5):
+        running.call("PUT", f"/api/schedules/k{number}", HELLO)
+    first = running.call("GET", "/api/schedules?limit=3")[1]
+    rest = running.call("GET", f"/api/schedules?limit=3&cursor={first['cursor']}")[1]
+    keys = [schedule["key"] for schedule in first["schedules"] + rest["schedules"]]
+    assert (keys, rest["cursor"]) == ([f"k{n}" for n in range(5)], None)
+
+
+def test_an_outside_caller_without_a_time_gets_the_newest_fire_time_once(running: Product) -> None:
+    running.call("PUT", "/api/schedules/hello", HELLO)
+    running.clock.now = NINE + 600_000
+    path, secret = "/api/flows/reminders/schedules/you/hello/dispatch", running.stack.secret
+    first = running.call("POST", path, token=secret)
+    again = running.call("POST", path, token=secret)
+    assert (first[0], first[1]["outcome"]) == (202, "succeeded")
+    assert again == (200, {"status": "duplicate", "state": "succeeded"})
+    assert running.tick()["claimed"] == 0

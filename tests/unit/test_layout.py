@@ -1,0 +1,78 @@
+"""The tree holds what DESIGN lists, and nothing else; pins stand in agreement."""
+
+import re
+import subprocess
+from pathlib import Path
+
+TOP = Path(__file__).parents[2]
+ALLOWED = {
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "events",
+    "functions",
+    "layers",
+    "pyproject.toml",
+    "requirements.lock",
+    "samconfig.toml",
+    "template.yaml",
+    "tests",
+}
+
+
+def tracked() -> list[str]:
+    """The files that git tracks."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=TOP, capture_output=True, text=True, check=True
+    )
+    return listed.stdout.splitlines()
+
+
+def pins(path: Path) -> dict[str, str]:
+    """Names and versions of a requirements file."""
+    return dict(re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", path.read_text(), re.MULTILINE))
+
+
+def test_nothing_else_stands_at_the_top_level() -> None:
+    top = {name.partition("/")[0] for name in tracked()}
+    assert {name for name in top if not name.startswith(".")} <= ALLOWED
+
+
+def test_every_function_is_a_folder_with_one_thin_app() -> None:
+    handlers = sorted(TOP.glob("functions/*/*"))
+    code = [path for path in handlers if path.name != "__pycache__"]
+    assert {path.name for path in code} == {"app.py"}
+    assert {path.parent.name for path in code} == {"dispatch", "migrate", "schedules", "tick"}
+
+
+def test_the_layer_installs_the_versions_that_are_tested() -> None:
+    locked = pins(TOP / "requirements.lock")
+    deployed = pins(TOP / "layers/deps/requirements.txt")
+    assert deployed
+    assert {name: locked[name] for name in deployed} == deployed
+
+
+def test_the_layer_brings_each_dependency_of_the_package() -> None:
+    wanted = re.search(r"^dependencies = \[(.*?)\]", _pyproject(), re.DOTALL | re.MULTILINE)
+    assert wanted
+    declared = dict(re.findall(r'"([\w-]+)==([\w.]+)"', wanted[1]))
+    deployed = pins(TOP / "layers/deps/requirements.txt")
+    assert declared
+    assert {name: deployed[name] for name in declared} == declared
+
+
+def test_boto3_stays_out_of_the_layer() -> None:
+    assert not {"boto3", "botocore"} & set(pins(TOP / "layers/deps/requirements.txt"))
+
+
+def test_only_the_pinned_versions_are_installed() -> None:
+    unpinned = [
+        line
+        for line in (TOP / "requirements.lock").read_text().splitlines()
+        if line and not line.startswith((" ", "#")) and "==" not in line
+    ]
+    assert unpinned == []
+
+
+def _pyproject() -> str:
+    return (TOP / "pyproject.toml").read_text()
