@@ -72,7 +72,7 @@ class Model:
         plan = self.plans[key]
         pending = plan.pending(now)
         self.accounted.setdefault(key, []).extend(pending)
-        plan.since = now
+        plan.since = max(plan.since, now)
         return pending
 
     def high_mark(self, key: str) -> int:
