@@ -17,20 +17,8 @@ from duetick.stores.postgres.connecting import connect_to, iam_token
 
 from tests.lab.process import LOCALHOST
 
-SELF_SIGNED = [
-    "openssl",
-    "req",
-    "-x509",
-    "-newkey",
-    "rsa:2048",
-    "-nodes",
-    "-days",
-    "2",
-    "-subj",
-    "/CN=localhost",
-    "-addext",
-    "subjectAltName=DNS:localhost",
-]
+SELF_SIGNED = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2")
+LOCAL = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
 
 
 def certificate(folder: Path, name: str) -> Path:
@@ -38,16 +26,7 @@ def certificate(folder: Path, name: str) -> Path:
     made = folder / f"{name}.pem"
     key = folder / f"{name}.key"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj"]
-        + [
-            "/CN=localhost",
-            "-addext",
-            "subjectAltName=DNS:localhost",
-            "-keyout",
-            key,
-            "-out",
-            made,
-        ],
+        [*SELF_SIGNED, *LOCAL, "-keyout", key, "-out", made],
         check=True,
         capture_output=True,
     )
