@@ -6,7 +6,7 @@ for every defect would tell nobody what is wrong.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from duetick.domain.firing import Times
@@ -19,13 +19,15 @@ from duetick.stores.sql.rows import index_params, read_index
 from duetick.stores.sql.schedules import SqlSchedules
 from duetick.stores.sql.session import Database, Params, Row, Session
 from duetick.stores.sql.store import new_id
-from duetick.stores.sqlite.store import claim
+from duetick.stores.sqlite.store import SqliteClaim
 from duetick.testing.conformance.samples import SOON
 
 from tests.conformance.broken import AlteredStore
 
 Breaks = Callable[[AlteredStore], None]
 Claimed = tuple[int, Sequence[Occurrence]]
+
+claim = SqliteClaim()
 
 
 def sql(name: str, part: str, instead: str) -> Breaks:
@@ -291,6 +293,15 @@ class _Remembering:
     def transaction(self) -> Iterator[Session]:
         with self._database.transaction() as session:
             yield Meddled(session, self._name, self._seen)
+
+    def claiming(self) -> AbstractContextManager[Session]:
+        return self._database.claiming()
+
+    def migration(self) -> AbstractContextManager[Session]:
+        return self._database.migration()
+
+    def check_transactions(self) -> None:
+        self._database.check_transactions()
 
     def now(self) -> int:
         return self._database.now()

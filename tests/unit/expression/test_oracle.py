@@ -18,7 +18,7 @@ from tests.unit.expression import cases, oracle
 from tests.unit.expression.cases import Gap, Repeat
 from tests.unit.expression.times import ms
 
-FLOOR = 25_000
+FLOOR = 20_000
 ODD = (
     ("Pacific/Apia", "2011-12-30T10:00"),  # a day is skipped
     ("Pacific/Kwajalein", "1993-08-21T12:00"),  # likewise
@@ -38,7 +38,7 @@ def test_c02_a_short_walk_at_every_clocks_changes_of_one_year_finds_nothing_wron
     random, tally = cases.Dice(2027), cases.Tally()
     for names in cases.clocks():
         for change in oracle.changes(names[0], cases.second(2027), cases.second(2028)):
-            cases.check_change(random, names, change, tally, wanted=5)
+            cases.check_change(random, names, change, tally, wanted=4)
     assert tally.wrong == []
     assert tally.cases >= FLOOR
 
@@ -152,7 +152,7 @@ def test_c02_a_third_reader_differs_only_where_it_is_known_to_be_wrong() -> None
         zone = names[0]
         for change in oracle.changes(zone, cases.second(2026), cases.second(2027)):
             for text in THIRD:
-                for ahead in (10_800, 1_807, -1_800):
+                for ahead in (1_807, -1_800):
                     ours, theirs, after = _both(text, zone, change - ahead)
                     compared += 1
                     if ours != theirs:

@@ -43,6 +43,7 @@ def test_t09_an_interval_is_elapsed_time_whatever_the_zone() -> None:
         assert days == [anchor + k * DAY for k in range(1, 61)]
 
 
+@settings(deadline=None)
 @given(
     step=st.integers(1, 10_000),
     anchor=st.integers(-(10**12), 10**13),
@@ -155,7 +156,7 @@ QUESTIONS: st.SearchStrategy[Question] = st.tuples(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(QUESTIONS)
 def test_j09_newest_and_count_say_what_going_through_the_fires_says(question: Question) -> None:
     text, zone, after, length, gap, repeat = question

@@ -1,6 +1,7 @@
 """C-02: every zone of the pinned package, read right, and nothing of the system's."""
 
 import datetime
+import os
 import subprocess
 import sys
 from bisect import bisect_right
@@ -67,7 +68,12 @@ def test_c02_the_systems_zones_are_never_looked_at(tmp_path: Path) -> None:
     (planted / "Berlin").write_bytes(b"no zone")
     done = subprocess.run(
         [sys.executable, "-c", HOSTILE],
-        env={"PYTHONTZPATH": str(tmp_path), "TZPATH": str(tmp_path), "TZDIR": str(tmp_path)},
+        env={
+            **os.environ,
+            "PYTHONTZPATH": str(tmp_path),
+            "TZPATH": str(tmp_path),
+            "TZDIR": str(tmp_path),
+        },
         capture_output=True,
         text=True,
         check=True,

@@ -160,5 +160,5 @@ def _bad_at(inner: str, why: str) -> InvalidExpression:
     )
 
 
+# Gives the Expression of any text, or raises InvalidExpression.
 EXPRESSIONS = _Memory()
-"""Gives the Expression of any text, or raises InvalidExpression."""

@@ -175,12 +175,10 @@ def _nth_day(january_1: int, days: int, month: int, week: int, on: int) -> int:
 
 
 ZONE_NAMES = frozenset(_data("zones").decode("ascii").split())
+# Each gives a zone's clock by name, and that of UTC for None, or raises InvalidTimezone. There are
+# two because few ask beyond NEAR, up to which ZONES is right, and the years behind it take three
+# times as long to work out. Only the names of the package's own list become paths, so that none
+# can be smuggled in, and no more zones than that can be kept.
 ZONES = _Zones(2050)
 FAR_ZONES = _Zones(LAST_YEAR + 1)
 NEAR = (YEAR_STARTS[2050 - FIRST_YEAR] - 2) * 86_400_000
-"""Each gives a zone's clock by name, and that of UTC for None, or raises InvalidTimezone.
-
-Two, because few ask beyond NEAR, up to which ZONES is right, and the years behind it take three
-times as long to work out. Only the names of the package's own list become paths, so that none
-can be smuggled in, and no more zones than that can be kept.
-"""
