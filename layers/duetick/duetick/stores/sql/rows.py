@@ -1,7 +1,6 @@
 """Between rows of the database and the words of the domain."""
 
 import json
-from functools import lru_cache
 from typing import Literal, cast
 
 from duetick.domain.occurrences import poisoned
@@ -28,15 +27,9 @@ def _maybe_text(value: object) -> str | None:
     return cast("str | None", value)
 
 
-@lru_cache(maxsize=4_096)
-def _policies(text: str | None) -> Policies:
-    """Rows of equal policies share one object: to read and check them costs more than a row."""
-    return Policies.load(text)
-
-
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=1_000)
 def dump_policies(policies: Policies) -> str | None:
-    """What `_policies` reads."""
+    """`Policies.dump`, remembered: a claim writes the same ones for each of its rows."""
     return policies.dump()
 
 
@@ -52,7 +45,7 @@ def dump_labels(schedule: Schedule | Occurrence) -> str | None:
 def read_index(row: Row) -> IndexRow:
     """A row of `index_columns`."""
     columns = cast("tuple[str, str, str, str | None, int, str, int, int]", tuple(row[:8]))
-    return IndexRow(*columns, _policies(_maybe_text(row[8])))
+    return IndexRow(*columns, Policies.load(_maybe_text(row[8])))
 
 
 def read_poisoned(row: Row) -> Occurrence:
@@ -103,7 +96,7 @@ def read_schedule(row: Row) -> Schedule:
         input=json.loads(_text(row[6])),
         principal=_read_principal(row[7]),
         enabled=bool(row[8]),
-        policies=_policies(_maybe_text(row[9])),
+        policies=Policies.load(_maybe_text(row[9])),
         labels=_labels(row[10]),
         external_id=_maybe_text(row[11]),
         version=_int(row[12]),
@@ -161,7 +154,7 @@ def read_occurrence(row: Row) -> Occurrence:
         priority=_int(row[13]),
         lease_until=_maybe_int(row[14]),
         timing=_int(row[15]),
-        policies=_policies(_maybe_text(row[16])),
+        policies=Policies.load(_maybe_text(row[16])),
         range_end=_maybe_int(row[17]),
         count=_int(row[18]),
         error=_maybe_text(row[19]),
