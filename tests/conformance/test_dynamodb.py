@@ -48,9 +48,11 @@ class DynamoConformance(StoreConformance):
     def failing_writes(self, store: Store) -> Iterator[type[Exception]]:
         assert isinstance(store, DynamoStore)
         events = store.client.meta.events
-        events.register("before-call.dynamodb.PutItem", _fail)
+        for operation in ("PutItem", "TransactWriteItems"):
+            events.register(f"before-call.dynamodb.{operation}", _fail)
         yield OutOfReach
-        events.unregister("before-call.dynamodb.PutItem", _fail)
+        for operation in ("PutItem", "TransactWriteItems"):
+            events.unregister(f"before-call.dynamodb.{operation}", _fail)
 
     def another(self, store: Store) -> Store:
         return self._opened()

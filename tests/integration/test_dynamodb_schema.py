@@ -155,12 +155,19 @@ def test_i10_throttling_is_tried_again_and_then_surfaces(case: Case) -> None:
     assert len(tries) > 3
 
 
+class Body(BytesIO):
+    """The body of an answer, as botocore reads one."""
+
+    def stream(self) -> Iterator[bytes]:
+        yield self.read()
+
+
 def _throttle(tries: list[str]) -> Callable[..., None]:
     """An answer in place of the service's: it says that it is asked too much."""
     said = b'{"__type": "ProvisionedThroughputExceededException", "message": "exceeded"}'
 
     def answer(request: AWSPreparedRequest, **_: object) -> AWSResponse:
         tries.append(request.url)
-        return AWSResponse(request.url, 400, HTTPHeaders(), BytesIO(said))
+        return AWSResponse(request.url, 400, HTTPHeaders(), Body(said))
 
     return cast("Callable[..., None]", answer)
