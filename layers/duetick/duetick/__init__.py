@@ -1,8 +1,27 @@
 """Duetick: per-user schedules for serverless applications."""
 
-from duetick.core.context import Context
-from duetick.core.flows import Flow
-from duetick.domain.policies import Policies
-from duetick.domain.schedule import Principal, Schedule
+TYPE_CHECKING = False  # each tick imports this, and `typing` costs more than the expressions do
+if TYPE_CHECKING:
+    from duetick.core.context import Context
+    from duetick.core.flows import Flow
+    from duetick.domain.policies import Policies
+    from duetick.domain.schedule import Principal, Schedule
 
 __all__ = ["Context", "Flow", "Policies", "Principal", "Schedule"]
+
+_HOMES = {
+    "Context": "duetick.core.context",
+    "Flow": "duetick.core.flows",
+    "Policies": "duetick.domain.policies",
+    "Principal": "duetick.domain.schedule",
+    "Schedule": "duetick.domain.schedule",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is asked for: a tick needs none of them at its cold start."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

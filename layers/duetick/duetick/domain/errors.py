@@ -1,8 +1,6 @@
 """Every error that Duetick raises on purpose. One base, one class for each condition."""
 
-from typing import Final
-
-MIGRATE: Final = "Run `duetick migrate`, or invoke the migrate function, then try again."
+MIGRATE = "Run `duetick migrate`, or invoke the migrate function, then try again."
 
 
 class DuetickError(Exception):

@@ -63,7 +63,7 @@ class Schedule:
         check_key(self.user_id, self.key)
         check_name("flow", self.flow)
         check_name("action", self.action)
-        if len(dump_input(self.input)) > LARGEST_INPUT:
+        if len(dump_input(self.input).encode()) > LARGEST_INPUT:
             raise InvalidSchedule("input", f"larger than {LARGEST_INPUT // 1024} KB as JSON.")
 
     @property
@@ -92,9 +92,11 @@ def check_timing(cron: str, timezone: str | None) -> None:
 def dump_input(value: Json) -> str:
     """The input as compact JSON; raise where it is none."""
     try:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+        text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+        text.encode()  # a lone surrogate passes as JSON, and fails in every database
     except (TypeError, ValueError) as error:
         raise InvalidSchedule("input", f"is not JSON: {error}.") from None
+    return text
 
 
 @dataclass(frozen=True, slots=True)

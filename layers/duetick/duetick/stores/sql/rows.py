@@ -1,6 +1,7 @@
 """Between rows of the database and the words of the domain."""
 
 import json
+from functools import lru_cache
 from typing import Literal, cast
 
 from duetick.domain.occurrences import poisoned
@@ -27,6 +28,12 @@ def _maybe_text(value: object) -> str | None:
     return cast("str | None", value)
 
 
+@lru_cache(maxsize=4_096)
+def _policies(text: str | None) -> Policies:
+    """Rows of equal policies share one object: reading and checking them costs more than the row."""
+    return Policies.load(text)
+
+
 def _labels(value: object) -> dict[str, str]:
     return json.loads(_text(value)) if value else {}
 
@@ -47,7 +54,7 @@ def read_index(row: Row) -> IndexRow:
         flow=_text(row[5]),
         anchor=_int(row[6]),
         timing=_int(row[7]),
-        policies=Policies.load(_maybe_text(row[8])),
+        policies=_policies(_maybe_text(row[8])),
     )
 
 
@@ -99,7 +106,7 @@ def read_schedule(row: Row) -> Schedule:
         input=json.loads(_text(row[6])),
         principal=_read_principal(row[7]),
         enabled=bool(row[8]),
-        policies=Policies.load(_maybe_text(row[9])),
+        policies=_policies(_maybe_text(row[9])),
         labels=_labels(row[10]),
         external_id=_maybe_text(row[11]),
         version=_int(row[12]),
@@ -157,7 +164,7 @@ def read_occurrence(row: Row) -> Occurrence:
         priority=_int(row[13]),
         lease_until=_maybe_int(row[14]),
         timing=_int(row[15]),
-        policies=Policies.load(_maybe_text(row[16])),
+        policies=_policies(_maybe_text(row[16])),
         range_end=_maybe_int(row[17]),
         count=_int(row[18]),
         error=_maybe_text(row[19]),
@@ -191,7 +198,7 @@ def move_params(occurrence: Occurrence) -> dict[str, Value]:
         "lease_until": occurrence.lease_until,
         "exclusive": int(occurrence.policies.overlap is not Overlap.ALLOW),
         "policies": occurrence.policies.dump(),
-        "error": occurrence.error,
+        "error": storable(occurrence.error),
         "begun_at": occurrence.begun_at,
         "updated_at": occurrence.updated_at,
     }
@@ -224,6 +231,18 @@ def read_difference(row: Row) -> Difference:
 def read_version(row: Row) -> tuple[int, int]:
     """The row of `schema_version`."""
     return _int(row[0]), _int(row[1])
+
+
+def read_number(value: object) -> int:
+    """A count, or a clock."""
+    return _int(value)
+
+
+def storable(text: str | None) -> str | None:
+    """A text that came from anywhere, such as an error, without what databases refuse to keep."""
+    if text is None:
+        return None
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
 def read_mark(value: object) -> int | None:
