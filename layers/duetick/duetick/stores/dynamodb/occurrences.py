@@ -78,12 +78,6 @@ def maybe_number(item: Mapping[str, Any], name: str) -> int | None:
     return int(found["N"]) if found else None
 
 
-@lru_cache(maxsize=1_024)
-def load_policies(dumped: str | None) -> Policies:
-    """Policies are few and alike: each is read once."""
-    return Policies.load(dumped)
-
-
 def dump_map(value: Mapping[str, str]) -> str | None:
     """Labels as JSON, None where there are none."""
     return json.dumps(dict(value), sort_keys=True, separators=(",", ":")) if value else None
@@ -101,7 +95,7 @@ def _dump_definition(definition: Definition) -> str:
 
 def _load_definition(dumped: str) -> Definition:
     cron, timezone, flow, timing, policies = json.loads(dumped)
-    return cron, timezone, flow, timing, load_policies(policies)
+    return cron, timezone, flow, timing, Policies.load(policies)
 
 
 def slot(nominal_at: int, origin: str) -> str:

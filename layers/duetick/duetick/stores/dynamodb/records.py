@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from duetick.domain.mirror import row_of
+from duetick.domain.policies import Policies
 from duetick.domain.schedule import IndexRow, Principal, Schedule, dump_input
 from duetick.stores.dynamodb.occurrences import (
     dump_map,
-    load_policies,
     maybe_number,
     maybe_text,
     number,
@@ -67,7 +67,7 @@ def read_record(item: Mapping[str, Any], user_id: str, key: str) -> Schedule:
         input=json.loads(given) if given else None,
         principal=Principal(*json.loads(principal)) if principal else None,
         enabled="off" not in item,
-        policies=load_policies(maybe_text(item, "pol")),
+        policies=Policies.load(maybe_text(item, "pol")),
         labels=json.loads(labels) if labels else {},
         external_id=maybe_text(item, "ext"),
         version=int(item["v"]["N"]),
@@ -95,5 +95,5 @@ def read_row(item: Mapping[str, Any], user_id: str, key: str, record: Schedule |
         flow=flow,
         anchor=anchor,
         timing=timing,
-        policies=load_policies(policies),
+        policies=Policies.load(policies),
     )
