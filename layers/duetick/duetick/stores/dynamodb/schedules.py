@@ -164,7 +164,7 @@ class DynamoSchedules:
             self._entities.save(entity, now)
             return
         if entity.row:
-            self._entities.announce()
+            self._entities.layout.announce()
         together.put_revised(write(entity, self._entities.shards, now), entity.rev)
         self._entities.table.transact(together.writes)
 
