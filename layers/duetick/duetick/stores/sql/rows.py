@@ -1,6 +1,7 @@
 """Between rows of the database and the words of the domain."""
 
 import json
+from functools import lru_cache
 from typing import Literal, cast
 
 from duetick.domain.occurrences import poisoned
