@@ -6,7 +6,7 @@ from typing import Any
 
 from duetick.domain.mirror import row_of
 from duetick.domain.policies import Policies
-from duetick.domain.schedule import IndexRow, Principal, Schedule, dump_input
+from duetick.domain.schedule import IndexRow, Pause, Principal, Schedule, dump_input
 from duetick.stores.dynamodb.occurrences import (
     dump_map,
     maybe_number,
@@ -30,6 +30,7 @@ def write_record(item: Item, record: Schedule, *, apart: bool) -> None:
     put_text(item, "pol", record.policies.dump())
     put_text(item, "lab", dump_map(record.labels))
     put_text(item, "ext", record.external_id)
+    put_text(item, "pau", record.pause.dump() if record.pause else None)
     put_number(item, "dis", record.disabled_at)
     put_number(item, "lra", record.last_run_at)
     if not record.enabled:
@@ -70,6 +71,7 @@ def read_record(item: Mapping[str, Any], user_id: str, key: str) -> Schedule:
         policies=Policies.load(maybe_text(item, "pol")),
         labels=json.loads(labels) if labels else {},
         external_id=maybe_text(item, "ext"),
+        pause=Pause.load(maybe_text(item, "pau")),
         version=int(item["v"]["N"]),
         timing=int(item["tim"]["N"]),
         anchor=int(item["anc"]["N"]),

@@ -132,6 +132,12 @@ class Table:
             batch = items[start : start + WRITE_AT_ONCE]
             self._write_batch([{"PutRequest": {"Item": item}} for item in batch])
 
+    def delete_many(self, keys: Sequence[Key]) -> None:
+        """Delete the items; absent ones are no error."""
+        for start in range(0, len(keys), WRITE_AT_ONCE):
+            batch = keys[start : start + WRITE_AT_ONCE]
+            self._write_batch([{"DeleteRequest": {"Key": keyed(key)}} for key in batch])
+
     def _write_batch(self, requests: "Sequence[WriteRequestOutputTypeDef]") -> None:
         for wait in _waits():
             with errors():
