@@ -6,6 +6,7 @@ from hashlib import blake2b
 from typing import Final
 
 from duetick.domain.firing import Decision, Missed
+from duetick.domain.policies import Policies
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
 
@@ -20,8 +21,17 @@ def spread_ms(user_id: str, key: str, window: int) -> int:
     return int.from_bytes(digest) % (window * 1_000)
 
 
-def of_row(row: IndexRow, nominal_at: int, now: int) -> Occurrence:
-    """An occurrence of an index row, not yet leased and without an id."""
+def of_row(
+    row: IndexRow,
+    nominal_at: int,
+    now: int,
+    *,
+    due_at: int | None = None,
+    state: State = State.QUEUED,
+    fence: int = 0,
+    lease_until: int | None = None,
+) -> Occurrence:
+    """An occurrence of an index row, without an id."""
     return Occurrence(
         user_id=row.user_id,
         key=row.key,
@@ -29,7 +39,10 @@ def of_row(row: IndexRow, nominal_at: int, now: int) -> Occurrence:
         timezone=row.timezone,
         nominal_at=nominal_at,
         flow=row.flow,
-        due_at=nominal_at,
+        fence=fence,
+        state=state,
+        due_at=nominal_at if due_at is None else due_at,
+        lease_until=lease_until,
         priority=row.policies.priority,
         timing=row.timing,
         policies=row.policies,
@@ -44,9 +57,13 @@ def leased(occurrence: Occurrence, now: int) -> Occurrence:
         occurrence,
         state=State.QUEUED,
         fence=occurrence.fence + 1,
-        lease_until=max(now, occurrence.due_at) + occurrence.policies.lease_ms,
+        lease_until=_lease_until(occurrence.policies, occurrence.due_at, now),
         updated_at=now,
     )
+
+
+def _lease_until(policies: Policies, due_at: int, now: int) -> int:
+    return max(now, due_at) + policies.lease_ms
 
 
 def fired(row: IndexRow, decision: Decision, now: int, ahead: int) -> Iterator[Occurrence]:
@@ -57,11 +74,11 @@ def fired(row: IndexRow, decision: Decision, now: int, ahead: int) -> Iterator[O
         due_at = nominal_at + spread
         if place and nominal_at < late:
             due_at = now + place * CATCH_UP_PACE_MS
-        occurrence = replace(of_row(row, nominal_at, now), due_at=due_at)
         if due_at <= now + ahead:
-            yield leased(occurrence, now)
+            until = _lease_until(row.policies, due_at, now)
+            yield of_row(row, nominal_at, now, due_at=due_at, fence=1, lease_until=until)
         else:
-            yield replace(occurrence, state=State.SCHEDULED)
+            yield of_row(row, nominal_at, now, due_at=due_at, state=State.SCHEDULED)
 
 
 def ranged(row: IndexRow, missed: Missed, reason: Reason, now: int) -> Occurrence:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final, Literal, Self, get_args
 
 from duetick.domain.errors import InvalidSchedule
@@ -147,10 +148,10 @@ class Policies:
             different["retry"] = {f.name: getattr(self.retry, f.name) for f in fields(Retry)}
         return json.dumps(different, sort_keys=True, separators=(",", ":")) if different else None
 
-    @classmethod
-    def load(cls, text: str | None) -> Self:
-        """What `dump` wrote."""
-        return cls.of(json.loads(text)) if text else cls()
+    @staticmethod
+    def load(text: str | None) -> "Policies":
+        """What `dump` wrote. Remembered: many schedules have the same, and nothing changes them."""
+        return _loaded(text)
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
@@ -160,6 +161,11 @@ class Policies:
         if retry is not None:
             values["retry"] = Retry(**_known(Retry, "policies.retry", retry))
         return cls(**_known(cls, "policies", values))
+
+
+@lru_cache(maxsize=1_000)
+def _loaded(text: str | None) -> Policies:
+    return Policies.of(json.loads(text)) if text else Policies()
 
 
 def _known(kind: type, name: str, given: object) -> dict[str, Any]:

@@ -16,12 +16,15 @@ def open_store(url: str | Callable[[], object], *, clock: Clock | None = None) -
     """
     if callable(url):
         return _open_connections(url, clock)
-    scheme = urlsplit(url).scheme
+    scheme, separator, _ = url.partition("://")
     if scheme == "sqlite":
         return _open_sqlite(url, clock)
     if scheme == "dynamodb":
         return _open_dynamodb(url, clock)
-    raise InvalidStoreUrl(f"No store has an address like {scheme or url[:40]!r}. Known: {_KNOWN}.")
+    if scheme in ("postgresql", "postgres"):
+        return _open_postgres(url, clock)
+    begins = repr(scheme[:20]) if separator else "no scheme"
+    raise InvalidStoreUrl(f"No store has an address that begins with {begins}. Known: {_KNOWN}.")
 
 
 def _open_sqlite(url: str, clock: Clock | None) -> Store:
@@ -40,6 +43,12 @@ def _open_dynamodb(url: str, clock: Clock | None) -> Store:
     from duetick.stores.dynamodb.store import open_dynamodb
 
     return open_dynamodb(url, clock)
+
+
+def _open_postgres(url: str, clock: Clock | None) -> Store:
+    from duetick.stores.postgres.store import open_postgres
+
+    return open_postgres(url, clock)
 
 
 def _open_connections(connect: Callable[[], object], clock: Clock | None) -> Store:

@@ -2,9 +2,13 @@
 
 import sqlite3
 from collections.abc import Callable
+from typing import TypeVar
 
-from duetick.domain.errors import InvalidStoreUrl
+from duetick.domain.errors import InvalidStoreUrl, NoTransactions
 from duetick.ports import Clock, Store
+from duetick.stores.sql.store import SqlStore
+
+Connection = TypeVar("Connection")
 
 
 def open_connections(connect: Callable[[], object], clock: Clock | None) -> Store:
@@ -12,10 +16,56 @@ def open_connections(connect: Callable[[], object], clock: Clock | None) -> Stor
     first = connect()
     if isinstance(first, sqlite3.Connection):
         return _open_sqlite(first, connect, clock)
+    if _is_pg8000(first):
+        return _open_postgres(first, connect, clock)
     raise InvalidStoreUrl(
         f"A connection of type {type(first).__module__}.{type(first).__qualname__} is not known; "
         "give a factory of sqlite3 or pg8000 connections."
     )
+
+
+def _is_pg8000(connection: object) -> bool:
+    """Told by the name of its module: asking pg8000 itself would import it for SQLite too."""
+    return any(base.__module__ == "pg8000.core" for base in type(connection).__mro__)
+
+
+def _open_postgres(first: object, connect: Callable[[], object], clock: Clock | None) -> Store:
+    from pg8000.core import CoreConnection
+
+    from duetick.stores.postgres.store import open_postgres
+
+    store = open_postgres(_again(first, connect, CoreConnection), clock)
+    return _checked(store, autocommit=bool(getattr(first, "autocommit", False)))
+
+
+def _checked(store: SqlStore, *, autocommit: bool = False) -> Store:
+    """The store, if its first connection keeps a transaction; else nothing is left open."""
+    try:
+        store.check_transactions()
+        if autocommit:
+            raise NoTransactions(
+                "The connection commits each statement by itself. Give a factory of connections "
+                "with autocommit off."
+            )
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _again(
+    first: object, connect: Callable[[], object], kind: type[Connection]
+) -> Callable[[], Connection]:
+    """The factory, which gives the connection that was looked at first."""
+    unused = [first]
+
+    def again() -> Connection:
+        made = unused.pop() if unused else connect()
+        if not isinstance(made, kind):
+            raise InvalidStoreUrl("The factory gave a connection of another kind than at first.")
+        return made
+
+    return again
 
 
 def _open_sqlite(
@@ -23,14 +73,4 @@ def _open_sqlite(
 ) -> Store:
     from duetick.stores.sqlite.store import open_sqlite
 
-    unused = [first]
-
-    def again() -> sqlite3.Connection:
-        made = unused.pop() if unused else connect()
-        if not isinstance(made, sqlite3.Connection):
-            raise InvalidStoreUrl("The factory gave a connection of another kind than at first.")
-        return made
-
-    store = open_sqlite(again, clock)
-    store.check_transactions()
-    return store
+    return _checked(open_sqlite(_again(first, connect, sqlite3.Connection), clock))

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
-from threading import Lock
 from typing import Final
 
 from duetick.domain.errors import PoisonedRow
@@ -24,7 +23,7 @@ from duetick.stores.dynamodb.journal import Journal, Line
 from duetick.stores.dynamodb.occurrences import number, slot_of, text
 from duetick.stores.dynamodb.schema import ATTENTION, DUE
 from duetick.stores.dynamodb.table import Conflict, Item
-from duetick.stores.sql.claim import ClaimPlan, Yield
+from duetick.stores.sql.claim import Shape, shape_of
 
 WRITERS: Final = 8
 MOST_OPEN: Final = 500
@@ -181,9 +180,9 @@ class Claim:
     def __init__(self, entities: Entities, now: int, ahead: int, new_id: Callable[[], str]) -> None:
         self._entities = entities
         self._now = now
+        self._ahead = ahead
         self._until = now + ahead
-        self._plan = ClaimPlan(now, ahead, new_id)
-        self._planning = Lock()
+        self._new_id = new_id
         self.contended = False
 
     def is_due(self, entity: Entity) -> bool:
@@ -201,11 +200,10 @@ class Claim:
         row = entity.row
         if row is None:
             return []
-        with self._planning:
-            self._plan.result = made = Yield()
-            self._plan.add(row, entity.fired_through)
-        _advance(entity, row, made, self._now)
-        held = [self._within_quota(entity, occurrence) for occurrence in made.occurrences]
+        shape = shape_of(row, entity.fired_through, self._now, self._ahead)
+        _advance(entity, row, shape, self._now)
+        named = [replace(occurrence, id=self._new_id()) for occurrence in shape.made]
+        held = [self._within_quota(entity, occurrence) for occurrence in named]
         new = [occurrence for occurrence in held if entity.keep(occurrence)]
         return [occurrence for occurrence in new if occurrence.state is State.QUEUED]
 
@@ -238,14 +236,13 @@ class Claim:
         return []
 
 
-def _advance(entity: Entity, row: IndexRow, made: Yield, now: int) -> None:
-    for _, next_at, through in made.advanced:
-        entity.row, entity.fired_through = replace(row, next_fire_at=next_at), through
-    for _, through in made.done:
-        entity.row, entity.fired_through = None, through
-    for _, error in made.broken:
-        entity.poison = Poison(error, now)
+def _advance(entity: Entity, row: IndexRow, shape: Shape, now: int) -> None:
+    if shape.error is not None:
+        entity.poison = Poison(shape.error, now)
         entity.mark(row.next_fire_at)
+        return
+    entity.fired_through = shape.through
+    entity.row = None if shape.next_at is None else replace(row, next_fire_at=shape.next_at)
 
 
 def _holds(entity: Entity, claimed: Sequence[Occurrence]) -> bool:

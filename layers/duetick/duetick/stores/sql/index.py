@@ -9,8 +9,14 @@ from duetick.domain.firing import Missed, Times
 from duetick.domain.occurrences import ranged
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason
-from duetick.stores.sql.rows import index_params, occurrence_params, read_index, read_poisoned
-from duetick.stores.sql.session import Database, Session
+from duetick.stores.sql.rows import (
+    index_params,
+    occurrence_params,
+    read_index,
+    read_poisoned,
+    storable,
+)
+from duetick.stores.sql.session import Database, Session, retried
 
 
 class Claim(Protocol):
@@ -40,6 +46,15 @@ def drop_poison(session: Session, user_id: str, key: str) -> None:
     session.rows("poison_remove", {"user_id": user_id, "key": key})
 
 
+def poison(session: Session, broken: Sequence[tuple[IndexRow, Occurrence]], now: int) -> None:
+    """Take rows that cannot be read out of the due range, and record why."""
+    for row, occurrence in broken:
+        drop_row(session, row.user_id, row.key)
+        error = {"error": storable(occurrence.error), "now": now}
+        session.rows("poison_put", index_params(row) | error)
+    session.each("occurrence_insert", [occurrence_params(record) for _, record in broken])
+
+
 class SqlIndex:
     """`ports.Index` on any SQL database."""
 
@@ -51,37 +66,43 @@ class SqlIndex:
         self._new_id = new_id
         self._claim = claim
 
+    @retried
     def upsert(self, row: IndexRow) -> None:
         """See `ports.Index`."""
         with self._database.transaction() as session:
             put_row(session, row)
 
+    @retried
     def remove(self, user_id: str, key: str) -> None:
         """See `ports.Index`."""
         with self._database.transaction() as session:
             drop_row(session, user_id, key)
             drop_poison(session, user_id, key)
 
+    @retried
     def get(self, user_id: str, key: str) -> IndexRow | None:
         """See `ports.Index`."""
         with self._database.transaction() as session:
             rows = session.rows("index_get", {"user_id": user_id, "key": key})
         return read_index(rows[0]) if rows else None
 
+    @retried
     def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
         """See `ports.Index`."""
         while True:
-            with self._database.transaction() as session:
+            with self._database.claiming() as session:
                 due, claimed = self._claim(session, now, limit, ahead)
             if claimed or not due:
                 return claimed
 
+    @retried
     def poisoned(self, limit: int = 100) -> Sequence[Occurrence]:
         """See `ports.Index`."""
         with self._database.transaction() as session:
             rows = session.rows("poison_list", {"limit": limit})
         return [read_poisoned(row) for row in rows]
 
+    @retried
     def restore(self, user_id: str, key: str, *, now: int | None = None) -> bool:
         """See `ports.Index`."""
         at = self._now() if now is None else now

@@ -23,8 +23,9 @@ from duetick.stores.sql.rows import (
     occurrence_params,
     read_occurrence,
     read_schedule,
+    storable,
 )
-from duetick.stores.sql.session import Database, Params, Session, Value
+from duetick.stores.sql.session import Database, Params, Session, Value, retried
 
 FAR: Final = 2**63 - 1
 
@@ -39,6 +40,7 @@ class SqlLedger:
         self._now = now
         self._new_id = new_id
 
+    @retried
     def begin(self, occurrence: Occurrence, *, now: int | None = None) -> Begun | Refused:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
@@ -51,6 +53,7 @@ class SqlLedger:
             refused = _refuse(held, asked, at)
             return refused or self._begin(session, held, _schedule_of(session, held), at)
 
+    @retried
     def settle(
         self, occurrence: Occurrence, outcome: Outcome, *, now: int | None = None
     ) -> Occurrence | None:
@@ -67,6 +70,7 @@ class SqlLedger:
                 _trace(session, held, after, f"attempt {held.attempts}: {outcome.error or ''}")
             return _move(session, after)
 
+    @retried
     def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
@@ -81,6 +85,7 @@ class SqlLedger:
             _move(session, given_back)
             return True
 
+    @retried
     def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
@@ -92,6 +97,7 @@ class SqlLedger:
             until = at + held.policies.lease_ms
             return _move(session, replace(held, lease_until=until, updated_at=at))
 
+    @retried
     def claim_waiting(self, now: int, limit: int = 100) -> Sequence[Occurrence]:
         """See `ports.Ledger`."""
         while True:
@@ -99,12 +105,15 @@ class SqlLedger:
                 found = _select(session, "occurrences_lease_over", {"now": now, "limit": limit})
                 rest: Params = {"now": now, "limit": limit - len(found)}
                 waiting = _select(session, "occurrences_due", rest)
-                claimed = [self._lease_again(session, held, now) for held in found]
-                claimed += [_move(session, leased(held, now)) for held in waiting]
+                claimed = [_after_lease(held, now) for held in found]
+                _trace_ended(session, found, claimed)
+                claimed += [leased(held, now) for held in waiting]
+                session.each("occurrence_move", [move_params(after) for after in claimed])
             alive = [held for held in claimed if held.state is State.QUEUED]
             if alive or not claimed:
                 return alive
 
+    @retried
     def find(
         self,
         user_id: str | None = None,
@@ -125,6 +134,7 @@ class SqlLedger:
         with self._database.transaction() as session:
             return _select(session, name, params)
 
+    @retried
     def get(self, user_id: str, key: str, nominal_at: int, origin: str) -> Occurrence | None:
         """See `ports.Ledger`."""
         name: Params = {"user_id": user_id, "key": key, "nominal_at": nominal_at, "origin": origin}
@@ -132,6 +142,7 @@ class SqlLedger:
             found = _select(session, "occurrence_get", name)
         return found[0] if found else None
 
+    @retried
     def events(self, occurrence: Occurrence) -> Sequence[Event]:
         """See `ports.Ledger`."""
         with self._database.transaction() as session:
@@ -170,12 +181,6 @@ class SqlLedger:
             updated_at=now,
         )
         return Begun(_move(session, begun), schedule)
-
-    def _lease_again(self, session: Session, held: Occurrence, now: int) -> Occurrence:
-        after = _after_lease(held, now)
-        if held.state is not State.QUEUED or after.state is not State.QUEUED:
-            _trace(session, held, after, f"lease ended during attempt {held.attempts}")
-        return _move(session, after)
 
 
 def _refuse(held: Occurrence, asked: Occurrence, now: int) -> Refused | None:
@@ -249,8 +254,25 @@ def _move(session: Session, after: Occurrence) -> Occurrence:
 
 
 def _trace(session: Session, before: Occurrence, after: Occurrence, note: str) -> None:
-    session.rows(
+    session.rows("event_put", _event(before, after, note))
+
+
+def _trace_ended(session: Session, before: list[Occurrence], after: list[Occurrence]) -> None:
+    """A lease that ended unused and begins anew is told by the row itself."""
+    session.each(
         "event_put",
-        identity_params(before)
-        | {"at": after.updated_at, "before": before.state, "after": after.state, "note": note},
+        [
+            _event(held, now, f"lease ended during attempt {held.attempts}")
+            for held, now in zip(before, after, strict=True)
+            if held.state is not State.QUEUED or now.state is not State.QUEUED
+        ],
     )
+
+
+def _event(before: Occurrence, after: Occurrence, note: str) -> Params:
+    return identity_params(before) | {
+        "at": after.updated_at,
+        "before": before.state,
+        "after": after.state,
+        "note": storable(note),
+    }

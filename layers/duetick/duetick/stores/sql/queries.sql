@@ -84,6 +84,10 @@ s.disabled_at,
 -- name: schedule_get
 SELECT {schedule_columns} FROM schedules s WHERE s.user_id = :user_id AND s.key = :key
 
+-- name: name_lock
+-- Keeps another from making the same schedule at once: a row that is not there cannot be locked.
+SELECT 1
+
 -- name: schedule_lock
 SELECT {schedule_columns} FROM schedules s WHERE s.user_id = :user_id AND s.key = :key
 

@@ -191,7 +191,7 @@ def move_params(occurrence: Occurrence) -> dict[str, Value]:
         "lease_until": occurrence.lease_until,
         "exclusive": int(occurrence.policies.overlap is not Overlap.ALLOW),
         "policies": occurrence.policies.dump(),
-        "error": occurrence.error,
+        "error": storable(occurrence.error),
         "begun_at": occurrence.begun_at,
         "updated_at": occurrence.updated_at,
     }
@@ -224,6 +224,18 @@ def read_difference(row: Row) -> Difference:
 def read_version(row: Row) -> tuple[int, int]:
     """The row of `schema_version`."""
     return _int(row[0]), _int(row[1])
+
+
+def read_number(value: object) -> int:
+    """A count, or a clock."""
+    return _int(value)
+
+
+def storable(text: str | None) -> str | None:
+    """A text that came from anywhere, such as an error, without what databases refuse to keep."""
+    if text is None:
+        return None
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
 def read_mark(value: object) -> int | None:

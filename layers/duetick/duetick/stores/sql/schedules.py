@@ -19,7 +19,7 @@ from duetick.stores.sql.rows import (
     read_schedule,
     schedule_params,
 )
-from duetick.stores.sql.session import Database, Params, Session
+from duetick.stores.sql.session import Database, Params, Session, retried
 
 
 def read_cursor(cursor: str | None) -> str:
@@ -38,6 +38,7 @@ def make_cursor(key: str) -> str:
 def read_before(session: Session, user_id: str, key: str) -> Before:
     """What stands of (user_id, key), locked until the transaction ends."""
     name: Params = {"user_id": user_id, "key": key}
+    session.rows("name_lock", name)
     records = session.rows("schedule_lock", name)
     rows = session.rows("index_lock", name)
     mark, defined = session.rows("watermark_get", name), session.rows("definition_newest", name)
@@ -70,6 +71,7 @@ class SqlSchedules:
         self._now = now
         self._new_id = new_id
 
+    @retried
     def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now
@@ -83,10 +85,12 @@ class SqlSchedules:
             row = change.row
         return replace(change.schedule, next_fire_at=row.next_fire_at if row else None)
 
+    @retried
     def get(self, user_id: str, key: str) -> Schedule | None:
         """See `ports.Schedules`."""
         return self._one("schedule_get", {"user_id": user_id, "key": key})
 
+    @retried
     def list(self, user_id: str, *, limit: int = 100, cursor: str | None = None) -> Page:
         """See `ports.Schedules`."""
         params: Params = {"user_id": user_id, "after": read_cursor(cursor), "limit": limit + 1}
@@ -95,6 +99,7 @@ class SqlSchedules:
         more = len(found) > limit
         return Page(tuple(found[:limit]), make_cursor(found[limit - 1].key) if more else None)
 
+    @retried
     def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now
@@ -112,6 +117,7 @@ class SqlSchedules:
             self._define(session, end)
         return True
 
+    @retried
     def find_by_external(self, external_id: str) -> Schedule | None:
         """See `ports.Schedules`."""
         return self._one("schedule_by_external", {"external_id": external_id})

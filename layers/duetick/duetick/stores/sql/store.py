@@ -12,7 +12,7 @@ from duetick.stores.sql.ledger import SqlLedger
 from duetick.stores.sql.queries import Migration
 from duetick.stores.sql.rows import read_difference, read_schedule, read_version
 from duetick.stores.sql.schedules import SqlSchedules, read_before
-from duetick.stores.sql.session import Database, Params, Session
+from duetick.stores.sql.session import Database, Params, Session, retried
 
 VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version
 (version integer NOT NULL, oldest_code integer NOT NULL)"""
@@ -42,13 +42,12 @@ class SqlStore:
 
     def check_transactions(self) -> None:
         """Raise NoTransactions where the connections cannot hold one."""
-        with self._database.transaction():
-            pass
+        self._database.check_transactions()
 
+    @retried
     def migrate(self) -> None:
         """See `ports.Store`."""
-        with self._database.transaction() as session:
-            session.rows("migrate_lock", {})
+        with self._database.migration() as session:
             session.script(VERSION_TABLE)
             applied, _ = _version(session)
             for step in self._steps:
@@ -60,6 +59,7 @@ class SqlStore:
                         {"version": step.version, "oldest_code": step.oldest_code},
                     )
 
+    @retried
     def check_schema(self) -> None:
         """See `ports.Store`."""
         code = self._steps[-1].version
@@ -75,20 +75,23 @@ class SqlStore:
                 f"on; this code is of version {code}. Deploy a newer release."
             )
 
+    @retried
     def check(self) -> Sequence[Difference]:
         """See `ports.Store`."""
+        now = self.now()
         with self._database.transaction() as session:
             found = [read_difference(row) for row in session.rows("differences", {})]
-            looked_at = [self._look(session, difference) for difference in found]
+            looked_at = [self._look(session, difference, now) for difference in found]
         return [difference for difference in looked_at if difference]
 
-    def _look(self, session: Session, found: Difference) -> Difference | None:
+    @staticmethod
+    def _look(session: Session, found: Difference, now: int) -> Difference | None:
         """A missing row may be right (it never fires again) or impossible (it cannot be read)."""
         if found.problem != "missing":
             return found
         record = read_schedule(session.rows("schedule_get", _name(found))[0])
         try:
-            return found if fresh_row(record, self.now()) else None
+            return found if fresh_row(record, now) else None
         except ValueError:
             return replace(found, problem="unreadable")
 
@@ -97,6 +100,7 @@ class SqlStore:
         at = self.now() if now is None else now
         return sum(self._mend(difference, at) for difference in self.check())
 
+    @retried
     def _mend(self, difference: Difference, now: int) -> bool:
         with self._database.transaction() as session:
             before = read_before(session, difference.user_id, difference.key)

@@ -77,6 +77,14 @@ class SqliteDatabase:
                 raise
             connection.commit()
 
+    claiming = transaction
+    migration = transaction
+
+    def check_transactions(self) -> None:
+        """See `Database`."""
+        with self.transaction():
+            pass
+
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = self._connect()

@@ -1,6 +1,3 @@
--- name: migrate_lock
-SELECT 1
-
 -- name: claim_select
 SELECT {index_columns}, i.fired_through FROM schedule_index i
 WHERE i.next_fire_at <= :until ORDER BY i.next_fire_at LIMIT :limit

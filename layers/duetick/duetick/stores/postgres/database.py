@@ -1,0 +1,185 @@
+"""`Database` on Postgres: a few connections, shared by the threads of a process."""
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from duetick.domain.errors import NoTransactions, StoreUnavailable
+from duetick.stores.postgres.connecting import Connect
+from duetick.stores.postgres.errors import ConnectionLost
+from duetick.stores.postgres.wire import Wire
+from duetick.stores.sql.queries import load
+from duetick.stores.sql.rows import read_number
+from duetick.stores.sql.session import Params, Row
+
+POOL_SECONDS: Final = 30
+
+# SET LOCAL ends with its transaction, so that a proxy need not keep the connection for us, and it
+# travels in the message of BEGIN, so that it costs no round trip.
+BEGIN: Final = """BEGIN;
+SET LOCAL statement_timeout = '20s';
+SET LOCAL lock_timeout = '10s';
+SET LOCAL idle_in_transaction_session_timeout = '30s'"""
+
+# Statistics that were gathered right after a tick make the planner sort all that is due for each
+# chunk, or read the whole index table: a claim reads in the order of its index, and by place.
+CLAIMING: Final = f"""{BEGIN};
+SET LOCAL enable_sort = off;
+SET LOCAL enable_bitmapscan = off;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_hashjoin = off;
+SET LOCAL enable_mergejoin = off"""
+
+MIGRATION: Final = """BEGIN;
+SET LOCAL statement_timeout = 0;
+SET LOCAL lock_timeout = 0;
+SET LOCAL idle_in_transaction_session_timeout = '5min'"""
+
+
+class PostgresSession:
+    """`Session` on an open transaction."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._queries = load("postgres")
+
+    def rows(self, name: str, params: Params) -> Sequence[Row]:
+        """See `Session`."""
+        return self._wire.run(self._queries[name], params).rows or ()
+
+    def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
+        """See `Session`."""
+        return self._wire.run_each(self._queries[name], params).counts
+
+    def script(self, sql: str) -> None:
+        """See `Session`."""
+        self._wire.script(sql)
+
+
+class Pool:
+    """At most `size` connections; who finds none free waits for one."""
+
+    def __init__(self, connect: Connect, size: int) -> None:
+        self._connect = connect
+        self._slots = threading.BoundedSemaphore(size)
+        self._idle: list[Wire] = []
+        self._process = os.getpid()
+
+    @contextmanager
+    def lend(self) -> Iterator[Wire]:
+        """A connection for the block; one that got out of step does not come back."""
+        if not self._slots.acquire(timeout=POOL_SECONDS):
+            raise StoreUnavailable(
+                f"No connection was free for {POOL_SECONDS} s. Raise `pool` in the address, or "
+                "look for what holds transactions open."
+            )
+        try:
+            wire = self._take()
+            try:
+                yield wire
+            except ConnectionLost:
+                self.forget()
+                raise
+            finally:
+                self._give_back(wire)
+        finally:
+            self._slots.release()
+
+    def _take(self) -> Wire:
+        if self._process != os.getpid():
+            # Those of the parent of a fork are its own: not even a goodbye may be said on them.
+            self._process, self._idle = os.getpid(), []
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return Wire(self._connect())
+
+    def _give_back(self, wire: Wire) -> None:
+        if wire.sound:
+            self._idle.append(wire)
+        else:
+            wire.close()
+
+    def forget(self) -> None:
+        """Close what is idle: where one connection broke, the others probably did."""
+        while self._idle:
+            self._idle.pop().close()
+
+
+class PostgresDatabase:
+    """`Database` on Postgres."""
+
+    def __init__(self, connect: Connect, size: int) -> None:
+        self._pool = Pool(connect, size)
+
+    @contextmanager
+    def transaction(self) -> Iterator[PostgresSession]:
+        """See `Database`; READ COMMITTED, the rows that are decided about are locked."""
+        with self._transaction(BEGIN) as session:
+            yield session
+
+    @contextmanager
+    def claiming(self) -> Iterator[PostgresSession]:
+        """See `Database`; with the plan pinned."""
+        with self._transaction(CLAIMING) as session:
+            yield session
+
+    @contextmanager
+    def migration(self) -> Iterator[PostgresSession]:
+        """See `Database`; a lock that ends with the transaction, whatever becomes of us."""
+        with self._transaction(MIGRATION) as session:
+            session.rows("migrate_lock", {})
+            yield session
+
+    @contextmanager
+    def _transaction(self, opening: str) -> Iterator[PostgresSession]:
+        with self._pool.lend() as wire:
+            wire.begin(opening)
+            try:
+                yield PostgresSession(wire)
+            except BaseException:
+                _roll_back(wire)
+                raise
+            _commit(wire)
+
+    def check_transactions(self) -> None:
+        """See `Database`."""
+        with self.transaction() as session:
+            first, second = session.rows("transaction_id", {}), session.rows("transaction_id", {})
+        if first != second:
+            raise NoTransactions(
+                "Two statements of one transaction ran in two. Give a factory of connections "
+                "that keep transactions, without autocommit and without statement pooling."
+            )
+
+    def now(self) -> int:
+        """See `Database`."""
+        with self._pool.lend() as wire:
+            rows = PostgresSession(wire).rows("clock", {})
+        return read_number(rows[0][0])
+
+    def close(self) -> None:
+        """See `Database`."""
+        self._pool.forget()
+
+
+def _roll_back(wire: Wire) -> None:
+    """What broke the transaction is what surfaces, not that its end cannot be told."""
+    if wire.sound:
+        try:
+            wire.end("ROLLBACK")
+        except StoreUnavailable:
+            wire.sound = False
+
+
+def _commit(wire: Wire) -> None:
+    """Nobody can know what became of a commit without an answer: it is not done again."""
+    try:
+        wire.end("COMMIT")
+    except ConnectionLost as error:
+        raise StoreUnavailable(
+            f"The connection broke while the transaction was being committed; whether it was, "
+            f"only the database can tell. {error}"
+        ) from error.__cause__

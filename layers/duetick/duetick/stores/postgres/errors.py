@@ -1,0 +1,80 @@
+"""What goes wrong at the driver, in our words; the driver's own error stays the cause."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from pg8000.exceptions import DatabaseError, Error
+
+from duetick.domain.errors import DuetickError, InvalidSchedule, SchemaOutdated, StoreUnavailable
+from duetick.stores.sql.session import Undone
+from duetick.stores.sql.store import MIGRATE
+
+NO_SUCH_THING: Final = frozenset({"42P01", "42703", "42883", "3F000"})
+"""A table, a column, a function, a schema."""
+
+DECIDE_AGAIN: Final = frozenset({"40001", "40P01", "23505"})
+"""A serialization failure, a deadlock, and a unique index that another was quicker to fill."""
+
+OTHER_SERVER: Final = frozenset({"25006"})
+"""Writing is refused: after a failover this one only reads."""
+
+UNFIT_TEXT: Final = frozenset({"22021", "22P05"})
+
+GONE: Final = ("08", "57P")
+"""Classes that say that the connection, or the server, is going away."""
+
+
+class ConnectionLost(Undone):
+    """The connection broke before the commit was asked for: nothing was written."""
+
+    tries = 2
+
+
+def code_of(error: DatabaseError) -> str:
+    """The five characters that Postgres tells conditions apart by."""
+    return _part(error, "C")
+
+
+def _part(error: DatabaseError, name: str) -> str:
+    told = error.args[0] if error.args else None
+    return str(told.get(name, "")) if isinstance(told, dict) else ""
+
+
+def connection_is_over(error: DatabaseError) -> bool:
+    """Whether nothing more can be asked on this connection."""
+    code = code_of(error)
+    return code.startswith(GONE) or code in OTHER_SERVER
+
+
+def translate(error: DatabaseError) -> DuetickError:
+    """The error to raise for what Postgres answered."""
+    code, said = code_of(error), f"{_part(error, 'M')} ({code_of(error)})"
+    if code in NO_SUCH_THING:
+        return SchemaOutdated(f"No usable schema is there: {said}. {MIGRATE}")
+    if code in UNFIT_TEXT:
+        return InvalidSchedule("text", f"holds a character that Postgres cannot keep: {said}.")
+    if code in DECIDE_AGAIN:
+        return Undone(f"Postgres undid the transaction, and did so again: {said}.")
+    if connection_is_over(error):
+        return ConnectionLost(f"Postgres ended the connection: {said}.")
+    return StoreUnavailable(f"Postgres did not do it: {said}.")
+
+
+def lost(error: BaseException, told: Exception | None) -> ConnectionLost:
+    """The connection broke; `told` is what the server said before it closed it, if it did."""
+    if isinstance(told, DatabaseError):
+        return ConnectionLost(f"Postgres ended the connection: {_part(told, 'M')}.")
+    return ConnectionLost(f"The connection to Postgres broke: {error!r}.")
+
+
+@contextmanager
+def connecting(place: str) -> Iterator[None]:
+    """What goes wrong while there is no connection yet. Names the place, never a password."""
+    try:
+        yield
+    except DatabaseError as error:
+        reason = f"{_part(error, 'M')} ({code_of(error)})"
+        raise StoreUnavailable(f"Postgres at {place} refused: {reason}.") from error
+    except (Error, OSError) as error:
+        raise StoreUnavailable(f"Postgres at {place} cannot be reached: {error}.") from error

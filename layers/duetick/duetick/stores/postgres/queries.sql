@@ -1,0 +1,122 @@
+-- What Postgres says differently, and the claim.
+
+-- name: clock
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+
+-- name: transaction_id
+SELECT pg_current_xact_id()::text
+
+-- name: migrate_lock
+-- A lock of the transaction: it cannot be left behind, and a proxy need not pin the session.
+SELECT pg_advisory_xact_lock(hashtextextended('duetick migrate', 0))
+
+-- name: name_lock
+SELECT pg_advisory_xact_lock(hashtextextended(:user_id || '/' || :key, 0))
+
+-- name: index_lock
+SELECT {index_columns} FROM schedule_index i WHERE i.user_id = :user_id AND i.key = :key
+FOR UPDATE OF i
+
+-- name: schedule_lock
+SELECT {schedule_columns} FROM schedules s WHERE s.user_id = :user_id AND s.key = :key
+FOR UPDATE OF s
+
+-- name: poison_get
+SELECT {index_columns} FROM poisoned i WHERE i.user_id = :user_id AND i.key = :key
+FOR UPDATE OF i
+
+-- name: occurrence_lock
+SELECT {occurrence_columns} FROM occurrences o
+WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at AND o.origin = :origin
+FOR UPDATE OF o
+
+-- name: occurrence_running
+SELECT {occurrence_columns} FROM occurrences o
+WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1
+FOR UPDATE OF o
+
+-- name: occurrences_waiting_behind
+SELECT {occurrence_columns} FROM occurrences o
+WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'queued'
+    AND o.nominal_at < :nominal_at AND o.range_end IS NULL
+FOR UPDATE OF o
+
+-- name: occurrences_lease_over
+SELECT {occurrence_columns} FROM occurrences o
+WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now
+ORDER BY o.lease_until LIMIT :limit FOR UPDATE OF o SKIP LOCKED
+
+-- name: occurrences_due
+SELECT {occurrence_columns} FROM occurrences o
+WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :now
+ORDER BY o.priority DESC, o.due_at, o.created_at LIMIT :limit FOR UPDATE OF o SKIP LOCKED
+
+-- name: event_list
+SELECT at, before, after, note FROM events
+WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
+ORDER BY at, place
+
+-- name: claim_select
+-- One row, a column of it for each column of the chunk: pg8000 takes one value apart much faster
+-- than thousands. The ctid stays what it is as long as this transaction holds the row.
+SELECT string_agg(d.tid::text, ';'), json_agg(d.user_id), json_agg(d.key), json_agg(d.cron),
+    json_agg(d.timezone), json_agg(d.next_fire_at), json_agg(d.flow), json_agg(d.anchor),
+    json_agg(d.timing), json_agg(d.policies), json_agg(d.fired_through)
+FROM (
+    SELECT i.ctid AS tid, {index_columns}, i.fired_through FROM schedule_index i
+    WHERE i.next_fire_at <= :until ORDER BY i.next_fire_at LIMIT :limit
+    FOR UPDATE OF i SKIP LOCKED
+) AS d
+
+-- name: claim_write
+-- Occurrences, advances and ends of one chunk, all at once. What a row says of itself is not sent
+-- back: it is read from the row, which this transaction holds.
+WITH made AS (
+    INSERT INTO occurrences (user_id, key, nominal_at, origin, id, cron, timezone, flow, state,
+        reason, due_at, attempts, priority, fence, lease_until, exclusive, timing, policies,
+        range_end, count, created_at, updated_at)
+    SELECT i.user_id, i.key, o.nominal_at, 'schedule', o.id, i.cron, i.timezone, i.flow, o.state,
+        o.reason, o.due_at, 0, o.priority, o.fence, o.lease_until, o.exclusive, i.timing,
+        i.policies, o.range_end, o.count, :now, :now
+    FROM unnest(
+        string_to_array(:places, ';')::tid[],
+        string_to_array(:ids, ','),
+        string_to_array(:nominal_at, ',')::bigint[],
+        string_to_array(:due_at, ',')::bigint[],
+        string_to_array(:lease_until, ',', '')::bigint[],
+        string_to_array(:state, ','),
+        string_to_array(:reason, ',', ''),
+        string_to_array(:fence, ',')::bigint[],
+        string_to_array(:priority, ',')::integer[],
+        string_to_array(:exclusive, ',')::smallint[],
+        string_to_array(:range_end, ',', '')::bigint[],
+        string_to_array(:count, ',')::bigint[]
+    ) AS o (tid, id, nominal_at, due_at, lease_until, state, reason, fence, priority, exclusive,
+        range_end, count)
+    JOIN schedule_index i ON i.ctid = o.tid
+    ON CONFLICT (user_id, key, nominal_at, origin) DO NOTHING
+    RETURNING id
+), advanced AS (
+    UPDATE schedule_index i SET next_fire_at = r.next_at, fired_through = r.through
+    FROM unnest(
+        string_to_array(:advanced, ';')::tid[],
+        string_to_array(:next_at, ',')::bigint[],
+        string_to_array(:through, ',')::bigint[]
+    ) AS r (tid, next_at, through)
+    WHERE i.ctid = r.tid
+    RETURNING 1
+), kept AS (
+    INSERT INTO watermarks (user_id, key, fired_through)
+    SELECT i.user_id, i.key, r.through
+    FROM unnest(
+        string_to_array(:done, ';')::tid[], string_to_array(:done_through, ',')::bigint[]
+    ) AS r (tid, through)
+    JOIN schedule_index i ON i.ctid = r.tid
+    ON CONFLICT (user_id, key) DO UPDATE SET fired_through = excluded.fired_through
+), gone AS (
+    DELETE FROM schedule_index i USING unnest(string_to_array(:done, ';')::tid[]) AS r (tid)
+    WHERE i.ctid = r.tid
+    RETURNING 1
+)
+SELECT (SELECT string_agg(id, ',') FROM made),
+    (SELECT count(*) FROM advanced) + (SELECT count(*) FROM gone)
