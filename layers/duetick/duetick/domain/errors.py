@@ -37,6 +37,14 @@ class ClockSkewed(DuetickError):
     """The host's clock is too far from the database's for anything to be claimed by it."""
 
 
+class LeaseLost(DuetickError):
+    """An attempt was settled by whom nothing is leased to any more; its effects were undone."""
+
+
+class EffectsRefused(DuetickError):
+    """A condition of an action's own writes did not hold; none of them was done."""
+
+
 class NoTransactions(DuetickError):
     """A connection was given that commits each statement by itself."""
 

@@ -3,8 +3,8 @@
 It holds the record, the index row, the high-water mark and `open`: the occurrences under way, and
 those that ended since the last claim. What each attribute means:
 
-`v cron tz flow act in pr off pol lab ext anc tim cre upd dis lra` are the record (`ia`: its input
-has an item of its own); `x` the index row's own definition where it is not the record's; `st run`
+`v cron tz flow act in pr off pol lab ext anc tim cre upd dis lra max ran` are the record (`ia`: its
+input has an item of its own); `x` the index row's own definition where it is not the record's; `st run`
 the row's place in the index `due`, `per pat` why and when it was poisoned (`run` stays); `thru`
 the mark; `def` the newest definition; `rev` counts every write; `hold` names the occurrence that
 keeps others from beginning, `ov` says that none does; `lms` is the lease that a begin takes.
@@ -205,6 +205,8 @@ def _write_record(item: Item, record: Schedule, apart: bool) -> None:
     put_text(item, "ext", record.external_id)
     put_number(item, "dis", record.disabled_at)
     put_number(item, "lra", record.last_run_at)
+    put_number(item, "max", record.policies.max_runs)
+    put_number(item, "ran", record.runs or None)
     if not record.enabled:
         item["off"] = number(1)
     if apart:
@@ -319,6 +321,7 @@ def _read_record(item: Mapping[str, Any], user_id: str, key: str) -> Schedule:
         updated_at=int(item["upd"]["N"]),
         disabled_at=maybe_number(item, "dis"),
         last_run_at=maybe_number(item, "lra"),
+        runs=maybe_number(item, "ran") or 0,
     )
 
 

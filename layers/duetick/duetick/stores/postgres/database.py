@@ -2,9 +2,9 @@
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, cast
 
 from duetick.domain.errors import NoTransactions, StoreUnavailable
 from duetick.stores.postgres.connecting import Connect
@@ -52,6 +52,10 @@ class PostgresSession:
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """See `Session`."""
         return self._wire.run_each(self._queries[name], params).counts
+
+    def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
+        """See `Session`."""
+        return self._wire.run(sql, cast("Params", params)).rows or ()
 
     def script(self, sql: str) -> None:
         """See `Session`."""

@@ -6,9 +6,14 @@ from typing import Final
 
 from pg8000.exceptions import DatabaseError, Error
 
-from duetick.domain.errors import DuetickError, InvalidSchedule, SchemaOutdated, StoreUnavailable
+from duetick.domain.errors import (
+    MIGRATE,
+    DuetickError,
+    InvalidSchedule,
+    SchemaOutdated,
+    StoreUnavailable,
+)
 from duetick.stores.sql.session import Undone
-from duetick.stores.sql.store import MIGRATE
 
 NO_SUCH_THING: Final = frozenset({"42P01", "42703", "42883", "3F000"})
 """A table, a column, a function, a schema."""

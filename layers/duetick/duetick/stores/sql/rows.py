@@ -111,6 +111,7 @@ def read_schedule(row: Row) -> Schedule:
         next_fire_at=_maybe_int(row[18]),
         last_run_at=_maybe_int(row[19]),
         defect=_maybe_text(row[20]),
+        runs=_int(row[21]),
     )
 
 

@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeAlias
 
@@ -43,6 +43,10 @@ class SqliteSession:
         """See `Session`."""
         sql, execute = self._queries[name], self._connection.execute
         return [execute(sql, one).rowcount for one in params]
+
+    def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
+        """See `Session`."""
+        return self._connection.execute(sql, dict(params)).fetchall()
 
     def script(self, sql: str) -> None:
         """Run statements inside this transaction (`executescript` would commit it)."""
