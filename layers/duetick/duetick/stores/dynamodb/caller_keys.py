@@ -45,7 +45,7 @@ class CallerKeys:
         if seen is None:
             return None
         holder = self._find(*json.loads(seen["h"]["S"]))
-        verdict = holder and held_key(holder, int(seen["until"]["N"]), now)
+        verdict = holder and held_key(holder, int(seen["u"]["N"]), now)
         return Refused(verdict, holder.state, holder.reason) if holder and verdict else None
 
     def _taking(
@@ -55,15 +55,15 @@ class CallerKeys:
         until = now + key.window_ms
         item = keyed(_place(key)) | {
             "h": text(json.dumps(taker.identity, ensure_ascii=False)),
-            "until": number(until),
+            "u": number(until),
             "ttl": number(until // 1_000 + DAY),
         }
-        unchanged = "attribute_not_exists(p)" if seen is None else "h = :h AND until = :until"
+        unchanged = "attribute_not_exists(p)" if seen is None else "h = :h AND u = :u"
         put: TransactWriteItemTypeDef = {
             "Put": {"TableName": self._table.name, "Item": item, "ConditionExpression": unchanged}
         }
         if seen is not None:
-            put["Put"]["ExpressionAttributeValues"] = {":h": seen["h"], ":until": seen["until"]}
+            put["Put"]["ExpressionAttributeValues"] = {":h": seen["h"], ":u": seen["u"]}
         return put
 
 

@@ -79,8 +79,8 @@ class Entities:
         """
         for attempt in range(TRIES):
             entity = self.load(user_id, key)
-            if len(entity.finished) >= FLUSH_FROM:
-                self.flush([entity])
+            if len(entity.finished(now)) >= FLUSH_FROM:
+                self.flush([entity], now)
             answer, altered = alter(entity)
             if not altered:
                 return answer
@@ -97,17 +97,17 @@ class Entities:
     ) -> None:
         if together:
             item = write(entity, self.shards, now)
-            self.table.transact([put_revised(self.table.name, item, entity.rev), *together])
+            self.table.transact_with(put_revised(self.table.name, item, entity.rev), together)
         else:
             self.save(entity, now)
 
-    def flush(self, entities: Iterable[Entity]) -> None:
+    def flush(self, entities: Iterable[Entity], now: int) -> None:
         """Write what ended to the history and let go of it.
 
         The history comes first: if the item is then not written, it still holds them, and the
         next one to come writes the same again.
         """
-        leaving = [(entity, entry) for entity in entities for entry in entity.finished]
+        leaving = [(entity, entry) for entity in entities for entry in entity.finished(now)]
         self.table.put_many([write_history(entry) for _, entry in leaving])
         for entity, entry in leaving:
             del entity.open[slot_of(entry.occurrence)]

@@ -15,19 +15,17 @@ from duetick.domain.errors import PoisonedRow
 from duetick.domain.firing import Missed, Times
 from duetick.domain.occurrences import poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence
-from duetick.domain.states import Reason, State
+from duetick.domain.states import Reason
+from duetick.stores.dynamodb.claim import Claim
 from duetick.stores.dynamodb.clock import Skew
-from duetick.stores.dynamodb.entities import SCHEMA_KEY, Entities, pause, read_layout
-from duetick.stores.dynamodb.items import Entity, Poison, name_of, statuses
+from duetick.stores.dynamodb.entities import SCHEMA_KEY, Entities, Name, read_layout
+from duetick.stores.dynamodb.items import Entity, name_of, statuses
 from duetick.stores.dynamodb.journal import Journal, Line
-from duetick.stores.dynamodb.occurrences import number, slot_of, text
+from duetick.stores.dynamodb.occurrences import number, text
 from duetick.stores.dynamodb.schema import ATTENTION, DUE
-from duetick.stores.dynamodb.table import Conflict, Item
-from duetick.stores.sql.claim import Shape, shape_of
+from duetick.stores.dynamodb.table import Item
 
 WRITERS: Final = 8
-MOST_OPEN: Final = 500
-"""How many occurrences of one schedule may be under way; what comes then is over its quota."""
 
 
 class DynamoIndex:
@@ -124,20 +122,20 @@ class DynamoIndex:
             rows, contended = self._due(read_layout(layout), now + ahead, limit), False
             while names := list(islice(rows, limit)):
                 claim = Claim(self._entities, now, ahead, self._new_id)
-                claimed = self._claim(claim, names)
+                claimed = self._claim(claim, names, now)
                 if claimed:
                     return claimed
                 contended = contended or claim.contended
             if not contended:
                 return []
 
-    def _due(self, layout: Sequence[int], until: int, page: int) -> Iterator[tuple[str, str]]:
+    def _due(self, layout: Sequence[int], until: int, page: int) -> Iterator[Name]:
         """The names of the rows that are due, oldest first."""
         partitions = [status for shards in layout for status in statuses(shards)]
         pages = [self._due_in(status, until, page) for status in partitions]
         return (name for _, name in heapq.merge(*pages))
 
-    def _due_in(self, status: str, until: int, page: int) -> Iterator[tuple[int, tuple[str, str]]]:
+    def _due_in(self, status: str, until: int, page: int) -> Iterator[tuple[int, Name]]:
         found = self._entities.table.query(
             "st = :st AND run <= :until",
             {":st": text(status), ":until": number(until)},
@@ -146,23 +144,19 @@ class DynamoIndex:
         )
         return ((int(item["run"]["N"]), name_of(item)) for item in found)
 
-    def _claim(self, claim: "Claim", names: Sequence[tuple[str, str]]) -> list[Occurrence]:
-        """Plan the chunk, note it, write what has ended, then each row on its condition."""
+    def _claim(self, claim: Claim, names: Sequence[Name], now: int) -> list[Occurrence]:
+        """Write what has ended, plan the chunk, note it, then write each row on its condition."""
         entities = self._entities.load_many(names)
         due = [entities[name] for name in names if name in entities]
-        due = [entity for entity in due if claim.is_due(entity)]
-        self._entities.flush(due)
-        planned = [(entity, claim.seen(entity), claim.plan(entity)) for entity in due]
+        self._entities.flush(due, now)
+        plans = [plan for plan in map(claim.plan, due) if plan]
         self._journal.write(
-            Line(entity.user_id, entity.key, wake, seen)
-            for entity, seen, _ in planned
-            if (wake := entity.wake()) is not None
+            Line(plan.entity.user_id, plan.entity.key, wake, plan.seen)
+            for plan in plans
+            if (wake := plan.entity.wake()) is not None
         )
-        if len(planned) > 1:
-            written = self._writers().map(claim.write, planned)
-        else:
-            written = map(claim.write, planned)
-        return [occurrence for made in written for occurrence in made]
+        every = map if len(plans) < 2 else self._writers().map
+        return [occurrence for claimed in every(claim.write, plans) for occurrence in claimed]
 
     def _writers(self) -> ThreadPoolExecutor:
         if self._pool is None:
@@ -174,84 +168,3 @@ class DynamoIndex:
         if self._pool:
             self._pool.shutdown()
             self._pool = None
-
-
-Planned = tuple[Entity, int, list[Occurrence]]
-
-
-class Claim:
-    """One chunk of rows: what each yields, and the conditional write that makes it so."""
-
-    def __init__(self, entities: Entities, now: int, ahead: int, new_id: Callable[[], str]) -> None:
-        self._entities = entities
-        self._now = now
-        self._ahead = ahead
-        self._until = now + ahead
-        self._new_id = new_id
-        self.contended = False
-
-    def is_due(self, entity: Entity) -> bool:
-        """What the index showed may be late: the item itself decides."""
-        row = entity.indexed
-        return row is not None and row.next_fire_at <= self._until
-
-    @staticmethod
-    def seen(entity: Entity) -> int:
-        """The time that the row is due for."""
-        return entity.row.next_fire_at if entity.row else 0
-
-    def plan(self, entity: Entity) -> list[Occurrence]:
-        """Advance the item's row; the occurrences to hand on."""
-        row = entity.row
-        if row is None:
-            return []
-        shape = shape_of(row, entity.fired_through, self._now, self._ahead)
-        _advance(entity, row, shape, self._now)
-        named = [replace(occurrence, id=self._new_id()) for occurrence in shape.made]
-        held = [self._within_quota(entity, occurrence) for occurrence in named]
-        new = [occurrence for occurrence in held if entity.keep(occurrence)]
-        return [occurrence for occurrence in new if occurrence.state is State.QUEUED]
-
-    def _within_quota(self, entity: Entity, occurrence: Occurrence) -> Occurrence:
-        if len(entity.open) < MOST_OPEN or occurrence.state not in (State.QUEUED, State.SCHEDULED):
-            return occurrence
-        return replace(
-            occurrence, state=State.CANCELLED, reason=Reason.QUOTA, fence=0, lease_until=None
-        )
-
-    def write(self, planned: Planned) -> list[Occurrence]:
-        """Make it so; nothing where another claimed it first."""
-        entity, seen, claimed = planned
-        for attempt in range(5):
-            try:
-                self._entities.save(entity, self._now)
-            except Conflict:
-                pause(attempt)
-            else:
-                return claimed
-            entity, again = self._entities.load(entity.user_id, entity.key), claimed
-            if _holds(entity, again):
-                return again
-            if not self.is_due(entity):
-                return []
-            if self.seen(entity) != seen:
-                break
-            claimed = self.plan(entity)
-        self.contended = True
-        return []
-
-
-def _advance(entity: Entity, row: IndexRow, shape: Shape, now: int) -> None:
-    if shape.error is not None:
-        entity.poison = Poison(shape.error, now)
-        entity.mark(row.next_fire_at)
-        return
-    entity.fired_through = shape.through
-    entity.row = None if shape.next_at is None else replace(row, next_fire_at=shape.next_at)
-
-
-def _holds(entity: Entity, claimed: Sequence[Occurrence]) -> bool:
-    """Whether a write that seemed to fail was ours after all (its answer was lost on the way)."""
-    held = [entity.open.get(slot_of(occurrence)) for occurrence in claimed]
-    ids = [entry.occurrence.id if entry else None for entry in held]
-    return bool(claimed) and ids == [occurrence.id for occurrence in claimed]

@@ -4,10 +4,10 @@ It holds the record, the index row, the high-water mark and `open`: the occurren
 those that ended since the last claim. What each attribute means:
 
 `v cron tz flow act in pr off pol lab ext anc tim cre upd dis lra max ran` are the record (`ia`: its
-input has an item of its own); `x` the index row's own definition where it is not the record's; `st run`
-the row's place in the index `due`, `per pat` why and when it was poisoned (`run` stays); `thru`
-the mark; `def` the newest definition; `rev` counts every write; `hold` names the occurrence that
-keeps others from beginning, `ov` says that none does; `lms` is the lease that a begin takes.
+input has an item of its own); `x` the index row's own definition where it is not the record's;
+`st run` the row's place in the index `due`, `per pat` why and when it was poisoned (`run` stays);
+`thru` the mark; `def` the newest definition; `rev` counts every write; `hold` names the occurrence
+that keeps others from beginning, `ov` says that none does; `lms` is the lease that a begin takes.
 
 An occurrence says only what the schedule's present definition does not: a change of the
 definition therefore writes the old one into those that are under way.
@@ -102,19 +102,19 @@ class Entity:
         """The occurrences that have not ended."""
         return [entry for entry in self.open.values() if not ended(entry.occurrence)]
 
-    @property
-    def finished(self) -> list[Entry]:
+    def finished(self, now: int) -> list[Entry]:
         """Those that ended and may leave for the history.
 
-        One beyond the mark stays: it is what keeps a claim from making it again.
+        One beyond the mark, or claimed ahead, stays: a change of timing may bring the mark back
+        to now, and what is held here is what keeps a claim from making it again.
         """
-        return [entry for entry in self.open.values() if self._is_history(entry.occurrence)]
+        return [entry for entry in self.open.values() if self._may_leave(entry.occurrence, now)]
 
-    def _is_history(self, occurrence: Occurrence) -> bool:
-        if not ended(occurrence):
-            return False
-        marked = self.fired_through is not None and occurrence.nominal_at <= self.fired_through
-        return marked or occurrence.origin != SCHEDULE_ORIGIN
+    def _may_leave(self, occurrence: Occurrence, now: int) -> bool:
+        if not ended(occurrence) or occurrence.origin != SCHEDULE_ORIGIN:
+            return ended(occurrence)
+        through = now if self.fired_through is None else min(now, self.fired_through)
+        return self.fired_through is not None and occurrence.nominal_at <= through
 
     def wake(self) -> int | None:
         """When the first of those under way must be looked at: its lease ends, or it is due."""
@@ -255,7 +255,8 @@ def excludes(occurrence: Occurrence) -> bool:
 
 
 def _write_attention(item: Item, entity: Entity) -> None:
-    dead = [e.occurrence.nominal_at for e in entity.finished if e.occurrence.state is State.DEAD]
+    held = [entry.occurrence for entry in entity.open.values()]
+    dead = [occurrence.nominal_at for occurrence in held if occurrence.state is State.DEAD]
     if entity.poison:
         item |= {"att": text("poisoned"), "aat": number(entity.poison.at)}
     elif dead:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetick.domain.errors import EffectsRefused, LeaseLost
+from duetick.domain.lifecycle import same_outcome
 from duetick.domain.occurrences import leased
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import State
@@ -159,7 +160,7 @@ class DynamoLedger:
                 return None, False
             if entry and held.state is State.PROCESSING:
                 return attempts.settle(entity, entry, outcome, now), True
-            again = (held.state, held.reason) == (outcome.state, outcome.reason)
+            again = same_outcome(held, outcome.state, outcome.reason)
             return (held if again else None), False
 
         after = self._entities.change(occurrence.user_id, occurrence.key, now, alter, together)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from duetick.domain.errors import InvalidCursor, InvalidSchedule
 from duetick.domain.expression import TZDATA_VERSION
-from duetick.domain.firing import Times
 from duetick.domain.mirror import Before, Change, due_range, plan_put
-from duetick.domain.schedule import IndexRow, Occurrence, Schedule, dump_input
+from duetick.domain.schedule import Occurrence, Schedule, dump_input
 from duetick.domain.states import Reason
 from duetick.ports import Page
 from duetick.stores.dynamodb.entities import TRIES, Entities, contended, pause, put_revised
@@ -35,7 +34,7 @@ LARGEST_RECORD: Final = 700
 def read_cursor(cursor: str | None) -> str:
     """The key after which a page begins."""
     try:
-        return base64.urlsafe_b64decode((cursor or "").encode()).decode()
+        return base64.b64decode((cursor or "").encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError):
         raise InvalidCursor("The cursor is not one that a page carried.") from None
 
@@ -99,8 +98,7 @@ class DynamoSchedules:
         for attempt in range(TRIES):
             entity = self._entities.load(schedule.user_id, schedule.key)
             current = self._entities.with_input(entity.schedule, apart=entity.apart)
-            row = unfired(entity.indexed, entity.fired_through)
-            before = Before(current, row, entity.fired_through, entity.defined_at)
+            before = Before(current, entity.indexed, entity.fired_through, entity.defined_at)
             change = plan_put(before, schedule, at)
             if change is None:
                 return current or schedule
@@ -132,6 +130,8 @@ class DynamoSchedules:
 
     def _apply(self, entity: Entity, change: Change) -> None:
         self._record(entity, change.ranges)
+        if change.row and change.redefines and entity.fired_through is not None:
+            entity.fired_through = min(entity.fired_through, change.schedule.timing)
         kept = None if entity.apart else change.schedule.input
         entity.record = replace(change.schedule, input=kept, next_fire_at=None, defect=None)
         if change.row or change.redefines:
@@ -153,7 +153,7 @@ class DynamoSchedules:
         if had and had != has:
             together.delete(external_key(had))
         if after and has and had != has:
-            together.own(external_key(has), after.id)
+            together.own(external_key(has), _owner(after))
 
     def _place_input(self, together: Alteration, entity: Entity, schedule: Schedule) -> None:
         """Apart where the schedule's item would grow beyond a kilobyte with it."""
@@ -177,7 +177,7 @@ class DynamoSchedules:
         if schedule.external_id is None:
             return
         item = self._entities.table.get(external_key(schedule.external_id))
-        if item and maybe_text(item, "o") != schedule.id:
+        if item and maybe_text(item, "o") != _owner(schedule):
             raise InvalidSchedule("external_id", "is already another schedule's; choose another.")
 
     def get(self, user_id: str, key: str) -> Schedule | None:
@@ -222,8 +222,8 @@ class DynamoSchedules:
         self._own(together, record, None)
         if entity.apart:
             together.delete(input_key(record.user_id, record.key))
-        due = due_range(entity.indexed, entity.fired_through, now, Reason.SCHEDULE_DELETED)
-        self._record(entity, due)
+        lost = due_range(entity.indexed, entity.fired_through, now, Reason.SCHEDULE_DELETED)
+        self._record(entity, lost)
         entity.defined_at = max(now, entity.defined_at + 1)
         together.put(definition_item(replace(record, enabled=False, timing=entity.defined_at)))
         entity.record, entity.row, entity.poison, entity.apart = None, None, None, False
@@ -239,15 +239,9 @@ class DynamoSchedules:
         return found if found and found.external_id == external_id else None
 
 
-def unfired(row: IndexRow | None, fired_through: int | None) -> IndexRow | None:
-    """The row from its first time that was not fired yet: it may have been set back."""
-    if row is None or fired_through is None or row.next_fire_at > fired_through:
-        return row
-    try:
-        first = Times.of(row).after(fired_through)
-    except ValueError:
-        return row
-    return None if first is None else replace(row, next_fire_at=first)
+def _owner(schedule: Schedule) -> str:
+    """A user has no slash in it: the first one ends it."""
+    return f"{schedule.user_id}/{schedule.key}"
 
 
 def entity_view(entity: Entity, schedule: Schedule) -> Schedule:
@@ -275,7 +269,7 @@ def definition_item(schedule: Schedule) -> Item:
 def _record_size(schedule: Schedule) -> int:
     """About the bytes of an item's record, its input left out."""
     texts = [
-        *(schedule.id, schedule.cron, schedule.timezone, schedule.flow, schedule.action),
+        *(_owner(schedule), schedule.cron, schedule.timezone, schedule.flow, schedule.action),
         *(schedule.external_id, schedule.policies.dump()),
         *(part for pair in schedule.labels.items() for part in pair),
     ]

@@ -17,7 +17,7 @@ from duetick.stores.dynamodb.journal import Journal
 from duetick.stores.dynamodb.ledger import DynamoLedger
 from duetick.stores.dynamodb.migration import check_schema, migrate
 from duetick.stores.dynamodb.occurrences import text
-from duetick.stores.dynamodb.schedules import DynamoSchedules, unfired
+from duetick.stores.dynamodb.schedules import DynamoSchedules
 from duetick.stores.dynamodb.schema import DIRECTORIES, DIRECTORY
 from duetick.stores.dynamodb.table import Conflict, Table, connect
 
@@ -83,7 +83,7 @@ class DynamoStore:
             return self._mend(self._entities.load(entity.user_id, entity.key), now)
 
     def _put_right(self, entity: Entity, found: Difference, now: int) -> bool:
-        row, record = unfired(entity.indexed, entity.fired_through), entity.record
+        row, record = entity.indexed, entity.record
         if found.problem == "unreadable" or record is None or not record.enabled:
             entity.row = entity.row if entity.poison else None
             self._entities.save(entity, now)

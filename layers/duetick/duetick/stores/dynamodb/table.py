@@ -175,14 +175,22 @@ class Table:
             self.client.delete_item(TableName=self.name, Key=keyed(key))
 
     def transact(self, writes: "Sequence[TransactWriteItemTypeDef]") -> None:
+        """All of the writes, or none and Conflict."""
+        with errors():
+            self.client.transact_write_items(TransactItems=writes)
+
+    def transact_with(
+        self,
+        first: "TransactWriteItemTypeDef",
+        others: "Sequence[TransactWriteItemTypeDef]",
+    ) -> None:
         """All of the writes, or none: Conflict, or Refusal where the first alone could be done."""
         try:
-            with errors():
-                self.client.transact_write_items(TransactItems=writes)
+            self.transact([first, *others])
         except Conflict as conflict:
-            first, *others = _reasons(conflict.__cause__) or ("",)
-            if first == "None" and _FAILED in others:
-                raise Refusal(", ".join(others)) from conflict
+            told, *rest = _reasons(conflict.__cause__) or ("",)
+            if told == "None" and _FAILED in rest:
+                raise Refusal(", ".join(rest)) from conflict
             raise
 
     def query(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from duetick.domain.errors import LeaseLost
-from duetick.domain.lifecycle import lease_over, same_outcome
+from duetick.domain.lifecycle import lease_over, same_outcome, why_cancelled
 from duetick.domain.occurrences import leased
 from duetick.domain.policies import Overlap
 from duetick.domain.schedule import Occurrence, Schedule

@@ -1,0 +1,126 @@
+"""One chunk of a claim: what each row that is due yields, and the write that makes it so."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from duetick.domain.firing import Decision, decide, unfired
+from duetick.domain.occurrences import fired, poisoned, ranged
+from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.domain.states import Reason, State
+from duetick.stores.dynamodb.entities import Entities, pause
+from duetick.stores.dynamodb.items import Entity, Poison
+from duetick.stores.dynamodb.occurrences import slot_of
+from duetick.stores.dynamodb.table import Conflict
+
+MOST_OPEN: Final = 500
+"""How many occurrences of one schedule may be under way; what comes then is over its quota."""
+
+TRIES: Final = 5
+
+
+class Plan:
+    """What became of one row: its item, altered but not yet written."""
+
+    __slots__ = ("claimed", "entity", "seen")
+
+    def __init__(self, entity: Entity, seen: int, claimed: list[Occurrence]) -> None:
+        self.entity = entity
+        self.seen = seen
+        self.claimed = claimed
+
+
+Group: TypeAlias = tuple[object, ...]
+
+
+class Claim:
+    """The rows of one chunk are decided alike where they are alike."""
+
+    def __init__(self, entities: Entities, now: int, ahead: int, new_id: Callable[[], str]) -> None:
+        self._entities = entities
+        self._now = now
+        self._ahead = ahead
+        self._new_id = new_id
+        self._decisions: dict[Group, Decision] = {}
+        self.contended = False
+
+    def plan(self, entity: Entity) -> Plan | None:
+        """Advance the row in its item; None where it is not due.
+
+        What the index showed may be late: the item itself decides.
+        """
+        row, until = entity.indexed, self._now + self._ahead
+        if row is None or row.next_fire_at > until:
+            return None
+        try:
+            fresh = unfired(row, entity.fired_through)
+            if fresh is None or fresh.next_fire_at > until:
+                entity.row = fresh
+                return Plan(entity, row.next_fire_at, [])
+            decision = self._decide(fresh)
+        except ValueError as error:
+            entity.poison = Poison(str(error), self._now)
+            entity.mark(row.next_fire_at)
+            return Plan(
+                entity, row.next_fire_at, self._hold(entity, [poisoned(row, error, self._now)])
+            )
+        return Plan(entity, row.next_fire_at, self._advance(entity, fresh, decision))
+
+    def _decide(self, row: IndexRow) -> Decision:
+        group = (row.cron, row.timezone, row.next_fire_at, row.anchor, row.policies)
+        decision = self._decisions.get(group)
+        if decision is None:
+            decision = self._decisions[group] = decide(row, self._now, self._ahead)
+        return decision
+
+    def _advance(self, entity: Entity, row: IndexRow, decision: Decision) -> list[Occurrence]:
+        missed = [ranged(row, part, Reason.MISSED, self._now) for part in decision.missed]
+        made = [*missed, *fired(row, decision, self._now, self._ahead)]
+        entity.mark(max(row.next_fire_at, *decision.fires, *(m.last for m in decision.missed)))
+        next_at = decision.next_at
+        entity.row = None if next_at is None else replace(row, next_fire_at=next_at)
+        return self._hold(entity, made)
+
+    def _hold(self, entity: Entity, made: Sequence[Occurrence]) -> list[Occurrence]:
+        """Record them in the item; those that it holds already are not made again."""
+        new = []
+        for occurrence in made:
+            named = replace(self._within_quota(entity, occurrence), id=self._new_id())
+            if entity.keep(named):
+                new.append(named)
+        return [occurrence for occurrence in new if occurrence.state is State.QUEUED]
+
+    @staticmethod
+    def _within_quota(entity: Entity, occurrence: Occurrence) -> Occurrence:
+        if len(entity.open) < MOST_OPEN or occurrence.state not in (State.QUEUED, State.SCHEDULED):
+            return occurrence
+        over = replace(occurrence, state=State.CANCELLED, reason=Reason.QUOTA)
+        return replace(over, fence=0, lease_until=None)
+
+    def write(self, plan: Plan) -> list[Occurrence]:
+        """Make it so; nothing where another claimed it first."""
+        current: Plan | None = plan
+        for attempt in range(TRIES):
+            if current is None:
+                return []
+            if current.seen != plan.seen:
+                break
+            try:
+                self._entities.save(current.entity, self._now)
+            except Conflict:
+                pause(attempt)
+            else:
+                return current.claimed
+            entity = self._entities.load(plan.entity.user_id, plan.entity.key)
+            if _holds(entity, current.claimed):
+                return current.claimed
+            current = self.plan(entity)
+        self.contended = True
+        return []
+
+
+def _holds(entity: Entity, claimed: Sequence[Occurrence]) -> bool:
+    """Whether a write that seemed to fail was ours after all: its answer was lost on the way."""
+    held = [entity.open.get(slot_of(occurrence)) for occurrence in claimed]
+    ids = [entry.occurrence.id if entry else None for entry in held]
+    return bool(claimed) and ids == [occurrence.id for occurrence in claimed]

@@ -1,0 +1,63 @@
+"""DynamoDB is a store as the contract wants it: on Amazon's DynamoDB Local, and on moto."""
+
+from collections.abc import Iterator
+
+import pytest
+from duetick.ports import Store
+from duetick.stores import open_store
+from duetick.testing import Capability, StoreConformance
+
+from tests.lab.dynamodb import DynamoDB, table_name
+
+
+class DynamoConformance(StoreConformance):
+    """Each test has a table of its own; each store of a test a client of its own."""
+
+    capabilities = frozenset(Capability) - {Capability.FAILING_WRITES}
+    options = ""
+
+    @pytest.fixture(autouse=True)
+    def _table(self, endpoint: DynamoDB) -> Iterator[None]:
+        self._url = endpoint.table_url(table_name()) + self.options
+        self._open: list[Store] = []
+        yield
+        for store in self._open:
+            store.close()
+
+    @pytest.fixture
+    def store(self, _table: None) -> Store:
+        store = self._opened()
+        store.migrate()
+        return store
+
+    def _opened(self) -> Store:
+        self._open.append(open_store(self._url))
+        return self._open[-1]
+
+    def another(self, store: Store) -> Store:
+        return self._opened()
+
+    def reopened(self, store: Store) -> Store:
+        return self._opened()
+
+
+class TestDynamoDBLocal(DynamoConformance):
+    """Amazon's own."""
+
+    @pytest.fixture
+    def endpoint(self, dynamodb_local: DynamoDB) -> DynamoDB:
+        return dynamodb_local
+
+
+class TestDynamoDBLocalInFourShards(TestDynamoDBLocal):
+    """The same, its index spread over four partitions."""
+
+    options = "&shards=4"
+
+
+class TestMoto(DynamoConformance):
+    """moto's server."""
+
+    @pytest.fixture
+    def endpoint(self, moto: DynamoDB) -> DynamoDB:
+        return moto
