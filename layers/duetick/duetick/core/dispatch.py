@@ -21,6 +21,7 @@ from duetick.core.resolving import is_own, resolve
 from duetick.core.running import Runner
 from duetick.core.wire import iso, read_object, static_json
 from duetick.domain.errors import InvalidSchedule, StoreUnavailable
+from duetick.domain.expression import InvalidExpression, InvalidTimezone
 from duetick.domain.firing import Times
 from duetick.domain.identity import InvalidId, check_id, from_path
 from duetick.domain.mirror import row_of
@@ -63,7 +64,7 @@ class Dispatcher:
     ) -> None:
         self._store = store
         self._flows = flows
-        self._runner = Runner(store.ledger, flows, clock)
+        self._runner = Runner(store, flows, clock)
         self._authenticate = authenticate
         self._clock = clock
         self._enqueue = enqueue
@@ -221,7 +222,7 @@ def _answered(act: Callable[[], Answer]) -> Answer:
         return stop.answer
     except InvalidId as problem:
         return error("invalid_schedule_id", str(problem))
-    except InvalidSchedule as problem:
+    except (InvalidSchedule, InvalidExpression, InvalidTimezone) as problem:
         return error("invalid_schedule", str(problem))
     except Exception as problem:
         logger.exception("dispatch failed", extra={"action": "dispatch_failed"})

@@ -14,7 +14,7 @@ from duetick.core.timing import TimedOut, run_within
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.schedule import Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason, State
-from duetick.ports import Clock, Ledger, Outcome
+from duetick.ports import Clock, Outcome, Store
 
 RESERVE: Final = 2.0
 """Seconds of an invocation that are kept for settling."""
@@ -25,8 +25,8 @@ logger = logging.getLogger("duetick.dispatch")
 class Runner:
     """Runs actions of one deployment's flows. What keeps one from its end is a `Stop`."""
 
-    def __init__(self, ledger: Ledger, flows: Flows, clock: Clock) -> None:
-        self._ledger = ledger
+    def __init__(self, store: Store, flows: Flows, clock: Clock) -> None:
+        self._store = store
         self._flows = flows
         self._clock = clock
 
@@ -44,7 +44,7 @@ class Runner:
 
     def _held(self, action: Action, occurrence: Occurrence) -> AbstractContextManager[None]:
         if action.background:
-            return renewed(self._ledger, occurrence, self._clock)
+            return renewed(self._store.ledger, occurrence, self._clock)
         return nullcontext()
 
     def _call_action(
