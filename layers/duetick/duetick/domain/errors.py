@@ -57,6 +57,14 @@ class QuotaReached(DuetickError):
         self.value = value
 
 
+class LeaseLost(DuetickError):
+    """An attempt was settled by whom nothing is leased to any more; its effects were undone."""
+
+
+class EffectsRefused(DuetickError):
+    """A condition of an action's own writes did not hold; none of them was done."""
+
+
 class NoTransactions(DuetickError):
     """A connection was given that commits each statement by itself."""
 

@@ -94,6 +94,7 @@ class Schedule:
     next_fire_at: int | None = None
     last_run_at: int | None = None
     defect: str | None = None
+    runs: int = 0
 
     def __post_init__(self) -> None:
         check_key(self.user_id, self.key)
@@ -110,7 +111,15 @@ class Schedule:
     @property
     def times(self) -> tuple[object, ...]:
         """What its fire times follow from, besides whether it is enabled."""
-        return (self.cron, self.timezone, self.policies.gap, self.policies.repeat)
+        p = self.policies
+        window = (p.starts_at, p.ends_at, p.max_runs)
+        return (self.cron, self.timezone, p.gap, p.repeat, *window)
+
+    @property
+    def used_up(self) -> bool:
+        """Whether it has run as often as it may."""
+        limit = self.policies.max_runs
+        return limit is not None and self.runs >= limit
 
     @property
     def runs_as(self) -> Principal:

@@ -1,6 +1,7 @@
 """Logs and metrics: the one place that knows the tools behind them."""
 
 import logging
+from dataclasses import asdict
 from typing import Final
 
 from aws_lambda_powertools import Logger, Metrics
@@ -8,6 +9,8 @@ from aws_lambda_powertools.logging.utils import copy_config_to_registered_logger
 from aws_lambda_powertools.metrics import MetricUnit
 
 from duetick.core.tick import TickReport
+from duetick.domain.schedule import Occurrence
+from duetick.domain.states import State
 
 logger: Final = Logger(service="duetick")
 metrics: Final = Metrics(namespace="Duetick", service="duetick")
@@ -15,19 +18,35 @@ metrics: Final = Metrics(namespace="Duetick", service="duetick")
 logging.getLogger("duetick")
 copy_config_to_registered_loggers(logger, include={"duetick"})
 
+_COUNTED: Final = (
+    "claimed",
+    "delivered",
+    "failed",
+    "skipped",
+    "lost",
+    "poisoned",
+    "left",
+    "backlog",
+)
+
 
 def record_tick(report: TickReport) -> None:
     """What a tick did, as one log line and as metrics."""
-    for name in ("claimed", "delivered", "failed", "poisoned", "left"):
+    for name in _COUNTED:
         metrics.add_metric(name.capitalize(), MetricUnit.Count, getattr(report, name))
     metrics.add_metric("Lateness", MetricUnit.Milliseconds, report.lateness_ms)
-    logger.info(
-        "tick",
-        action="tick",
-        claimed=report.claimed,
-        delivered=report.delivered,
-        failed=report.failed,
-        poisoned=report.poisoned,
-        left=report.left,
-        lateness_ms=report.lateness_ms,
-    )
+    logger.info("tick", action="tick", **asdict(report))
+
+
+def record_settled(occurrence: Occurrence) -> None:
+    """One attempt's end, where it is counted: the death of an occurrence wants an alarm."""
+    dead = occurrence.state is State.DEAD
+    metrics.add_metric("Dead", MetricUnit.Count, int(dead))
+    if dead:
+        logger.error(
+            "dead",
+            action="dead",
+            occurrence=occurrence.id,
+            reason=occurrence.reason,
+            attempts=occurrence.attempts,
+        )

@@ -1,7 +1,8 @@
 """Everything that the table keeps of one user, deleted: the schedules' own items last of all.
 
 Should it be cut short, what is left still leads to the rest, and doing it again ends it. Lines of
-the journal, which only name a schedule to look at, leave by themselves when they are due.
+the journal, which only name a schedule to look at, leave by themselves when they are due, and
+callers' keys when their day is over.
 """
 
 from collections.abc import Iterator, Mapping

@@ -33,6 +33,8 @@ def write_record(item: Item, record: Schedule, *, apart: bool) -> None:
     put_text(item, "pau", record.pause.dump() if record.pause else None)
     put_number(item, "dis", record.disabled_at)
     put_number(item, "lra", record.last_run_at)
+    put_number(item, "max", record.policies.max_runs)
+    put_number(item, "ran", record.runs or None)
     if not record.enabled:
         item["off"] = number(1)
     if apart:
@@ -79,6 +81,7 @@ def read_record(item: Mapping[str, Any], user_id: str, key: str) -> Schedule:
         updated_at=int(item["upd"]["N"]),
         disabled_at=maybe_number(item, "dis"),
         last_run_at=maybe_number(item, "lra"),
+        runs=maybe_number(item, "ran") or 0,
     )
 
 

@@ -17,7 +17,7 @@ from duetick.domain.schedule import Occurrence, Schedule, dump_input
 from duetick.domain.states import Reason
 from duetick.ports import Page
 from duetick.stores.cursors import make_cursor, read_cursor
-from duetick.stores.dynamodb.entities import TRIES, Entities, contended, pause
+from duetick.stores.dynamodb.entities import TRIES, Entities, contended, pause, put_revised
 from duetick.stores.dynamodb.items import Entity, input_key, item_key, read, write
 from duetick.stores.dynamodb.occurrences import maybe_number, maybe_text, number, put_text, text
 from duetick.stores.dynamodb.table import Conflict, Item, Key, keyed
@@ -83,28 +83,7 @@ class Alteration:
 
     def put_revised(self, item: Item, rev: int) -> None:
         """Put the item, if it is there in that revision."""
-        if rev:
-            self.writes.append(
-                {
-                    "Put": {
-                        "TableName": self.table,
-                        "Item": item,
-                        "ConditionExpression": "rev = :rev",
-                        "ExpressionAttributeValues": {":rev": number(rev)},
-                    }
-                }
-            )
-        else:
-            condition = "attribute_not_exists(p)"
-            self.writes.append(
-                {
-                    "Put": {
-                        "TableName": self.table,
-                        "Item": item,
-                        "ConditionExpression": condition,
-                    }
-                }
-            )
+        self.writes.append(put_revised(self.table, item, rev))
 
 
 class DynamoSchedules:

@@ -51,7 +51,7 @@ ORDER BY o.lease_until LIMIT :limit FOR UPDATE OF o SKIP LOCKED
 
 -- name: occurrences_due
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :now
+WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
 ORDER BY o.priority DESC, o.due_at, o.created_at LIMIT :limit FOR UPDATE OF o SKIP LOCKED
 
 -- name: event_list

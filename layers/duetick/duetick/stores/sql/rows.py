@@ -109,7 +109,8 @@ def read_schedule(row: Row) -> Schedule:
         next_fire_at=_maybe_int(row[18]),
         last_run_at=_maybe_int(row[19]),
         defect=_maybe_text(row[20]),
-        pause=Pause.load(_maybe_text(row[21])),
+        runs=_int(row[21]),
+        pause=Pause.load(_maybe_text(row[22])),
     )
 
 

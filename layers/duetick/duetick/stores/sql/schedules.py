@@ -160,6 +160,23 @@ class SqlSchedules:
         elif change.redefines:
             drop_row(session, schedule.user_id, schedule.key)
 
+    def count_run(self, session: Session, schedule: Schedule, now: int) -> bool:
+        """Whether a schedule with a limit may run once more; its last run takes it off the index.
+
+        In the transaction of the begin that asks.
+        """
+        before = read_before(session, schedule.user_id, schedule.key)
+        if before.schedule is None or before.schedule.used_up:
+            return False
+        name: Params = {"user_id": schedule.user_id, "key": schedule.key}
+        session.rows("schedule_ran", name)
+        if replace(before.schedule, runs=before.schedule.runs + 1).used_up:
+            self._record(session, due_range(before.row, before.fired_through, now, Reason.QUOTA))
+            drop_row(session, schedule.user_id, schedule.key)
+            end = max(now, before.defined_at + 1)
+            self._define(session, replace(before.schedule, enabled=False, timing=end))
+        return True
+
     def _record(self, session: Session, ranges: tuple[Occurrence, ...]) -> None:
         for occurrence in ranges:
             kept = replace(occurrence, id=self._new_id())

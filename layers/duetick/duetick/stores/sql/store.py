@@ -18,7 +18,8 @@ VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version
 (version integer NOT NULL, oldest_code integer NOT NULL)"""
 
 OF_USERS = (
-    "schedules", "schedule_index", "poisoned", "watermarks", "definitions", "occurrences", "events"
+    "schedules", "schedule_index", "poisoned", "watermarks", "definitions", "occurrences", "events",
+    "caller_keys",
 )  # fmt: skip
 """The tables with what is kept of users."""
 
@@ -43,7 +44,7 @@ class SqlStore:
         self.now: Clock = clock or database.now
         self.index = SqlIndex(database, self.now, new_id, claim)
         self.schedules = SqlSchedules(database, self.now, new_id)
-        self.ledger = SqlLedger(database, self.now, new_id)
+        self.ledger = SqlLedger(database, self.now, new_id, self.schedules.count_run)
 
     def check_transactions(self) -> None:
         """Raise NoTransactions where the connections cannot hold one."""

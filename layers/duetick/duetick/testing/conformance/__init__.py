@@ -4,6 +4,12 @@ from duetick.testing.conformance.accounting import AccountingConformance
 from duetick.testing.conformance.atomicity import AtomicityConformance, PoisonConformance
 from duetick.testing.conformance.attempts import AttemptConformance, CallerConformance
 from duetick.testing.conformance.concurrency import ConcurrencyConformance, SchemaConformance
+from duetick.testing.conformance.delivery import (
+    AheadConformance,
+    CallerKeyConformance,
+    SettlingConformance,
+    WindowConformance,
+)
 from duetick.testing.conformance.find import FindConformance
 from duetick.testing.conformance.index import IndexConformance
 from duetick.testing.conformance.late_edits import LateEditConformance
@@ -45,5 +51,9 @@ class StoreConformance(
     VersionConformance,
     QuotaConformance,
     ErasureConformance,
+    CallerKeyConformance,
+    SettlingConformance,
+    WindowConformance,
+    AheadConformance,
 ):
     """Subclass it, override the fixture `store`, run pytest."""
