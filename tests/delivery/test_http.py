@@ -67,14 +67,14 @@ def through() -> Iterator[Through]:
         transport.close()
 
 
-def test_a_connection_is_kept_from_call_to_call(through: Through, through: Through) -> None:
+def test_a_connection_is_kept_from_call_to_call(through: Through) -> None:
     with endpoint(answer(OK)) as place:
         transport = through(place.url)
         assert [transport.deliver(DUE, timeout=5).status for _ in range(3)] == [202] * 3
         assert (len(place.requests), place.connections) == (3, 1)
 
 
-def test_the_call_is_the_one_that_dispatch_reads(through: Through, through: Through) -> None:
+def test_the_call_is_the_one_that_dispatch_reads(through: Through) -> None:
     with endpoint(answer(OK)) as place:
         through(place.url).deliver(DUE, timeout=5)
     line, _, rest = place.requests[0].partition("\r\n")
@@ -83,9 +83,7 @@ def test_the_call_is_the_one_that_dispatch_reads(through: Through, through: Thro
     assert '"nominalFireTime": "2026-12-01T09:00:00Z"' in rest
 
 
-def test_a_kept_connection_that_was_closed_is_no_failure(
-    through: Through, through: Through
-) -> None:
+def test_a_kept_connection_that_was_closed_is_no_failure(through: Through) -> None:
     def once_each(_place: Endpoint, connection: socket.socket, _request: str) -> bool:
         answer(OK)(_place, connection, _request)
         return False
@@ -107,14 +105,14 @@ def test_t02_the_deadline_is_for_the_whole_exchange(behave: Behave, through: Thr
         assert time.monotonic() - begin < 2
 
 
-def test_a_cut_connection_is_a_transport_error(through: Through, through: Through) -> None:
+def test_a_cut_connection_is_a_transport_error(through: Through) -> None:
     with endpoint(hang_up) as place:
         delivery = through(place.url).deliver(DUE, timeout=5)
     assert delivery.status == 0
     assert "s3cret" not in delivery.detail
 
 
-def test_nobody_listening_is_a_transport_error(through: Through, through: Through) -> None:
+def test_nobody_listening_is_a_transport_error(through: Through) -> None:
     with endpoint(hang_up) as place:
         pass
     assert through(place.url).deliver(DUE, timeout=5).status == 0
