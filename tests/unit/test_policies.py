@@ -20,6 +20,9 @@ DEFAULTS = {
     "repeat": "first",
     "priority": 0,
     "timeout": 25,
+    "starts_at": None,
+    "ends_at": None,
+    "max_runs": None,
 }
 
 WRONG = [
