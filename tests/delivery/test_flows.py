@@ -3,11 +3,10 @@
 import asyncio
 import threading
 from dataclasses import replace
-from typing import NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 import pytest
 from duetick.core.context import Context
-from duetick.core.flows import Resolver
 from duetick.core.resolving import ResolveContext
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.policies import Delivery, Misfire, Policies
@@ -16,6 +15,9 @@ from duetick.domain.states import Reason, State
 from duetick.runtime.background import from_event, to_event
 
 from tests.delivery.scene import MINUTE, NINE, Scene, request, told
+
+if TYPE_CHECKING:
+    from duetick.core.flows import Resolver
 
 THEIRS = Schedule("bob", "global", "* * * * *", "mail", "send", input="bob's")
 
