@@ -1,19 +1,31 @@
 """DynamoDB is a store as the contract wants it: on Amazon's DynamoDB Local, and on moto."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from duetick.ports import Store
 from duetick.stores import open_store
+from duetick.stores.dynamodb.store import DynamoStore
 from duetick.testing import Capability, StoreConformance
 
 from tests.lab.dynamodb import DynamoDB, table_name
+
+pytestmark = pytest.mark.slow
+
+
+class OutOfReach(Exception):
+    """No item can be written."""
+
+
+def _fail(**_: object) -> None:
+    raise OutOfReach
 
 
 class DynamoConformance(StoreConformance):
     """Each test has a table of its own; each store of a test a client of its own."""
 
-    capabilities = frozenset(Capability) - {Capability.FAILING_WRITES}
+    capabilities = frozenset(Capability)
     options = ""
 
     @pytest.fixture(autouse=True)
@@ -33,6 +45,16 @@ class DynamoConformance(StoreConformance):
     def _opened(self) -> Store:
         self._open.append(open_store(self._url))
         return self._open[-1]
+
+    @contextmanager
+    def failing_writes(self, store: Store) -> Iterator[type[Exception]]:
+        assert isinstance(store, DynamoStore)
+        events = store.client.meta.events
+        for operation in ("PutItem", "TransactWriteItems"):
+            events.register(f"before-call.dynamodb.{operation}", _fail)
+        yield OutOfReach
+        for operation in ("PutItem", "TransactWriteItems"):
+            events.unregister(f"before-call.dynamodb.{operation}", _fail)
 
     def another(self, store: Store) -> Store:
         return self._opened()

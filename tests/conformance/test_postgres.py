@@ -20,6 +20,9 @@ CREATE TRIGGER full_disk BEFORE INSERT ON occurrences EXECUTE FUNCTION full_disk
 Address = str | Callable[[], object]
 
 
+pytestmark = pytest.mark.slow
+
+
 class PostgresConformance(StoreConformance):
     """Each store of a test has connections of its own to one database."""
 

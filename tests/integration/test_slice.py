@@ -165,3 +165,17 @@ def test_an_outside_caller_without_a_time_gets_the_newest_fire_time_once(running
     assert (first[0], first[1]["outcome"]) == (202, "succeeded")
     assert again == (200, {"status": "duplicate", "state": "succeeded"})
     assert running.tick()["claimed"] == 0
+
+
+def test_i17_a_schedule_that_croniter_reads_otherwise_is_refused(
+    running: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from duetick.core import second_opinion
+
+    odd = HELLO | {"cron": "0 0 30 2,3 1"}
+    assert running.call("PUT", "/api/schedules/known", odd)[0] == 201
+    monkeypatch.setattr(second_opinion, "_ask", lambda *_: [0])
+    monkeypatch.setattr(second_opinion, "KNOWN_MISTAKES", ())
+    status, answer = running.call("PUT", "/api/schedules/unknown", odd)
+    assert (status, answer["error"]) == (400, "invalid_schedule")
+    assert "two readers of cron disagree" in answer["message"]

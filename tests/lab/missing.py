@@ -7,6 +7,7 @@ from typing import NoReturn
 import pytest
 
 STRICT = "DUETICK_LAB_STRICT"
+LACKS = "lacks the capability"
 _PROPERTY = "missing part of the lab"
 
 
@@ -38,6 +39,16 @@ def _outcome(message: str) -> BaseException:
     if os.environ.get(STRICT) == "1":
         return pytest.fail.Exception(message, pytrace=False)
     return pytest.skip.Exception(message)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where nothing may be missing, a skip fails the run, unless a store says what it lacks."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get(STRICT) != "1" or reporter is None:
+        return
+    skipped = [str(report.longrepr) for report in reporter.stats.get("skipped", [])]
+    if any(LACKS not in reason for reason in skipped) and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -45,3 +45,14 @@ def test_where_everything_has_to_run_a_missing_part_is_an_error(
     result = kitchen.runpytest_subprocess()
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["*missing from the lab*", SAID])
+
+
+@pytest.mark.parametrize(("reason", "code"), [("no time", 1), ("Mine lacks the capability 'x'", 0)])
+def test_where_everything_has_to_run_a_skip_fails_unless_a_store_says_what_it_lacks(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, reason: str, code: int
+) -> None:
+    monkeypatch.setenv(STRICT, "1")
+    pytester.makeini(f"[pytest]\npythonpath = {TOP}")
+    pytester.makeconftest('pytest_plugins = ["tests.lab.missing"]')
+    pytester.makepyfile(f"import pytest\ndef test_bread(): pytest.skip({reason!r})")
+    assert pytester.runpytest_subprocess().ret == code

@@ -1,7 +1,6 @@
 """Duetick: per-user schedules for serverless applications."""
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # each tick imports this, and `typing` costs more than the expressions do
 if TYPE_CHECKING:
     from duetick.core.context import Context
     from duetick.core.flows import Flow

@@ -76,10 +76,20 @@ class Index(Protocol):
 class Schedules(Protocol):
     """The records. Each change moves the index row in the same transaction."""
 
-    def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
+    def put(
+        self,
+        schedule: Schedule,
+        *,
+        now: int | None = None,
+        if_version: int | None = None,
+        at_most: int | None = None,
+    ) -> Schedule:
         """Create or replace; the answer holds what the store set (version, anchor, next time).
 
         An unchanged schedule is left as it is. A change of timing first accounts for what was due.
+        Raises VersionConflict unless the record has version `if_version`, where 0 stands for none;
+        QuotaReached where it would be one more than `at_most` of its user's. Both are decided by
+        the very write: of several at once, one wins.
         """
 
     def get(self, user_id: str, key: str) -> Schedule | None:
@@ -88,8 +98,13 @@ class Schedules(Protocol):
     def list(self, user_id: str, *, limit: int = 100, cursor: str | None = None) -> Page:
         """One user's, ordered by key."""
 
-    def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
-        """False where there was none. What was due is accounted for."""
+    def delete(
+        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+    ) -> bool:
+        """False where there was none. What was due is accounted for.
+
+        Raises VersionConflict unless the record has version `if_version`.
+        """
 
     def find_by_external(self, external_id: str) -> Schedule | None:
         """The one schedule that owns an outside id."""
@@ -252,6 +267,12 @@ class Store(Protocol):
 
     def rebuild(self, *, now: int | None = None) -> int:
         """Mend what `check` finds; how many rows were."""
+
+    def erase(self, user_id: str) -> int:
+        """Delete everything that is kept of a user; how many schedules there were.
+
+        Their history goes as well: nothing of it is accounted for afterwards.
+        """
 
     def close(self) -> None:
         """Let go of connections. A closed store may be used again; it connects anew."""

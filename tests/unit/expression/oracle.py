@@ -154,8 +154,8 @@ def walk(
 ) -> list[int]:
     """Return the UTC milliseconds at which the expression fires, after the first step.
 
-    Fixed: each named minute once, when the clock first reaches or passes it. Other: whenever the
-    clock begins to read a named minute.
+    Fixed: each named minute once, when the clock first reaches or passes it. Other: whenever a
+    named minute begins on the clock, or a change lands in one that the clock was not reading.
     """
     fired = _walk_fixed(expression, steps, gap, repeat) if expression.fixed else None
     return sorted(set(_walk_real(expression, steps) if fired is None else fired))
@@ -164,7 +164,8 @@ def walk(
 def _walk_real(expression: Expression, steps: Clock) -> Iterator[int]:
     reading = steps[0][1] // 60
     for utc, local in steps[1:]:
-        if local // 60 != reading and expression.names(local // 60):
+        begins = local % 60 == 0 or local // 60 != reading
+        if begins and expression.names(local // 60):
             yield utc * 1000
         reading = local // 60
 

@@ -43,6 +43,7 @@ def test_t09_an_interval_is_elapsed_time_whatever_the_zone() -> None:
         assert days == [anchor + k * DAY for k in range(1, 61)]
 
 
+@settings(deadline=None)
 @given(
     step=st.integers(1, 10_000),
     anchor=st.integers(-(10**12), 10**13),
@@ -155,7 +156,7 @@ QUESTIONS: st.SearchStrategy[Question] = st.tuples(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(QUESTIONS)
 def test_j09_newest_and_count_say_what_going_through_the_fires_says(question: Question) -> None:
     text, zone, after, length, gap, repeat = question
@@ -186,6 +187,43 @@ def test_j09_the_newest_fire_of_long_ago_is_found_from_the_end() -> None:
     assert newest("* * * * *", BERLIN, -(10**15), NOW + 1) == NOW
     assert newest("0 0 30 1 *", None, ms("2026-02-01"), NOW) is None
     assert time.process_time() - began < 0.1
+
+
+def test_c04_the_newest_of_years_that_are_listed_may_be_any_of_them() -> None:
+    text = "cron(0 9 1 1 ? 2020,2025,2030)"
+    assert newest(text, None, 0, ms("2024-01-01")) == ms("2020-01-01T09:00")
+    assert newest(text, None, 0, ms("2026-01-01")) == ms("2025-01-01T09:00")
+    assert newest(text, None, 0, ms("2020-01-01T08:59")) is None
+    assert count(text, None, 0, ms("2199-01-01")) == 3
+
+
+def test_c04_at_is_the_newest_and_counts_once_in_a_range_that_holds_it() -> None:
+    text, fire = "at(2026-12-01T09:00:00)", ms("2026-12-01T08:00")
+    assert newest(text, BERLIN, NOW, fire) == fire
+    assert newest(text, BERLIN, NOW, fire - 1) is None
+    assert newest(text, BERLIN, fire, fire + DAY) is None
+    assert [count(text, BERLIN, NOW, fire + step) for step in (-1, 0)] == [0, 1]
+    assert fires(text, BERLIN, NOW, fire + DAY) == [fire]
+
+
+@pytest.mark.parametrize("text", ["* * * * *", "0 0 L * *", "rate(1 day)", "days(mon 09:00)"])
+def test_c01_ranges_may_reach_beyond_the_calendar(text: str) -> None:
+    for zone in (None, BERLIN):
+        last = newest(text, zone, -(10**30), 10**30)
+        assert last is not None
+        assert ms("2199-12-01") < last < ms("2200-01-01")
+        assert next_fire(text, zone, last) is None
+        assert count(text, zone, last - 1, 10**30) == 1
+        assert newest(text, zone, last, 10**30) is None
+        assert count(text, zone, 0, 10**30) > 2_700
+
+
+def test_c04_what_is_over_is_known_to_be_over_in_little_time() -> None:
+    began = time.process_time()
+    for year in range(1970, 2020):
+        assert next_fire(f"cron(0 9 1 1 ? {year})", BERLIN, NOW) is None
+        assert newest(f"cron(0 9 1 1 ? {year})", BERLIN, 0, NOW) is not None
+    assert time.process_time() - began < 0.5
 
 
 def test_i06_a_batch_works_out_each_different_timing_once_and_answers_each() -> None:

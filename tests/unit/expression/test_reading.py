@@ -4,6 +4,8 @@ import time
 
 import pytest
 from duetick.domain.expression import InvalidExpression, next_fire, parse, upcoming
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.unit.expression.times import ms, utc
 
@@ -80,8 +82,9 @@ def test_i17_a_canonical_form_fires_as_the_text_does() -> None:
         ("0 0 * * L", "L and LW go in day-of-month, FRIL in day-of-week"),
         ("0 0 * * MON#6", "from #1 to #5"),
         ("0 0 32W * *", "outside 1-31"),
+        ("0 0 L-3 * *", "'L-3' has an L, which takes no range"),
         ("٣ * * * *", "'٣', character 1, is a digit, but not one of ASCII's"),
-        ("0 9 * * \u2007*", "character 9, is not ASCII"),
+        ("0 9 * * \u2007*", "character 9, is not ASCII text"),
         ("0 9 * *\x00*", "'.x00', character 8"),
         ("", "the text is empty"),
         ("   ", "the text is empty"),
@@ -134,6 +137,7 @@ def test_i17_the_examples_of_refusals_are_right(text: str) -> None:
     "text",
     [
         "," * 1_000_000,
+        "0 0 " + "30," * 160 + "31 2 *",
         "1," * 255 + "1 * * * *",
         "days(" + "mon 09:00," * 50_000 + ")",
         "9" * 512,
@@ -159,6 +163,47 @@ def _refusal(text: str) -> str:
         return parse(text)
     except InvalidExpression as error:
         return str(error)
+
+
+PIECES = st.sampled_from(
+    [
+        *("*", "0", "1", "9", "31", "59", "60", "-", "/", ",", "#", "L", "W", "?", " ", "  ", "\t"),
+        *("MON", "sun", "JAN", "H", "R", "(", ")", "@", "daily", "cron(", "rate(", "at(", "days("),
+        *("minutes", "mon 09:00", ":", ";", "x: ", "2030-01-01T00:00:00", "٣", "\x00", "é", "1-5"),
+    ]
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=16).map("".join)))
+def test_i17_any_text_is_either_read_into_its_own_canonical_form_or_refused(text: str) -> None:
+    try:
+        canonical = parse(text)
+    except InvalidExpression as error:
+        refused = str(error)
+    else:
+        assert parse(canonical) == canonical
+        assert upcoming(text, None, 0, 3) == upcoming(canonical, None, 0, 3)
+        refused = ""
+    assert refused.isprintable()
+    assert len(refused) < 700
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(PIECES, min_size=1, max_size=4).map("".join),
+    st.integers(0, 4),
+)
+def test_i17_any_field_is_either_read_or_refused_by_its_name(piece: str, at: int) -> None:
+    fields = ["0", "0", "1", "1", "1"]
+    fields[at] = piece
+    text = " ".join(fields)
+    try:
+        canonical = parse(text)
+    except InvalidExpression:
+        return
+    assert parse(canonical) == canonical
+    assert next_fire(text, None, 0) == next_fire(canonical, None, 0)
 
 
 @pytest.mark.parametrize("text", [None, 5, b"* * * * *", 1.5, ["* * * * *"]])

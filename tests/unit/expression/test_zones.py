@@ -1,6 +1,7 @@
 """C-02: every zone of the pinned package, read right, and nothing of the system's."""
 
 import datetime
+import os
 import subprocess
 import sys
 from bisect import bisect_right
@@ -15,7 +16,7 @@ from duetick.domain.expression import (
     check_zone,
     next_fire,
 )
-from duetick.domain.expression.zones import ZONES
+from duetick.domain.expression.zones import FAR_ZONES, NEAR, ZONES
 
 from tests.unit.expression import cases, oracle
 from tests.unit.expression.times import ms
@@ -24,7 +25,7 @@ from tests.unit.expression.times import ms
 def test_c02_every_zone_agrees_with_the_standard_library_at_and_around_each_change() -> None:
     random, compared = cases.Dice(2), 0
     for name in oracle.zone_names():
-        zone = ZONES[name]
+        zone = FAR_ZONES[name]
         last = cases.second(2199, 12, 30)
         around = [start // 1000 + step for start in zone.starts for step in (-1, 0)]
         chance = [random.randrange(cases.second(1850), last) for _ in range(20)]
@@ -38,10 +39,17 @@ def test_c02_every_zone_agrees_with_the_standard_library_at_and_around_each_chan
 
 def test_c02_no_zone_changes_twice_so_fast_that_gaps_and_repeats_could_meet() -> None:
     for name in oracle.zone_names():
-        starts, offsets = ZONES[name].starts, ZONES[name].offsets
+        starts, offsets = FAR_ZONES[name].starts, FAR_ZONES[name].offsets
         sizes = [abs(after - before) for before, after in pairwise(offsets)]
         for (one, two), moved in zip(pairwise(starts), pairwise(sizes), strict=True):
             assert two - one > max(moved), name
+
+
+def test_c02_the_near_zones_know_every_change_up_to_where_they_end() -> None:
+    for name in oracle.zone_names():
+        near, far = ([s for s in zones[name].starts if s < NEAR] for zones in (ZONES, FAR_ZONES))
+        assert near == far, name
+        assert FAR_ZONES[name].offsets[: len(near) + 1] == ZONES[name].offsets[: len(near) + 1]
 
 
 HOSTILE = """
@@ -60,7 +68,12 @@ def test_c02_the_systems_zones_are_never_looked_at(tmp_path: Path) -> None:
     (planted / "Berlin").write_bytes(b"no zone")
     done = subprocess.run(
         [sys.executable, "-c", HOSTILE],
-        env={"PYTHONTZPATH": str(tmp_path), "TZPATH": str(tmp_path), "TZDIR": str(tmp_path)},
+        env={
+            **os.environ,
+            "PYTHONTZPATH": str(tmp_path),
+            "TZPATH": str(tmp_path),
+            "TZDIR": str(tmp_path),
+        },
         capture_output=True,
         text=True,
         check=True,

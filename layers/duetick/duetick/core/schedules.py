@@ -5,6 +5,7 @@ from typing import Final
 
 from duetick.core.answers import Answer, error
 from duetick.core.flows import Flows
+from duetick.core.second_opinion import confirm
 from duetick.core.wire import iso, occurrence_json, read_schedule, schedule_json
 from duetick.domain.errors import InvalidCursor, SchemaOutdated, StoreUnavailable
 from duetick.domain.expression import upcoming
@@ -30,6 +31,7 @@ class UserSchedules:
         check_key(self._user_id, key)
         schedule = read_schedule(self._user_id, key, body)
         self._flows.check_input(schedule)
+        confirm(schedule.cron, self._clock())
         existed = self._store.schedules.get(self._user_id, key) is not None
         put = self._store.schedules.put(schedule, now=self._clock())
         return Answer(200 if existed else 201, schedule_json(put))

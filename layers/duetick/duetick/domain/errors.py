@@ -1,8 +1,6 @@
 """Every error that Duetick raises on purpose. One base, one class for each condition."""
 
-from typing import Final
-
-MIGRATE: Final = "Run `duetick migrate`, or invoke the migrate function, then try again."
+MIGRATE = "Run `duetick migrate`, or invoke the migrate function, then try again."
 
 
 class DuetickError(Exception):
@@ -35,6 +33,28 @@ class StoreUnavailable(DuetickError):
 
 class ClockSkewed(DuetickError):
     """The host's clock is too far from the database's for anything to be claimed by it."""
+
+
+class VersionConflict(DuetickError):
+    """The schedule was changed by someone else meanwhile, or is there already."""
+
+    def __init__(self, wanted: int, found: int) -> None:
+        super().__init__(
+            f"It has version {found} now, not {wanted}: read it again and repeat the change."
+            if found
+            else f"There is none (any more), where version {wanted} was expected."
+        )
+        self.wanted = wanted
+        self.found = found
+
+
+class QuotaReached(DuetickError):
+    """A limit that the deployment sets: which one, its value, and the way out."""
+
+    def __init__(self, limit: str, value: int, message: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+        self.value = value
 
 
 class LeaseLost(DuetickError):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.errors import InvalidSchedule, QuotaReached, VersionConflict
 from duetick.domain.firing import Missed, Times, unfired
 from duetick.domain.occurrences import ranged
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule, check_timing
@@ -100,6 +100,23 @@ def repair(schedule: Schedule, row: IndexRow | None, fired_through: int | None, 
     else:
         lost = held_back(schedule, max(schedule.timing, fired_through or 0), now, Reason.MISSED)
     return Change(schedule, fresh_row(schedule, now), lost, False)
+
+
+def check_version(current: Schedule | None, if_version: int | None) -> None:
+    """Raise VersionConflict unless the record has that version; 0 stands for none at all."""
+    found = current.version if current else 0
+    if if_version is not None and if_version != found:
+        raise VersionConflict(if_version, found)
+
+
+def too_many(at_most: int) -> QuotaReached:
+    """The refusal of one more schedule."""
+    return QuotaReached(
+        "schedules",
+        at_most,
+        f"A user may have {at_most} schedules, and these are there. Delete one that is not "
+        "needed, or have DUETICK_QUOTA_SCHEDULES raised.",
+    )
 
 
 def plan_put(before: Before, wanted: Schedule, now: int) -> Change | None:

@@ -14,6 +14,7 @@ from duetick.domain.states import Reason, State
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
 LARGEST_INPUT: Final = 64 * 1024
+LONGEST_NOTE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,44 @@ class Principal:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """Why and since when a schedule does not fire, and from when on it does again.
+
+    A pause without an end has disabled the schedule. One with an end has moved the start of its
+    window there; `starts_at` is what the window began with before.
+    """
+
+    since: int
+    note: str = ""
+    until: int | None = None
+    starts_at: int | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.note) > LONGEST_NOTE:
+            raise InvalidSchedule(
+                "note", f"has {len(self.note)} characters; {LONGEST_NOTE} are allowed."
+            )
+
+    def holds(self, now: int) -> bool:
+        """Whether it is not over."""
+        return self.until is None or now < self.until
+
+    def dump(self) -> str:
+        """As compact JSON."""
+        parts = [self.since, self.note, self.until, self.starts_at]
+        return json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def load(cls, text: str | None) -> "Pause | None":
+        """What `dump` wrote; None where there is none."""
+        return cls(*json.loads(text)) if text else None
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """The record of a schedule, the source of truth. Checked when it is made.
 
-    What stands below `external_id` is the store's: it sets those fields and ignores what
+    What stands below `pause` is the store's: it sets those fields and ignores what
     a caller wrote there. `version` counts every change, `timing` those that move fire times.
     """
 
@@ -49,6 +84,7 @@ class Schedule:
     policies: Policies = field(default_factory=Policies)
     labels: Mapping[str, str] = field(default_factory=dict)
     external_id: str | None = None
+    pause: Pause | None = None
     version: int = 0
     timing: int = 0
     anchor: int = 0
@@ -64,7 +100,7 @@ class Schedule:
         check_key(self.user_id, self.key)
         check_name("flow", self.flow)
         check_name("action", self.action)
-        if len(dump_input(self.input)) > LARGEST_INPUT:
+        if len(dump_input(self.input).encode()) > LARGEST_INPUT:
             raise InvalidSchedule("input", f"larger than {LARGEST_INPUT // 1024} KB as JSON.")
 
     @property
@@ -101,9 +137,11 @@ def check_timing(cron: str, timezone: str | None) -> None:
 def dump_input(value: Json) -> str:
     """The input as compact JSON; raise where it is none."""
     try:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+        text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+        text.encode()  # a lone surrogate passes as JSON, and fails in every database
     except (TypeError, ValueError) as error:
         raise InvalidSchedule("input", f"is not JSON: {error}.") from None
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,18 +44,8 @@ Then drive it at random: `tests/conformance/stateful.py` in Duetick's repository
 machine that takes any store.
 """
 
-try:
-    import pytest
-except ImportError as error:
-    raise ImportError(
-        "duetick.testing needs pytest, which is not installed. Add it to the environment that "
-        "runs your tests: pip install pytest."
-    ) from error
-
-# The suite's assertions explain themselves only if pytest rewrites them, before they are imported.
-pytest.register_assert_rewrite("duetick.testing.conformance")
-
-from duetick.testing.clock import FakeClock  # noqa: E402
-from duetick.testing.conformance import Capability, StoreConformance  # noqa: E402
+from duetick.testing import assertions as assertions
+from duetick.testing.clock import FakeClock
+from duetick.testing.conformance import Capability, StoreConformance
 
 __all__ = ["Capability", "FakeClock", "StoreConformance"]

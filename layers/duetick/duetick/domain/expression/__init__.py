@@ -5,6 +5,9 @@ Pure: no clock and no environment; the zones are those of the pinned tzdata pack
 whether a fixed local time that a forward change skips runs ("run", at the change) or not
 ("skip"); `repeat` whether one that a backward change repeats fires on the "first" pass or on
 "both". The calendar goes from the year 1 to the end of 2199; later than that, nothing fires.
+
+A cold start pays for this import, so that it stays small: no datetime, no dataclasses, and names
+for types alone behind a TYPE_CHECKING of our own, since `typing` costs as much as all of this.
 """
 
 from duetick.domain.expression.errors import InvalidExpression, InvalidTimezone

@@ -11,9 +11,9 @@ from bisect import bisect_right
 from itertools import accumulate
 from operator import and_, or_
 
-TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from typing import Final
 
     from duetick.domain.expression.fields import Reading
     from duetick.domain.expression.monthdays import InMonth
@@ -69,12 +69,12 @@ class DateFields:
         self, dates: Reading, months: Reading, weekdays: Reading, *, either: bool = False
     ) -> None:
         """Take the fields; with `either`, a day matches that one of the two names, not both."""
-        self._date_row = bytes(day in dates.values for day in range(1, 32))
-        self._week_row = bytes(day % 7 in weekdays.values for day in range(37))
-        self._dates = dates.in_month
-        self._weekdays = weekdays.in_month
-        self._months = months.values
-        self._join = or_ if either else and_
+        self._date_row: Final = bytes(day in dates.values for day in range(1, 32))
+        self._week_row: Final = bytes(day % 7 in weekdays.values for day in range(37))
+        self._dates: Final = dates.in_month
+        self._weekdays: Final = weekdays.in_month
+        self._months: Final = months.values
+        self._join: Final = or_ if either else and_
 
     def year(self, january_1: int, leap: bool) -> bytes:
         """Return the days of a year that starts on that weekday, 1 for each that matches."""
@@ -110,14 +110,16 @@ class Dates:
     There are only 14 kinds of year; each is worked out when first met.
     """
 
-    __slots__ = ("_days", "_fields", "_kinds", "_years")
+    __slots__ = ("_days", "_end", "_fields", "_kinds", "_start", "_years")
 
     def __init__(self, fields: DateFields, years: frozenset[int] | None = None) -> None:
         """Take the fields, and the years to which they are confined, if they are."""
-        self._fields = fields
-        self._years = years
-        self._kinds: dict[tuple[int, bool], bytes] = {}
-        self._days: dict[int, bytes] = {}
+        self._fields: Final = fields
+        self._years: Final = years
+        self._start: Final = min(years) - FIRST_YEAR if years else 0
+        self._end: Final = max(years) - FIRST_YEAR + 1 if years else _YEARS
+        self._kinds: Final[dict[tuple[int, bool], bytes]] = {}
+        self._days: Final[dict[int, bytes]] = {}
 
     def _year(self, index: int) -> bytes:
         """Return the days of a year, by its place in YEAR_STARTS."""
@@ -144,20 +146,22 @@ class Dates:
         """Return the first matching day from `day` on, or NEVER_DAY."""
         index = bisect_right(YEAR_STARTS, day) - 1
         rest = day - YEAR_STARTS[index]
-        while index < _YEARS:
+        while index < self._end:
             found = self._year(index).find(1, rest)
             if found >= 0:
                 return YEAR_STARTS[index] + found
             index, rest = index + 1, 0
         return NEVER_DAY
 
-    def last(self, day: int) -> int | None:
-        """Return the last matching day up to `day`."""
-        for index in range(bisect_right(YEAR_STARTS, min(day, NEVER_DAY - 1)) - 1, -1, -1):
-            found = self._year(index).rfind(1, 0, day - YEAR_STARTS[index] + 1)
+    def last(self, day: int) -> int:
+        """Return the last matching day up to `day`, or one before FIRST_DAY."""
+        index = min(bisect_right(YEAR_STARTS, day), self._end) - 1
+        while index >= self._start:
+            found = self._year(index).rfind(1, 0, max(day - YEAR_STARTS[index] + 1, 0))
             if found >= 0:
                 return YEAR_STARTS[index] + found
-        return None
+            index -= 1
+        return FIRST_DAY - 1
 
 
 class Almanac:
@@ -170,9 +174,9 @@ class Almanac:
 
         Where `dates` is given, no weekday may be without minutes.
         """
-        self._week = week
-        self._dates = dates
-        self.fixed = fixed
+        self._week: Final = week
+        self._dates: Final = dates
+        self.fixed: Final = fixed
 
     def first(self, minute: int) -> int:
         """Return the first named minute from `minute` on, or NEVER."""
@@ -188,23 +192,17 @@ class Almanac:
             found = week[(day + 4) % 7].find(1)
         return day * 1440 + found if day < NEVER_DAY else NEVER
 
-    def last(self, minute: int) -> int | None:
-        """Return the last named minute up to `minute`."""
-        today, rest = divmod(minute, 1440)
-        for day in self._days_back(today):
-            found = self._week[weekday(day)].rfind(1, 0, rest + 1 if day == today else 1440)
+    def last(self, minute: int) -> int:
+        """Return the last named minute up to `minute`, or one before the calendar begins."""
+        day, rest = divmod(min(minute, NEVER - 1), 1440)
+        end = rest + 1
+        while day >= FIRST_DAY:
+            on = day if self._dates is None else self._dates.last(day)
+            found = self._week[weekday(on)].rfind(1, 0, end if on == day else 1440)
             if found >= 0:
-                return day * 1440 + found
-        return None
-
-    def _days_back(self, day: int) -> Iterator[int]:
-        if self._dates is None:
-            yield from range(min(day, NEVER_DAY - 1), max(day - 8, FIRST_DAY - 1), -1)
-            return
-        found = self._dates.last(day)
-        while found is not None:
-            yield found
-            found = self._dates.last(found - 1)
+                return on * 1440 + found
+            day, end = on - 1, 1440
+        return FIRST_DAY * 1440 - 1
 
     def count(self, start: int, end: int) -> int:
         """Return how many named minutes there are from `start` up to, not including, `end`."""

@@ -6,7 +6,7 @@ from duetick.domain.expression import fields
 from duetick.domain.expression.almanac import Almanac, DateFields, Dates, day_minutes
 from duetick.domain.expression.errors import InvalidExpression, quoted
 
-TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from duetick.domain.expression.fields import Reading
 
@@ -108,7 +108,7 @@ def _almanac(
     if not dates.ever():
         raise InvalidExpression(
             f"{quoted(canonical)} can never fire: no such day ever comes (day-of-month "
-            f"{date.text}, month {month.text}, day-of-week {weekday.text}); "
-            "for example, the last day of February: 0 0 L 2 *"
+            f"{quoted(date.text)}, month {quoted(month.text)}, day-of-week "
+            f"{quoted(weekday.text)}); for example, the last day of February: 0 0 L 2 *"
         )
     return Almanac((minutes,) * 7, dates, fixed=fixed)

@@ -6,7 +6,7 @@ from duetick.domain.expression.almanac import Almanac
 from duetick.domain.expression.errors import InvalidExpression, quoted
 from duetick.domain.expression.firing import Recurring
 
-TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -11,8 +11,10 @@ from duetick.domain.expression.monthdays import (
     nth_weekday,
 )
 
-TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from duetick.domain.expression.monthdays import InMonth
 
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
@@ -35,13 +37,15 @@ class Field:
         sunday: int | None = None,
     ) -> None:
         """Take the bounds; `sunday` is the number that stands for Sunday in a field of weekdays."""
-        self.name = name
-        self.low = low
-        self.high = high
-        self.top = 6 if sunday == 0 else high  # 7 is Sunday again: `*` must not count it twice
-        self.names = names
-        self.sunday = sunday
-        self.example = example
+        self.name: Final = name
+        self.low: Final = low
+        self.high: Final = high
+        self.top: Final = (
+            6 if sunday == 0 else high
+        )  # 7 is Sunday again: `*` must not count it twice
+        self.names: Final = names
+        self.sunday: Final = sunday
+        self.example: Final = example
 
     def refusal(self, piece: str, why: str) -> InvalidExpression:
         """Return an error that says what is wrong with the piece, and shows the field right."""
@@ -55,9 +59,9 @@ class Reading:
 
     def __init__(self, text: str, values: frozenset[int], in_month: tuple[InMonth, ...]) -> None:
         """Take the three."""
-        self.text = text
-        self.values = values
-        self.in_month = in_month
+        self.text: Final = text
+        self.values: Final = values
+        self.in_month: Final = in_month
 
     @property
     def starred(self) -> bool:
@@ -159,6 +163,8 @@ def _not_a_number(field: Field, text: str) -> str:
     if text == "W":
         return "needs its day, as in 15W; weekdays as such are MON-FRI in day-of-week"
     if text in ("L", "LW"):
+        if field is DAY_OF_MONTH:
+            return "has an L, which takes no range and no step"
         return "means a last day: L and LW go in day-of-month, FRIL in day-of-week"
     expected = f"a number from {field.low} to {field.high}"
     names = f" or one of {' '.join(field.names)}" if field.names else ""

@@ -5,8 +5,8 @@ changes, and there the rules speak:
 
 - A *fixed* almanac fires when the clock first reaches a named minute or, in a forward change,
   passes it: at the change. What a backward change repeats lies below `Zone.fresh`.
-- Any other fires whenever the clock begins to read a named minute, also where a change lands
-  inside one (offsets of the nineteenth century were not whole minutes).
+- Any other fires whenever a named minute begins on the clock, and where a change lands inside one
+  that it was not reading (offsets of the nineteenth century were not whole minutes).
 
 All three plans answer the same questions, each from its own kind of time.
 """
@@ -17,14 +17,17 @@ from bisect import bisect_right
 
 from duetick.domain.expression.almanac import FIRST_DAY, NEVER, NEVER_DAY
 
-TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from duetick.domain.expression.almanac import Almanac
     from duetick.domain.expression.zones import Zone
 
 MINUTE = 60_000
-DAWN = (FIRST_DAY + 2) * 86_400_000  # earlier than this nothing is looked for
-HORIZON = NEVER_DAY * 86_400_000
+DAY = 86_400_000
+HORIZON = NEVER_DAY * DAY
+DAWN, DUSK = (FIRST_DAY + 2) * DAY, HORIZON + 2 * DAY  # nothing is looked for beyond these
 
 
 class Options:
@@ -34,8 +37,8 @@ class Options:
 
     def __init__(self, *, run: bool, once: bool) -> None:
         """Say whether what is skipped runs, and whether what is repeated runs once."""
-        self.run = run
-        self.once = once
+        self.run: Final = run
+        self.once: Final = once
 
 
 class Recurring:
@@ -45,8 +48,8 @@ class Recurring:
 
     def __init__(self, almanac: Almanac, targets: tuple[tuple[str, Recurring], ...] = ()) -> None:
         """Take the whole, and its parts."""
-        self.almanac = almanac
-        self.targets = targets
+        self.almanac: Final = almanac
+        self.targets: Final = targets
 
     def next(self, zone: Zone, after: int, options: Options, _anchor: int) -> int | None:
         """Return the first fire later than `after`."""
@@ -75,13 +78,16 @@ class Recurring:
         """Return the last fire later than `after` and not later than `until`."""
         once = options.once and self.almanac.fixed
         i = bisect_right(zone.starts, until)
+        asked, found = 0, 1
         while True:
-            start = zone.starts[i - 1] if i else after + 1
+            start = zone.starts[i - 1] if i else after
             low = self._first_minute(zone, i, max(start - 1, after), once)
-            minute = self.almanac.last((until + zone.offsets[i]) // MINUTE)
-            if minute is not None and minute >= low:
-                return minute * MINUTE - zone.offsets[i]
-            if start <= after or not i:
+            minute = (until + zone.offsets[i]) // MINUTE
+            if not found <= minute <= asked:  # a rare date may lie many stretches back
+                asked, found = minute, self.almanac.last(minute)
+            if found >= low:
+                return found * MINUTE - zone.offsets[i]
+            if start <= after:
                 return None
             if self._at_change(zone, i, options):
                 return start
@@ -129,7 +135,7 @@ class Interval:
 
     def __init__(self, step: int) -> None:
         """Take the step in milliseconds."""
-        self.step = step
+        self.step: Final = step
         self.targets: tuple[tuple[str, Recurring], ...] = ()
 
     def next(self, _zone: Zone, after: int, _options: Options, anchor: int) -> int | None:
@@ -158,7 +164,7 @@ class Once:
 
     def __init__(self, local: int) -> None:
         """Take the local time, in milliseconds of the local clock."""
-        self._local = local
+        self._local: Final = local
         self.targets: tuple[tuple[str, Recurring], ...] = ()
 
     def next(self, zone: Zone, after: int, options: Options, _anchor: int) -> int | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import islice, pairwise, takewhile
 
-from duetick.domain.expression.firing import DAWN, Options
+from duetick.domain.expression.firing import DAWN, DUSK, Options
 from duetick.domain.expression.texts import EXPRESSIONS
-from duetick.domain.expression.zones import ZONES
+from duetick.domain.expression.zones import FAR_ZONES, NEAR, ZONES
 
-TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Literal
@@ -42,10 +42,21 @@ def next_fire(
 
     Fire k of a rate is `anchor` + k times its interval.
     """
-    options = _options(gap, repeat)
-    return EXPRESSIONS[text].plan.next(
-        ZONES[timezone], after if after > DAWN else DAWN, options, anchor
-    )
+    after = after if after > DAWN else DAWN
+    return _next(EXPRESSIONS[text].plan, timezone, after, _options(gap, repeat), anchor)
+
+
+def _next(
+    plan: Plan, timezone: str | None, after: int, options: Options, anchor: int
+) -> int | None:
+    found = plan.next(ZONES[timezone], after, options, anchor)
+    if found is None or found >= NEAR:
+        return plan.next(FAR_ZONES[timezone], after, options, anchor)
+    return found
+
+
+def _clock(timezone: str | None, until: int) -> Zone:
+    return (ZONES if until < NEAR else FAR_ZONES)[timezone]
 
 
 def _options(gap: Gap, repeat: Repeat) -> Options:
@@ -77,11 +88,13 @@ def _answer(timing: Timing, after: int) -> int | ValueError | None:
         return error
 
 
-def _walk(plan: Plan, clock: Zone, options: Options, anchor: int, after: int) -> Iterator[int]:
-    found = plan.next(clock, max(after, DAWN), options, anchor)
+def _walk(
+    plan: Plan, timezone: str | None, after: int, options: Options, anchor: int
+) -> Iterator[int]:
+    found = _next(plan, timezone, max(after, DAWN), options, anchor)
     while found is not None:
         yield found
-        found = plan.next(clock, found, options, anchor)
+        found = _next(plan, timezone, found, options, anchor)
 
 
 def upcoming(
@@ -95,7 +108,7 @@ def upcoming(
     anchor: int = 0,
 ) -> list[int]:
     """Return the next `count` fires, or as many as there are."""
-    times = _walk(EXPRESSIONS[text].plan, ZONES[timezone], _options(gap, repeat), anchor, after)
+    times = _walk(EXPRESSIONS[text].plan, timezone, after, _options(gap, repeat), anchor)
     return list(islice(times, count))
 
 
@@ -111,7 +124,7 @@ def fires(
     anchor: int = 0,
 ) -> list[int]:
     """Return the fires later than `after` and not later than `until`, at most the first `limit`."""
-    times = _walk(EXPRESSIONS[text].plan, ZONES[timezone], _options(gap, repeat), anchor, after)
+    times = _walk(EXPRESSIONS[text].plan, timezone, after, _options(gap, repeat), anchor)
     return list(islice(takewhile(lambda time: time <= until, times), limit))
 
 
@@ -126,11 +139,10 @@ def newest(
     anchor: int = 0,
 ) -> int | None:
     """Return the last fire later than `after` and not later than `until`, found from its end."""
-    options = _options(gap, repeat)
-    after = max(after, DAWN)
+    options, after, until = _options(gap, repeat), max(after, DAWN), min(until, DUSK)
     if until <= after:
         return None
-    return EXPRESSIONS[text].plan.newest(ZONES[timezone], after, until, options, anchor)
+    return EXPRESSIONS[text].plan.newest(_clock(timezone, until), after, until, options, anchor)
 
 
 def count(
@@ -144,11 +156,10 @@ def count(
     anchor: int = 0,
 ) -> int:
     """Return how many fires are later than `after` and not later than `until`, without a walk."""
-    options = _options(gap, repeat)
-    after = max(after, DAWN)
+    options, after, until = _options(gap, repeat), max(after, DAWN), min(until, DUSK)
     if until <= after:
         return 0
-    return EXPRESSIONS[text].plan.count(ZONES[timezone], after, until, options, anchor)
+    return EXPRESSIONS[text].plan.count(_clock(timezone, until), after, until, options, anchor)
 
 
 def smallest_gap(
@@ -187,7 +198,7 @@ def targets(
 ) -> tuple[str, ...]:
     """Return the targets of a day map that are due at that nominal time, as written."""
     options = _options(gap, repeat)
-    clock = ZONES[timezone]
+    clock = _clock(timezone, nominal)
     return tuple(
         name
         for name, part in EXPRESSIONS[text].plan.targets

@@ -6,7 +6,7 @@ and answers with a day of the month, or 0 where the month has none such.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

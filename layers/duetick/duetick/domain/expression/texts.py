@@ -8,9 +8,10 @@ from duetick.domain.expression.daymap import day_map_text, read_days
 from duetick.domain.expression.errors import InvalidExpression, quoted
 from duetick.domain.expression.firing import HORIZON, Interval, Once, Recurring
 
-TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Final
 
     from duetick.domain.expression.almanac import Almanac
 
@@ -32,8 +33,8 @@ class Expression:
 
     def __init__(self, text: str, plan: Plan) -> None:
         """Take both."""
-        self.text = text
-        self.plan = plan
+        self.text: Final = text
+        self.plan: Final = plan
 
 
 def parse(text: str) -> str:
@@ -88,15 +89,19 @@ def _bounded(text: str) -> str:
         raise InvalidExpression(
             f"the text has {len(text)} characters, and {LONGEST_TEXT} are the most; {_FORMS}"
         )
-    for at, letter in enumerate(text, 1):
-        if not letter.isascii() or (not letter.isprintable() and not letter.isspace()):
-            kind = (
-                "is a digit, but not one of ASCII's 0 to 9" if letter.isdigit() else "is not ASCII"
-            )
-            raise InvalidExpression(f"{quoted(letter)}, character {at}, {kind}; {_FORMS}")
+    if not (text.isascii() and text.isprintable()):
+        _check_letters(text)
     if not text.strip():
         raise InvalidExpression(f"the text is empty; {_FORMS}")
     return text.strip()
+
+
+def _check_letters(text: str) -> None:
+    for at, letter in enumerate(text, 1):
+        if not letter.isascii() or not (letter.isprintable() or letter.isspace()):
+            digit = letter.isdigit()
+            kind = "is a digit, but not one of ASCII's 0 to 9" if digit else "is not ASCII text"
+            raise InvalidExpression(f"{quoted(letter)}, character {at}, {kind}; {_FORMS}")
 
 
 def _recurring(text: str, almanac: Almanac) -> Expression:
@@ -155,5 +160,5 @@ def _bad_at(inner: str, why: str) -> InvalidExpression:
     )
 
 
+# Gives the Expression of any text, or raises InvalidExpression.
 EXPRESSIONS = _Memory()
-"""Gives the Expression of any text, or raises InvalidExpression."""

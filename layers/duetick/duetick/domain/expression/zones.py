@@ -12,12 +12,20 @@ from itertools import accumulate, pairwise
 from operator import add
 from struct import unpack_from
 
-from duetick.domain.expression.almanac import YEAR_STARTS, month_lengths, weekday
+from duetick.domain.expression.almanac import (
+    FIRST_DAY,
+    FIRST_YEAR,
+    LAST_YEAR,
+    YEAR_STARTS,
+    month_lengths,
+    weekday,
+)
 from duetick.domain.expression.errors import InvalidTimezone, quoted
 
-TYPE_CHECKING = False  # the typing module costs as much to import as this whole package
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
 _PACKAGE = import_module("tzdata")
 TZDATA_VERSION: str = _PACKAGE.IANA_VERSION
@@ -39,17 +47,24 @@ class Zone:
 
     def __init__(self, starts: list[int], offsets: list[int]) -> None:
         """Take the instants of the changes, ascending, and the offsets: one more of these."""
-        self.starts = tuple(starts)
-        self.ends = (*starts, FOREVER)
-        self.offsets = tuple(offsets)
-        self.reached = tuple(accumulate(map(add, starts, offsets), max))
-        self.fresh = (-FOREVER, *(-(-local // MINUTE) for local in self.reached))
+        self.starts: Final = tuple(starts)
+        self.ends: Final = (*starts, FOREVER)
+        self.offsets: Final = tuple(offsets)
+        self.reached: Final = tuple(accumulate(map(add, starts, offsets), max))
+        self.fresh: Final = (-FOREVER, *(-(-local // MINUTE) for local in self.reached))
 
 
 class _Zones(dict[str | None, Zone]):
+    """Zones that were read, each with its rule worked out up to the start of one year."""
+
+    def __init__(self, until_year: int) -> None:
+        """Take the year."""
+        super().__init__()
+        self._until: Final = until_year
+
     def __missing__(self, name: str | None) -> Zone:
         check_zone(name)
-        self[name] = zone = _read(_data(f"zoneinfo/{name or 'UTC'}"))
+        self[name] = zone = _read(_data(f"zoneinfo/{name or 'UTC'}"), self._until)
         return zone
 
 
@@ -82,8 +97,8 @@ def _unknown(name: str) -> str:
     return f"timezone: {quoted(name)} is no IANA zone (upper and lower case count); {hint}"
 
 
-def _read(data: bytes) -> Zone:
-    """Read a TZif file: its 64-bit block, then the rule in its footer, year by year to 2199."""
+def _read(data: bytes, until_year: int) -> Zone:
+    """Read a TZif file: its 64-bit block, then the rule in its footer, year by year."""
     second = 44 + _block_size(data, 0, 4)
     _, _, _, changes, types, _ = unpack_from(">6l", data, second + 20)
     at = second + 44
@@ -92,7 +107,7 @@ def _read(data: bytes) -> Zone:
     utc_offsets = [unpack_from(">l", data, at + changes * 9 + each * 6)[0] for each in range(types)]
     footer = data[second + 44 + _block_size(data, second, 8) :].strip(b"\n").decode("ascii")
     points = [(when, utc_offsets[kind]) for when, kind in zip(instants, kinds, strict=True)]
-    points += _by_rule(footer, instants[-1] if instants else -FOREVER)
+    points += _by_rule(footer, instants[-1] if instants else -FOREVER, until_year)
     return _stretches(utc_offsets[0], points)
 
 
@@ -110,7 +125,7 @@ def _stretches(first: int, points: list[tuple[int, int]]) -> Zone:
     return Zone(starts, offsets)
 
 
-def _by_rule(footer: str, after: int) -> list[tuple[int, int]]:
+def _by_rule(footer: str, after: int, until_year: int) -> list[tuple[int, int]]:
     """Return the changes later than `after` that a rule makes: CET-1CEST,M3.5.0,M10.5.0/3."""
     names, _, rules = footer.partition(",")
     if not rules:
@@ -118,9 +133,10 @@ def _by_rule(footer: str, after: int) -> list[tuple[int, int]]:
     standard, rest = _offset(names)
     summer = _offset(rest)[0] if rest[-1].isdigit() else standard + 3600
     begins, ends = rules.split(",")
-    year = bisect_right(YEAR_STARTS, max(after // 86_400, YEAR_STARTS[0])) - 1
-    points = [(local - standard, summer) for local in _local_times(begins, year)]
-    points += [(local - summer, standard) for local in _local_times(ends, year)]
+    first = bisect_right(YEAR_STARTS, max(after // 86_400, FIRST_DAY)) - 1
+    years = YEAR_STARTS[first : until_year - FIRST_YEAR + 1]
+    points = [(local - standard, summer) for local in _local_times(begins, years)]
+    points += [(local - summer, standard) for local in _local_times(ends, years)]
     return sorted(point for point in points if point[0] > after)
 
 
@@ -137,22 +153,32 @@ def _seconds(text: str) -> int:
     return -size if text[0] == "-" else size
 
 
-def _local_times(rule: str, first_year: int) -> Iterator[int]:
-    """Return the local time of Mmonth.week.weekday/time in each year; `first_year` is an index."""
+def _local_times(rule: str, years: tuple[int, ...]) -> Iterator[int]:
+    """Return the local time of Mmonth.week.weekday/time in each of the years but the last."""
     date, _, time = rule.partition("/")
     month, week, on = (int(part) for part in date.removeprefix("M").split("."))
     of_day = _seconds(time or "2")
-    for start, end in pairwise(YEAR_STARTS[first_year:]):
-        lengths = month_lengths(end - start == 366)
-        first = start + sum(lengths[: month - 1])
-        day = (on - weekday(first)) % 7 + 7 * (week - 1)
-        yield (first + (day if day < lengths[month - 1] else day - 7)) * 86_400 + of_day
+    in_kind: dict[tuple[int, int], int] = {}  # there are 14 kinds of year
+    for start, end in pairwise(years):
+        kind = weekday(start), end - start
+        if kind not in in_kind:
+            in_kind[kind] = _nth_day(*kind, month, week, on)
+        yield (start + in_kind[kind]) * 86_400 + of_day
+
+
+def _nth_day(january_1: int, days: int, month: int, week: int, on: int) -> int:
+    """Return the day of year; the fifth week is the last, whether or not it is the fifth."""
+    lengths = month_lengths(days == 366)
+    before = sum(lengths[: month - 1])
+    day = (on - january_1 - before) % 7 + 7 * (week - 1)
+    return before + (day if day < lengths[month - 1] else day - 7)
 
 
 ZONE_NAMES = frozenset(_data("zones").decode("ascii").split())
-ZONES = _Zones()
-"""Gives the clock of each zone by name, and that of UTC for None; or raises InvalidTimezone.
-
-Only the names of the package's own list become paths, so that none can be smuggled in, and no
-more zones than that can be kept.
-"""
+# Each gives a zone's clock by name, and that of UTC for None, or raises InvalidTimezone. There are
+# two because few ask beyond NEAR, up to which ZONES is right, and the years behind it take three
+# times as long to work out. Only the names of the package's own list become paths, so that none
+# can be smuggled in, and no more zones than that can be kept.
+ZONES = _Zones(2050)
+FAR_ZONES = _Zones(LAST_YEAR + 1)
+NEAR = (YEAR_STARTS[2050 - FIRST_YEAR] - 2) * 86_400_000

@@ -3,11 +3,11 @@
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from duetick.domain.errors import MIGRATE, SchemaOutdated, StoreUnavailable
+from duetick.domain.errors import StoreUnavailable
 from duetick.domain.schedule import Schedule
 from duetick.stores.dynamodb.items import (
     Entity,
@@ -18,9 +18,9 @@ from duetick.stores.dynamodb.items import (
     status_of,
     write,
 )
+from duetick.stores.dynamodb.layout import Layout
 from duetick.stores.dynamodb.occurrences import number, slot_of, write_history
-from duetick.stores.dynamodb.schema import VERSION
-from duetick.stores.dynamodb.table import Conflict, Item, Key, Table, Update
+from duetick.stores.dynamodb.table import Conflict, Item, Table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
@@ -30,7 +30,6 @@ Name: TypeAlias = tuple[str, str]
 
 TRIES: Final = 24
 FLUSH_FROM: Final = 4
-SCHEMA_KEY: Final[Key] = ("X", "X")
 
 
 class Entities:
@@ -39,7 +38,7 @@ class Entities:
     def __init__(self, table: Table, shards: int) -> None:
         self.table = table
         self.shards = shards
-        self._announced = False
+        self.layout = Layout(table, shards)
 
     def load(self, user_id: str, key: str) -> Entity:
         """The item as it is now; an empty one where there is none."""
@@ -54,7 +53,7 @@ class Entities:
     def save(self, entity: Entity, now: int) -> None:
         """Write it back; raise Conflict unless it is as it was read."""
         if entity.row:
-            self.announce()
+            self.layout.announce()
         self.table.put(write(entity, self.shards, now), entity.rev)
 
     def move(self, entity: Entity, now: int) -> bool:
@@ -119,14 +118,6 @@ class Entities:
         item = self.table.get(input_key(schedule.user_id, schedule.key))
         return replace(schedule, input=json.loads(item["in"]["S"])) if item else schedule
 
-    def announce(self) -> None:
-        """Before the first row is written to this number of shards, let every tick know of it."""
-        if not self._announced:
-            layout = read_layout(self.table.get(SCHEMA_KEY))
-            if self.shards not in layout:
-                self.table.update(SCHEMA_KEY, adding_shards(self.shards))
-            self._announced = True
-
 
 def put_revised(table: str, item: Item, rev: int) -> "TransactWriteItemTypeDef":
     """Put the item as part of a transaction, if it is there in that revision."""
@@ -141,20 +132,6 @@ def put_revised(table: str, item: Item, rev: int) -> "TransactWriteItemTypeDef":
             "ExpressionAttributeValues": {":rev": number(rev)},
         }
     }
-
-
-def adding_shards(shards: int) -> Update:
-    """Add a number of shards to those in use."""
-    return Update(
-        "ADD #n :n", "attribute_exists(p)", {"#n": "shards"}, {":n": {"NS": [str(shards)]}}
-    )
-
-
-def read_layout(item: Mapping[str, Any] | None) -> Sequence[int]:
-    """The numbers of shards that rows may be spread over."""
-    if item is None:
-        raise SchemaOutdated(f"The table is empty; this code needs version {VERSION}. {MIGRATE}")
-    return sorted(int(count) for count in item["shards"]["NS"])
 
 
 def pause(attempt: int) -> None:

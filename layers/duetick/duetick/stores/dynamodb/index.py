@@ -18,7 +18,7 @@ from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason
 from duetick.stores.dynamodb.claim import Claim
 from duetick.stores.dynamodb.clock import Skew
-from duetick.stores.dynamodb.entities import SCHEMA_KEY, Entities, Name, read_layout
+from duetick.stores.dynamodb.entities import Entities, Name
 from duetick.stores.dynamodb.items import Entity, name_of, statuses
 from duetick.stores.dynamodb.journal import Journal, Line
 from duetick.stores.dynamodb.occurrences import number, text
@@ -84,7 +84,7 @@ class DynamoIndex:
 
     def backlog(self, now: int, limit: int = 10_000) -> int:
         """See `ports.Index`."""
-        layout = read_layout(self._entities.table.get(SCHEMA_KEY))
+        layout, _ = self._entities.layout.read()
         return sum(1 for _ in islice(self._due(layout, now, min(limit, 1_000)), limit))
 
     def restore(self, user_id: str, key: str, *, now: int | None = None) -> bool:
@@ -116,10 +116,10 @@ class DynamoIndex:
 
     def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
         """See `ports.Index`. Pages forward: what the index shows late is not asked for again."""
-        layout, date = self._entities.table.get_dated(SCHEMA_KEY)
+        layout, date = self._entities.layout.read()
         self._skew.check(date)
         while True:
-            rows, contended = self._due(read_layout(layout), now + ahead, limit), False
+            rows, contended = self._due(layout, now + ahead, limit), False
             while names := list(islice(rows, limit)):
                 claim = Claim(self._entities, now, ahead, self._new_id)
                 claimed = self._claim(claim, names, now)
@@ -147,7 +147,7 @@ class DynamoIndex:
     def _claim(self, claim: Claim, names: Sequence[Name], now: int) -> list[Occurrence]:
         """Write what has ended, plan the chunk, note it, then write each row on its condition."""
         entities = self._entities.load_many(names)
-        due = [entities[name] for name in names if name in entities]
+        due = [entities[name] for name in dict.fromkeys(names) if name in entities]
         self._entities.flush(due, now)
         plans = [plan for plan in map(claim.plan, due) if plan]
         self._journal.write(

@@ -13,7 +13,6 @@ An occurrence says only what the schedule's present definition does not: a chang
 definition therefore writes the old one into those that are under way.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -23,14 +22,12 @@ from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.lifecycle import ended
 from duetick.domain.mirror import row_of
 from duetick.domain.policies import DAY, Overlap
-from duetick.domain.schedule import IndexRow, Occurrence, Principal, Schedule, dump_input
+from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.domain.states import LEASED, State
 from duetick.stores.dynamodb.occurrences import (
     Definition,
     Entry,
     definition_of,
-    dump_map,
-    load_policies,
     maybe_number,
     maybe_text,
     number,
@@ -41,6 +38,7 @@ from duetick.stores.dynamodb.occurrences import (
     text,
     write_entry,
 )
+from duetick.stores.dynamodb.records import dump_row, read_record, read_row, write_record
 from duetick.stores.dynamodb.schema import DIRECTORIES
 from duetick.stores.dynamodb.table import Item, Key
 
@@ -182,7 +180,7 @@ def write(entity: Entity, shards: int, now: int) -> Item:
     put_number(item, "thru", entity.fired_through)
     put_number(item, "def", entity.defined_at or None)
     if entity.record:
-        _write_record(item, entity.record, entity.apart)
+        write_record(item, entity.record, apart=entity.apart)
     if entity.row:
         _write_row(item, entity, entity.row, shards)
     _write_open(item, entity)
@@ -193,32 +191,10 @@ def write(entity: Entity, shards: int, now: int) -> Item:
     return item
 
 
-def _write_record(item: Item, record: Schedule, apart: bool) -> None:
-    item["v"], item["cron"] = number(record.version), text(record.cron)
-    item["flow"], item["act"] = text(record.flow), text(record.action)
-    item["tim"], item["anc"] = number(record.timing), number(record.anchor)
-    item["cre"], item["upd"] = number(record.created_at), number(record.updated_at)
-    put_text(item, "tz", record.timezone)
-    put_text(item, "pr", _dump_principal(record.principal))
-    put_text(item, "pol", record.policies.dump())
-    put_text(item, "lab", dump_map(record.labels))
-    put_text(item, "ext", record.external_id)
-    put_number(item, "dis", record.disabled_at)
-    put_number(item, "lra", record.last_run_at)
-    put_number(item, "max", record.policies.max_runs)
-    put_number(item, "ran", record.runs or None)
-    if not record.enabled:
-        item["off"] = number(1)
-    if apart:
-        item["ia"] = number(1)
-    elif record.input is not None:
-        item["in"] = text(dump_input(record.input))
-
-
 def _write_row(item: Item, entity: Entity, row: IndexRow, shards: int) -> None:
     item["run"] = number(row.next_fire_at)
     if entity.record is None or row != row_of(entity.record, row.next_fire_at):
-        item["x"] = text(_dump_row(row))
+        item["x"] = text(dump_row(row))
     if entity.poison:
         put_text(item, "per", entity.poison.error[:1_000] or "unreadable")
         item["pat"] = number(entity.poison.at)
@@ -263,23 +239,11 @@ def _write_attention(item: Item, entity: Entity) -> None:
         item |= {"att": text("open"), "aat": number(max(dead))}
 
 
-def _dump_row(row: IndexRow) -> str:
-    dumped = [row.cron, row.timezone, row.flow, row.anchor, row.timing, row.policies.dump()]
-    return json.dumps(dumped, separators=(",", ":"), ensure_ascii=False)
-
-
-def _dump_principal(principal: Principal | None) -> str | None:
-    if principal is None:
-        return None
-    parts = [principal.user_id, principal.org_id, dict(principal.attributes)]
-    return json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
-
-
 def read(item: Mapping[str, Any]) -> Entity:
     """What `write` wrote."""
     user_id, key = name_of(item)
-    record = _read_record(item, user_id, key) if "v" in item else None
-    row = _read_row(item, user_id, key, record) if "run" in item else None
+    record = read_record(item, user_id, key) if "v" in item else None
+    row = read_row(item, user_id, key, record) if "run" in item else None
     usual = _usual(record, row)
     return Entity(
         user_id=user_id,
@@ -296,49 +260,4 @@ def read(item: Mapping[str, Any]) -> Entity:
             name: read_entry(entry["M"], user_id, key, name, usual)
             for name, entry in item["open"]["M"].items()
         },
-    )
-
-
-def _read_record(item: Mapping[str, Any], user_id: str, key: str) -> Schedule:
-    principal, labels = maybe_text(item, "pr"), maybe_text(item, "lab")
-    given = maybe_text(item, "in")
-    return Schedule(
-        user_id=user_id,
-        key=key,
-        cron=item["cron"]["S"],
-        flow=item["flow"]["S"],
-        action=item["act"]["S"],
-        timezone=maybe_text(item, "tz"),
-        input=json.loads(given) if given else None,
-        principal=Principal(*json.loads(principal)) if principal else None,
-        enabled="off" not in item,
-        policies=load_policies(maybe_text(item, "pol")),
-        labels=json.loads(labels) if labels else {},
-        external_id=maybe_text(item, "ext"),
-        version=int(item["v"]["N"]),
-        timing=int(item["tim"]["N"]),
-        anchor=int(item["anc"]["N"]),
-        created_at=int(item["cre"]["N"]),
-        updated_at=int(item["upd"]["N"]),
-        disabled_at=maybe_number(item, "dis"),
-        last_run_at=maybe_number(item, "lra"),
-        runs=maybe_number(item, "ran") or 0,
-    )
-
-
-def _read_row(item: Mapping[str, Any], user_id: str, key: str, record: Schedule | None) -> IndexRow:
-    next_fire_at, own = int(item["run"]["N"]), maybe_text(item, "x")
-    if own is None and record:
-        return row_of(record, next_fire_at)
-    cron, timezone, flow, anchor, timing, policies = json.loads(own or "null")
-    return IndexRow(
-        user_id=user_id,
-        key=key,
-        cron=cron,
-        timezone=timezone,
-        next_fire_at=next_fire_at,
-        flow=flow,
-        anchor=anchor,
-        timing=timing,
-        policies=load_policies(policies),
     )

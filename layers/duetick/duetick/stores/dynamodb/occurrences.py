@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from duetick.domain.firing import Times
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.policies import DAY, Policies
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
@@ -23,6 +24,7 @@ LONGEST_ERROR: Final = 500
 MOST_EVENTS: Final = 20
 KEPT_SECONDS: Final = 30 * DAY
 KEPT_DEAD_SECONDS: Final = 90 * DAY
+KEPT_AT_LEAST: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,6 @@ def maybe_number(item: Mapping[str, Any], name: str) -> int | None:
     return int(found["N"]) if found else None
 
 
-@lru_cache(maxsize=1_024)
-def load_policies(dumped: str | None) -> Policies:
-    """Policies are few and alike: each is read once."""
-    return Policies.load(dumped)
-
-
 def dump_map(value: Mapping[str, str]) -> str | None:
     """Labels as JSON, None where there are none."""
     return json.dumps(dict(value), sort_keys=True, separators=(",", ":")) if value else None
@@ -99,7 +95,7 @@ def _dump_definition(definition: Definition) -> str:
 
 def _load_definition(dumped: str) -> Definition:
     cron, timezone, flow, timing, policies = json.loads(dumped)
-    return cron, timezone, flow, timing, load_policies(policies)
+    return cron, timezone, flow, timing, Policies.load(policies)
 
 
 def slot(nominal_at: int, origin: str) -> str:
@@ -218,16 +214,35 @@ def write_history(entry: Entry) -> Item:
     """The item of an occurrence that has ended: the same whoever writes it, and whenever."""
     o = entry.occurrence
     partition, sort = history_key(o.user_id, o.key, o.nominal_at, o.origin)
-    dead = o.state is State.DEAD
-    kept = KEPT_DEAD_SECONDS if dead else KEPT_SECONDS
     item = write_entry(replace_token(entry), None) | {
         "p": text(partition),
         "s": text(sort),
-        "ttl": number(o.updated_at // 1_000 + kept),
+        "ttl": number(_expires_at(o)),
     }
-    if dead:
+    if o.state is State.DEAD:
         item |= {"att": text("dead"), "aat": number(o.nominal_at)}
     return item
+
+
+def _expires_at(o: Occurrence) -> int:
+    """In seconds: a month after its end, a dead one's three, and not before twenty more fired."""
+    kept = KEPT_DEAD_SECONDS if o.state is State.DEAD else KEPT_SECONDS
+    ends = o.updated_at // 1_000 + kept
+    if o.origin != SCHEDULE_ORIGIN:
+        return ends
+    return max(ends, _last_of(o.cron, o.timezone, o.policies, o.nominal_at) // 1_000 + DAY)
+
+
+@lru_cache(maxsize=1_024)
+def _last_of(cron: str, timezone: str | None, policies: Policies, nominal_at: int) -> int:
+    """When the twentieth after it fires; of a schedule with fewer to come, the last one."""
+    times, last = Times(cron, timezone, nominal_at, policies), nominal_at
+    try:
+        for _ in range(KEPT_AT_LEAST):
+            last = times.after(last) or last
+    except ValueError:
+        return nominal_at
+    return last
 
 
 def replace_token(entry: Entry) -> Entry:

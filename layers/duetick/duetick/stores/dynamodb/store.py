@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from duetick.domain.errors import InvalidStoreUrl
@@ -11,6 +11,7 @@ from duetick.domain.schedule import Schedule
 from duetick.ports import Clock, Difference
 from duetick.stores.dynamodb.clock import Skew, host_clock
 from duetick.stores.dynamodb.entities import Entities, Name
+from duetick.stores.dynamodb.erasure import erase
 from duetick.stores.dynamodb.index import DynamoIndex
 from duetick.stores.dynamodb.items import Entity, name_of
 from duetick.stores.dynamodb.journal import Journal
@@ -20,6 +21,9 @@ from duetick.stores.dynamodb.occurrences import text
 from duetick.stores.dynamodb.schedules import DynamoSchedules
 from duetick.stores.dynamodb.schema import DIRECTORIES, DIRECTORY
 from duetick.stores.dynamodb.table import Conflict, Table, connect
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 LARGEST_SHARDS: Final = 256
 
@@ -41,6 +45,16 @@ class DynamoStore:
         self.index = DynamoIndex(self._entities, journal, self.now, new_id, skew)
         self.schedules = DynamoSchedules(self._entities, self.now, new_id)
         self.ledger = DynamoLedger(self._entities, journal, self.now, new_id)
+
+    @property
+    def table_name(self) -> str:
+        """The table's."""
+        return self._table.name
+
+    @property
+    def client(self) -> "DynamoDBClient":
+        """What the store speaks to DynamoDB through."""
+        return self._table.client
 
     def migrate(self) -> None:
         """See `ports.Store`."""
@@ -71,7 +85,10 @@ class DynamoStore:
     def rebuild(self, *, now: int | None = None) -> int:
         """See `ports.Store`. Rows that stand in a shard of an earlier layout are moved as well."""
         at = self.now() if now is None else now
-        return sum(self._mend(entity, at) for entity in self._everything())
+        leaving = self._entities.layout.leaving(at)
+        mended = sum(self._mend(entity, at) for entity in self._everything())
+        self._entities.layout.leave(leaving, at)
+        return mended
 
     def _mend(self, entity: Entity, now: int) -> bool:
         found = difference(entity, now)
@@ -96,6 +113,10 @@ class DynamoStore:
             return False
         self.schedules.mend(entity, change, now)
         return True
+
+    def erase(self, user_id: str) -> int:
+        """See `ports.Store`."""
+        return erase(self._table, user_id)
 
     def close(self) -> None:
         """See `ports.Store`."""

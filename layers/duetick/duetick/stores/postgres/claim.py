@@ -57,11 +57,8 @@ def _write(session: Session, made: Yield, places: Sequence[str], now: int) -> Se
     ids, moved = session.rows("claim_write", _params(made, places, now))[0]
     if read_number(moved) != len(made.advanced) + len(made.done):
         raise Undone("Rows that were locked are not where they were; nothing was claimed.")
-    new = str(ids or "").split(",")
-    if len(new) < len(made.occurrences):
-        known = frozenset(new)
-        return [o for o in made.occurrences if on_hand(o) and o.id in known]
-    return [occurrence for occurrence in made.occurrences if on_hand(occurrence)]
+    new = frozenset(str(ids).split(",")) if ids else frozenset[str]()
+    return [made_now for made_now in made.occurrences if made_now.id in new and on_hand(made_now)]
 
 
 def _params(made: Yield, places: Sequence[str], now: int) -> Params:

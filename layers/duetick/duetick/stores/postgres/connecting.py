@@ -3,6 +3,7 @@
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from pg8000.core import CoreConnection
@@ -21,6 +22,20 @@ ANSWER_SECONDS: Final = 60
 KEEPALIVE: Final = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 
 
+class QuietConnection(Connection):
+    """One that drops what a dead server did not take: pg8000's tries again as it is collected."""
+
+    def close(self) -> None:
+        """Say goodbye, if anybody listens."""
+        stream = self._sock
+        try:
+            super().close()
+        finally:
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+
 def connect_to(address: Address, password: Password | None = None) -> Connect:
     """A factory of connections. The password is asked for anew by each of them."""
     context = _tls(address)
@@ -37,7 +52,7 @@ def _connect(
     address: Address, to: socket.socket, context: ssl.SSLContext | None, password: str | None
 ) -> CoreConnection:
     try:
-        connection = Connection(
+        connection = QuietConnection(
             address.user,
             host=address.host,
             port=address.port,

@@ -13,6 +13,9 @@ SELECT pg_advisory_xact_lock(hashtextextended('duetick migrate', 0))
 -- name: name_lock
 SELECT pg_advisory_xact_lock(hashtextextended(:user_id || '/' || :key, 0))
 
+-- name: user_lock
+SELECT pg_advisory_xact_lock(hashtextextended('user ' || :user_id, 0))
+
 -- name: index_lock
 SELECT {index_columns} FROM schedule_index i WHERE i.user_id = :user_id AND i.key = :key
 FOR UPDATE OF i

@@ -92,7 +92,7 @@ class Wire:
 
     def close(self) -> None:
         """Say goodbye, if anybody listens."""
-        with suppress(Error, OSError, AttributeError):
+        with suppress(Error, OSError):
             self._connection.close()
 
     @contextmanager

@@ -1,11 +1,12 @@
 """Between rows of the database and the words of the domain."""
 
 import json
+from functools import lru_cache
 from typing import Literal, cast
 
 from duetick.domain.occurrences import poisoned
 from duetick.domain.policies import Overlap, Policies
-from duetick.domain.schedule import IndexRow, Occurrence, Principal, Schedule, dump_input
+from duetick.domain.schedule import IndexRow, Occurrence, Pause, Principal, Schedule, dump_input
 from duetick.domain.states import Reason, State
 from duetick.ports import Difference
 from duetick.stores.sql.session import Params, Row, Value
@@ -27,6 +28,12 @@ def _maybe_text(value: object) -> str | None:
     return cast("str | None", value)
 
 
+@lru_cache(maxsize=1_000)
+def dump_policies(policies: Policies) -> str | None:
+    """`Policies.dump`, remembered: a claim writes the same ones for each of its rows."""
+    return policies.dump()
+
+
 def _labels(value: object) -> dict[str, str]:
     return json.loads(_text(value)) if value else {}
 
@@ -38,17 +45,8 @@ def dump_labels(schedule: Schedule | Occurrence) -> str | None:
 
 def read_index(row: Row) -> IndexRow:
     """A row of `index_columns`."""
-    return IndexRow(
-        user_id=_text(row[0]),
-        key=_text(row[1]),
-        cron=_text(row[2]),
-        timezone=_maybe_text(row[3]),
-        next_fire_at=_int(row[4]),
-        flow=_text(row[5]),
-        anchor=_int(row[6]),
-        timing=_int(row[7]),
-        policies=Policies.load(_maybe_text(row[8])),
-    )
+    columns = cast("tuple[str, str, str, str | None, int, str, int, int]", tuple(row[:8]))
+    return IndexRow(*columns, Policies.load(_maybe_text(row[8])))
 
 
 def read_poisoned(row: Row) -> Occurrence:
@@ -112,6 +110,7 @@ def read_schedule(row: Row) -> Schedule:
         last_run_at=_maybe_int(row[19]),
         defect=_maybe_text(row[20]),
         runs=_int(row[21]),
+        pause=Pause.load(_maybe_text(row[22])),
     )
 
 
@@ -130,6 +129,7 @@ def schedule_params(schedule: Schedule) -> dict[str, Value]:
         "policies": schedule.policies.dump(),
         "labels": dump_labels(schedule),
         "external_id": schedule.external_id,
+        "pause": schedule.pause.dump() if schedule.pause else None,
         "version": schedule.version,
         "timing": schedule.timing,
         "anchor": schedule.anchor,
@@ -191,7 +191,7 @@ def move_params(occurrence: Occurrence) -> dict[str, Value]:
         "fence": occurrence.fence,
         "lease_until": occurrence.lease_until,
         "exclusive": int(occurrence.policies.overlap is not Overlap.ALLOW),
-        "policies": occurrence.policies.dump(),
+        "policies": dump_policies(occurrence.policies),
         "error": storable(occurrence.error),
         "begun_at": occurrence.begun_at,
         "updated_at": occurrence.updated_at,
@@ -199,20 +199,35 @@ def move_params(occurrence: Occurrence) -> dict[str, Value]:
 
 
 def occurrence_params(occurrence: Occurrence) -> Params:
-    """The parameters of `occurrence_insert`."""
-    return move_params(occurrence) | {
+    """The parameters of `occurrence_insert`. A claim does this for each row: one dict, at once."""
+    return {
+        "user_id": occurrence.user_id,
+        "key": occurrence.key,
         "cron": occurrence.cron,
         "timezone": occurrence.timezone,
+        "nominal_at": occurrence.nominal_at,
+        "fence": occurrence.fence,
+        "origin": occurrence.origin,
         "id": occurrence.id,
         "flow": occurrence.flow,
+        "state": occurrence.state.value,
+        "reason": occurrence.reason,
+        "due_at": occurrence.due_at,
+        "attempts": occurrence.attempts,
         "priority": occurrence.priority,
+        "lease_until": occurrence.lease_until,
+        "exclusive": int(occurrence.policies.overlap is not Overlap.ALLOW),
         "timing": occurrence.timing,
+        "policies": dump_policies(occurrence.policies),
         "range_end": occurrence.range_end,
         "count": occurrence.count,
+        "error": occurrence.error,
         "correlation_id": occurrence.correlation_id,
         "idempotency_key": occurrence.idempotency_key,
         "labels": dump_labels(occurrence),
         "created_at": occurrence.created_at,
+        "begun_at": occurrence.begun_at,
+        "updated_at": occurrence.updated_at,
     }
 
 

@@ -1,19 +1,23 @@
 """Connections to SQLite: one, shared by the threads of a process, serialized by a lock."""
 
+import re
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Final, TypeAlias
 
 from duetick.domain.errors import MIGRATE, NoTransactions, SchemaOutdated, StoreUnavailable
 from duetick.stores.sql.queries import load
-from duetick.stores.sql.session import Params, Row
+from duetick.stores.sql.session import Params, Row, Value
 
 Connect: TypeAlias = Callable[[], sqlite3.Connection]
 
 BUSY_SECONDS: Final = 30
+
+_NAME: Final = re.compile(r":([a-z_]+)")
 
 
 def connect_file(path: str) -> Connect:
@@ -26,6 +30,13 @@ def connect_file(path: str) -> Connect:
         return connection
 
     return connect
+
+
+@cache
+def _positional(sql: str) -> tuple[str, Callable[[Params], tuple[Value, ...]]]:
+    """The same with question marks, and what picks their values: names are bound half as fast."""
+    names = _NAME.findall(sql)
+    return _NAME.sub("?", sql), lambda params: tuple([params[name] for name in names])
 
 
 class SqliteSession:
@@ -41,8 +52,13 @@ class SqliteSession:
 
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """See `Session`."""
-        sql, execute = self._queries[name], self._connection.execute
-        return [execute(sql, one).rowcount for one in params]
+        sql, pick = _positional(self._queries[name])
+        connection = self._connection
+        connection.execute("SAVEPOINT each")
+        if connection.executemany(sql, map(pick, params)).rowcount == len(params):
+            return [1] * len(params)
+        connection.execute("ROLLBACK TO each")  # once more, to tell which of them did nothing
+        return [connection.execute(sql, pick(one)).rowcount for one in params]
 
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         """See `Session`."""

@@ -20,6 +20,11 @@ from duetick.testing.conformance.misfire import LookAheadConformance, MisfireCon
 from duetick.testing.conformance.overlap import OverlapConformance
 from duetick.testing.conformance.retries import RetryConformance
 from duetick.testing.conformance.suite import Capability
+from duetick.testing.conformance.versions import (
+    ErasureConformance,
+    QuotaConformance,
+    VersionConformance,
+)
 
 __all__ = ["Capability", "StoreConformance"]
 
@@ -43,6 +48,9 @@ class StoreConformance(
     FindConformance,
     ConcurrencyConformance,
     SchemaConformance,
+    VersionConformance,
+    QuotaConformance,
+    ErasureConformance,
     CallerKeyConformance,
     SettlingConformance,
     WindowConformance,

@@ -10,6 +10,7 @@ from duetick.testing.conformance.samples import (
     HOUR,
     NOON,
     SECOND,
+    SOON,
     by_hand,
     row,
     schedule,
@@ -30,122 +31,122 @@ from duetick.testing.conformance.suite import (
 def claimed(store: Store) -> Occurrence:
     """One occurrence of a row without a record, claimed at noon."""
     store.index.upsert(row())
-    return only(store.index.claim_due(NOON))
+    return only(store.index.claim_due(SOON))
 
 
 class AttemptConformance(StoreSuite):
     """An attempt from begin to settle: J-02, J-05, J-13."""
 
     def test_t07_begin_counts_the_attempt(self, store: Store) -> None:
-        running = start(store, claimed(store), NOON + SECOND)
+        running = start(store, claimed(store), SOON + SECOND)
         assert (running.state, running.attempts) == (State.PROCESSING, 1)
-        assert running.begun_at == NOON + SECOND
+        assert running.begun_at == SOON + SECOND
         assert recorded(store, running) == running
 
     def test_t07_begin_holds_the_attempt_for_its_timeout(self, store: Store) -> None:
-        running = start(store, claimed(store), NOON + SECOND)
-        assert running.lease_until == NOON + SECOND + running.policies.lease_ms
+        running = start(store, claimed(store), SOON + SECOND)
+        assert running.lease_until == SOON + SECOND + running.policies.lease_ms
 
     def test_t07_begin_hands_out_the_schedule_as_it_is_now(self, store: Store) -> None:
         store.schedules.put(schedule(), now=NOON)
-        occurrence = only(store.index.claim_due(NOON + DAY))
+        occurrence = only(store.index.claim_due(SOON + DAY))
         changed = store.schedules.put(replace(schedule(), input="new"), now=NOON + DAY)
-        found = must(begun(store.ledger.begin(occurrence, now=NOON + DAY)).schedule)
+        found = must(begun(store.ledger.begin(occurrence, now=SOON + DAY)).schedule)
         assert (found.input, found.version) == ("new", changed.version)
 
     def test_m05_a_row_without_a_record_begins_without_a_schedule(self, store: Store) -> None:
-        assert begun(store.ledger.begin(claimed(store), now=NOON)).schedule is None
+        assert begun(store.ledger.begin(claimed(store), now=SOON)).schedule is None
 
     def test_t03_an_attempt_begins_once(self, store: Store) -> None:
         occurrence = claimed(store)
-        start(store, occurrence, NOON)
-        assert refused(store.ledger.begin(occurrence, now=NOON)).verdict == "in_progress"
+        start(store, occurrence, SOON)
+        assert refused(store.ledger.begin(occurrence, now=SOON)).verdict == "in_progress"
         assert recorded(store, occurrence).attempts == 1
 
     def test_j05_success_is_recorded(self, store: Store) -> None:
-        running = start(store, claimed(store), NOON)
-        settled = must(store.ledger.settle(running, SUCCEEDED, now=NOON + SECOND))
+        running = start(store, claimed(store), SOON)
+        settled = must(store.ledger.settle(running, SUCCEEDED, now=SOON + SECOND))
         assert (settled.state, settled.reason) == (State.SUCCEEDED, Reason.FIRED)
         assert settled.lease_until is None
         assert recorded(store, running) == settled
 
     def test_j13_what_succeeded_never_begins_again(self, store: Store) -> None:
         occurrence = claimed(store)
-        store.ledger.settle(start(store, occurrence, NOON), SUCCEEDED, now=NOON)
-        answer = refused(store.ledger.begin(occurrence, now=NOON + SECOND))
+        store.ledger.settle(start(store, occurrence, SOON), SUCCEEDED, now=SOON)
+        answer = refused(store.ledger.begin(occurrence, now=SOON + SECOND))
         assert (answer.verdict, answer.state) == ("duplicate", State.SUCCEEDED)
 
     def test_j05_the_same_outcome_twice_is_one(self, store: Store) -> None:
-        running = start(store, claimed(store), NOON)
-        first = store.ledger.settle(running, SUCCEEDED, now=NOON)
-        assert store.ledger.settle(running, SUCCEEDED, now=NOON + SECOND) == first
+        running = start(store, claimed(store), SOON)
+        first = store.ledger.settle(running, SUCCEEDED, now=SOON)
+        assert store.ledger.settle(running, SUCCEEDED, now=SOON + SECOND) == first
 
     def test_j05_the_same_failure_twice_is_one(self, store: Store) -> None:
         """Its answer was lost on the way, so the caller says it again."""
-        running = start(store, claimed(store), NOON)
-        first = store.ledger.settle(running, FAILED, now=NOON)
-        assert store.ledger.settle(running, FAILED, now=NOON + SECOND) == first
+        running = start(store, claimed(store), SOON)
+        first = store.ledger.settle(running, FAILED, now=SOON)
+        assert store.ledger.settle(running, FAILED, now=SOON + SECOND) == first
 
     def test_j13_an_outcome_does_not_change(self, store: Store) -> None:
-        running = start(store, claimed(store), NOON)
-        settled = store.ledger.settle(running, SUCCEEDED, now=NOON)
-        assert store.ledger.settle(running, FAILED, now=NOON + SECOND) is None
+        running = start(store, claimed(store), SOON)
+        settled = store.ledger.settle(running, SUCCEEDED, now=SOON)
+        assert store.ledger.settle(running, FAILED, now=SOON + SECOND) is None
         assert recorded(store, running) == settled
 
     def test_j13_what_never_began_cannot_be_settled(self, store: Store) -> None:
         occurrence = claimed(store)
-        assert store.ledger.settle(occurrence, SUCCEEDED, now=NOON) is None
+        assert store.ledger.settle(occurrence, SUCCEEDED, now=SOON) is None
         assert recorded(store, occurrence) == occurrence
 
     def test_t03_a_failure_at_most_once_is_the_end(self, store: Store) -> None:
-        running = start(store, claimed(store), NOON)
-        settled = must(store.ledger.settle(running, FAILED, now=NOON))
+        running = start(store, claimed(store), SOON)
+        settled = must(store.ledger.settle(running, FAILED, now=SOON))
         assert (settled.state, settled.reason) == (State.DEAD, Reason.FAILED)
         assert settled.error == FAILED.error
 
     def test_j13_the_dead_never_begin(self, store: Store) -> None:
         occurrence = claimed(store)
-        store.ledger.settle(start(store, occurrence, NOON), FAILED, now=NOON)
-        assert refused(store.ledger.begin(occurrence, now=NOON)).state is State.DEAD
+        store.ledger.settle(start(store, occurrence, SOON), FAILED, now=SOON)
+        assert refused(store.ledger.begin(occurrence, now=SOON)).state is State.DEAD
 
     def test_j13_the_cancelled_never_begin(self, store: Store) -> None:
         store.schedules.put(schedule(), now=NOON)
-        occurrence = only(store.index.claim_due(NOON + DAY))
+        occurrence = only(store.index.claim_due(SOON + DAY))
         store.schedules.delete("ada", "digest", now=NOON + DAY)
-        store.ledger.begin(occurrence, now=NOON + DAY)
-        answer = refused(store.ledger.begin(occurrence, now=NOON + DAY + SECOND))
+        store.ledger.begin(occurrence, now=SOON + DAY)
+        answer = refused(store.ledger.begin(occurrence, now=SOON + DAY + SECOND))
         assert (answer.verdict, answer.state) == ("duplicate", State.CANCELLED)
 
     def test_i04_what_was_never_recorded_is_unknown(self, store: Store) -> None:
         stranger = replace(by_hand(), fence=3)
-        assert refused(store.ledger.begin(stranger, now=NOON)).verdict == "unknown"
-        assert store.ledger.settle(stranger, SUCCEEDED, now=NOON) is None
-        assert store.ledger.release(stranger, now=NOON) is False
-        assert store.ledger.renew(stranger, now=NOON) is None
+        assert refused(store.ledger.begin(stranger, now=SOON)).verdict == "unknown"
+        assert store.ledger.settle(stranger, SUCCEEDED, now=SOON) is None
+        assert store.ledger.release(stranger, now=SOON) is False
+        assert store.ledger.renew(stranger, now=SOON) is None
 
     def test_j02_every_occurrence_has_an_id_of_its_own(self, store: Store) -> None:
         for key in ("a", "b", "c"):
             store.index.upsert(row(key))
-        ids = {o.id for o in drain(store, NOON)}
+        ids = {o.id for o in drain(store, SOON)}
         assert len(ids) == 3
         assert all(one.startswith("occ_") for one in ids)
 
     def test_j02_an_occurrence_tells_when_it_was_made_and_moved(self, store: Store) -> None:
         store.index.upsert(row())
-        running = start(store, only(drain(store, NOON + SECOND)), NOON + 2 * SECOND)
-        assert (running.created_at, running.updated_at) == (NOON + SECOND, NOON + 2 * SECOND)
+        running = start(store, only(drain(store, SOON + SECOND)), SOON + 2 * SECOND)
+        assert (running.created_at, running.updated_at) == (SOON + SECOND, SOON + 2 * SECOND)
 
     def test_j02_a_schedule_tells_when_it_last_ran(self, store: Store) -> None:
         store.schedules.put(schedule(), now=NOON)
-        start(store, only(drain(store, NOON + DAY)), NOON + DAY + SECOND)
-        assert must(store.schedules.get("ada", "digest")).last_run_at == NOON + DAY + SECOND
+        start(store, only(drain(store, SOON + DAY)), SOON + DAY + SECOND)
+        assert must(store.schedules.get("ada", "digest")).last_run_at == SOON + DAY + SECOND
 
 
 class CallerConformance(StoreSuite):
     """A-03 and D-07: callers that are not the tick bring an occurrence of their own."""
 
     def test_a03_a_run_by_hand_is_recorded_as_it_begins(self, store: Store) -> None:
-        running = start(store, by_hand(), NOON)
+        running = start(store, by_hand(), SOON)
         assert (running.state, running.origin, running.attempts) == (
             State.PROCESSING,
             "run:1",
@@ -154,30 +155,30 @@ class CallerConformance(StoreSuite):
         assert recorded(store, running) == running
 
     def test_a03_a_run_by_hand_does_not_collide_with_the_scheduled_one(self, store: Store) -> None:
-        store.ledger.settle(start(store, by_hand(), NOON), SUCCEEDED, now=NOON)
+        store.ledger.settle(start(store, by_hand(), SOON), SUCCEEDED, now=SOON)
         scheduled = claimed(store)
         assert scheduled.nominal_at == NOON
-        start(store, scheduled, NOON)
+        start(store, scheduled, SOON)
 
     def test_a03_two_runs_by_hand_are_two(self, store: Store) -> None:
         for run in ("run:1", "run:2"):
-            store.ledger.settle(start(store, by_hand(run=run), NOON), SUCCEEDED, now=NOON)
+            store.ledger.settle(start(store, by_hand(run=run), SOON), SUCCEEDED, now=SOON)
         assert len(store.ledger.find("ada", "digest")) == 2
 
     def test_d07_a_caller_that_repeats_itself_is_in_progress(self, store: Store) -> None:
-        start(store, by_hand(), NOON)
-        assert refused(store.ledger.begin(by_hand(), now=NOON)).verdict == "in_progress"
+        start(store, by_hand(), SOON)
+        assert refused(store.ledger.begin(by_hand(), now=SOON)).verdict == "in_progress"
 
     def test_d07_a_caller_that_repeats_itself_later_is_a_duplicate(self, store: Store) -> None:
-        store.ledger.settle(start(store, by_hand(), NOON), SUCCEEDED, now=NOON)
-        answer = refused(store.ledger.begin(by_hand(), now=NOON + HOUR))
+        store.ledger.settle(start(store, by_hand(), SOON), SUCCEEDED, now=SOON)
+        answer = refused(store.ledger.begin(by_hand(), now=SOON + HOUR))
         assert (answer.verdict, answer.state) == ("duplicate", State.SUCCEEDED)
 
     def test_d07_a_caller_without_a_fence_does_not_take_over_a_claimed_one(
         self, store: Store
     ) -> None:
         occurrence = claimed(store)
-        answer = refused(store.ledger.begin(replace(occurrence, fence=0), now=NOON))
+        answer = refused(store.ledger.begin(replace(occurrence, fence=0), now=SOON))
         assert answer.verdict == "in_progress"
         assert recorded(store, occurrence) == occurrence
 
@@ -189,7 +190,7 @@ class CallerConformance(StoreSuite):
             labels={"by": "日本"},
             priority=7,
         )
-        kept = recorded(store, start(store, told, NOON))
+        kept = recorded(store, start(store, told, SOON))
         assert (kept.correlation_id, kept.idempotency_key) == ("req-1", "key-1")
         assert (kept.labels, kept.priority) == ({"by": "日本"}, 7)
 
@@ -197,9 +198,9 @@ class CallerConformance(StoreSuite):
         made = store.schedules.put(schedule(), now=NOON)
         store.schedules.delete("ada", "digest", now=NOON)
         asked = replace(by_hand(), timing=made.timing)
-        answer = refused(store.ledger.begin(asked, now=NOON))
+        answer = refused(store.ledger.begin(asked, now=SOON))
         assert (answer.verdict, answer.reason) == ("cancelled", Reason.SCHEDULE_DELETED)
 
     def test_d18_a_run_by_hand_of_a_disabled_schedule_begins(self, store: Store) -> None:
         made = store.schedules.put(schedule(enabled=False), now=NOON)
-        start(store, replace(by_hand(), timing=made.timing), NOON)
+        start(store, replace(by_hand(), timing=made.timing), SOON)

@@ -15,6 +15,7 @@ from duetick.testing.conformance.samples import (
     EACH_MINUTE,
     MINUTE,
     NOON,
+    SOON,
     by_hand,
     due_rows,
     row,
@@ -55,15 +56,15 @@ class ConcurrencyConformance(StoreSuite):
 
     def test_i05_claimers_at_once_get_disjoint_sets_that_are_everything(self, store: Store) -> None:
         rows = due_rows(store, 240)
-        found = race([partial(drain, s, NOON, 7) for s in self._stores(store)])
+        found = race([partial(drain, s, SOON, 7) for s in self._stores(store)])
         claimed = sorted(o.key for part in found for o in part)
         assert claimed == [one.key for one in rows]
 
     def test_t07_one_of_many_that_begin_at_once_begins(self, store: Store) -> None:
         store.index.upsert(row(policies=ALLOW))
-        occurrence = only(drain(store, NOON))
+        occurrence = only(drain(store, SOON))
         stores = self._stores(store)
-        answers = race([partial(s.ledger.begin, occurrence, now=NOON) for s in stores])
+        answers = race([partial(s.ledger.begin, occurrence, now=SOON) for s in stores])
         assert sum(isinstance(answer, Begun) for answer in answers) == 1
         assert recorded(store, occurrence).attempts == 1
 
@@ -73,12 +74,12 @@ class ConcurrencyConformance(StoreSuite):
         stores = self._stores(store)
         runs = [by_hand(run=f"run:{number}") for number in range(THREADS)]
         pairs = zip(stores, runs, strict=True)
-        answers = race([partial(s.ledger.begin, o, now=NOON) for s, o in pairs])
+        answers = race([partial(s.ledger.begin, o, now=SOON) for s, o in pairs])
         assert sum(isinstance(answer, Begun) for answer in answers) == 1
 
     def test_d08_claimed_occurrences_race_for_the_one_place(self, store: Store) -> None:
         store.index.upsert(row(cron=EACH_MINUTE))
-        claimed = drain(store, NOON + 2 * MINUTE)
+        claimed = drain(store, SOON + 2 * MINUTE)
         stores = self._stores(store, len(claimed))
         now = NOON + 2 * MINUTE
         pairs = zip(stores, claimed, strict=True)
@@ -87,14 +88,14 @@ class ConcurrencyConformance(StoreSuite):
 
     def test_t07_a_lost_lease_is_taken_over_by_one(self, store: Store) -> None:
         store.index.upsert(row(policies=AT_LEAST_ONCE))
-        running = start(store, only(drain(store, NOON)), NOON)
+        running = start(store, only(drain(store, SOON)), SOON)
         end = must(running.lease_until)
         found = race([partial(s.ledger.claim_waiting, end) for s in self._stores(store)])
         assert len([o for part in found for o in part]) == 1
 
     def test_j13_a_settle_and_a_takeover_at_once_have_one_winner(self, store: Store) -> None:
         store.index.upsert(row(policies=AT_LEAST_ONCE))
-        running = start(store, only(drain(store, NOON)), NOON)
+        running = start(store, only(drain(store, SOON)), SOON)
         end = must(running.lease_until)
         first, second = self._stores(store, 2)
 
@@ -125,7 +126,7 @@ class ConcurrencyConformance(StoreSuite):
                 second.schedules.delete("ada", f"k{number}", now=NOON + DAY)
             return []
 
-        race([lambda: drain(first, NOON + DAY, 1), delete])
+        race([lambda: drain(first, SOON + DAY, 1), delete])
         times = sorted((o.key, o.nominal_at) for o in store.ledger.find("ada"))
         assert times == [(f"k{number}", NOON + DAY) for number in range(10)]
 

@@ -11,6 +11,7 @@ from duetick.testing.conformance.samples import (
     MINUTE,
     NOON,
     SECOND,
+    SOON,
     schedule,
 )
 from duetick.testing.conformance.suite import (
@@ -29,12 +30,12 @@ from duetick.testing.conformance.suite import (
 def claimed_a_day_later(store: Store) -> Occurrence:
     """The first occurrence of a schedule that was put at noon."""
     store.schedules.put(schedule(), now=NOON)
-    return only(drain(store, NOON + DAY))
+    return only(drain(store, SOON + DAY))
 
 
 def expect_cancelled(store: Store, occurrence: Occurrence, reason: Reason) -> None:
     """It does not begin any more, and its record says why."""
-    answer = refused(store.ledger.begin(occurrence, now=NOON + DAY + 30 * SECOND))
+    answer = refused(store.ledger.begin(occurrence, now=SOON + DAY + 30 * SECOND))
     assert (answer.verdict, answer.reason) == ("cancelled", reason)
     kept = recorded(store, occurrence)
     assert (kept.state, kept.reason, kept.attempts) == (State.CANCELLED, reason, 0)
@@ -73,23 +74,23 @@ class LateEditConformance(StoreSuite):
     def test_t06_an_edit_that_leaves_the_time_standing_runs_anew(self, store: Store) -> None:
         occurrence = claimed_a_day_later(store)
         changed = store.schedules.put(replace(schedule(), action="other"), now=NOON + DAY + SECOND)
-        answer = begun(store.ledger.begin(occurrence, now=NOON + DAY + 30 * SECOND))
+        answer = begun(store.ledger.begin(occurrence, now=SOON + DAY + 30 * SECOND))
         found = must(answer.schedule)
         assert (found.action, found.version) == ("other", changed.version)
 
     def test_t06_an_edit_ahead_of_a_time_that_still_stands_runs_it(self, store: Store) -> None:
         self.needs(Capability.LOOK_AHEAD)
         store.schedules.put(schedule(), now=NOON)
-        occurrence = only(drain(store, NOON + DAY - MINUTE, ahead=2 * MINUTE))
+        occurrence = only(drain(store, SOON + DAY - MINUTE, ahead=2 * MINUTE))
         changed = schedule(cron="0 12,18 * * *")
         store.schedules.put(changed, now=NOON + DAY - 30 * SECOND)
-        start(store, occurrence, NOON + DAY)
+        start(store, occurrence, SOON + DAY)
 
     def test_a01_a_pause_ahead_counts_no_time_twice(self, store: Store) -> None:
         self.needs(Capability.LOOK_AHEAD)
         on = schedule(cron=EACH_MINUTE)
         store.schedules.put(on, now=NOON)
-        drain(store, NOON + SECOND, ahead=2 * MINUTE)
+        drain(store, SOON + SECOND, ahead=2 * MINUTE)
         store.schedules.put(replace(on, enabled=False), now=NOON + 2 * SECOND)
         store.schedules.put(on, now=NOON + 9 * MINUTE)
         paused = only([o for o in store.ledger.find("ada", "digest") if o.range_end is not None])
@@ -98,9 +99,9 @@ class LateEditConformance(StoreSuite):
     def test_a01_an_edit_ahead_loses_no_time_that_is_new(self, store: Store) -> None:
         self.needs(Capability.LOOK_AHEAD)
         store.schedules.put(schedule(cron="*/2 * * * *"), now=NOON)
-        drain(store, NOON + MINUTE, ahead=5 * MINUTE)
+        drain(store, SOON + MINUTE, ahead=5 * MINUTE)
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON + 2 * MINUTE + SECOND)
         for minute in range(3, 7):
-            drain(store, NOON + minute * MINUTE)
+            drain(store, SOON + minute * MINUTE)
         times = sorted(o.nominal_at for o in store.ledger.find("ada", "digest"))
         assert times == [NOON + n * MINUTE for n in range(2, 7)]

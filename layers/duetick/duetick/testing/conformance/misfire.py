@@ -16,6 +16,7 @@ from duetick.testing.conformance.samples import (
     NOON,
     SECOND,
     SKIP_MISSED,
+    SOON,
     row,
 )
 from duetick.testing.conformance.suite import Capability, StoreSuite, drain, must, only
@@ -41,7 +42,7 @@ class MisfireConformance(StoreSuite):
 
     @pytest.mark.parametrize("misfire", list(Misfire))
     def test_j09_on_time_every_policy_fires(self, store: Store, misfire: Misfire) -> None:
-        assert fired(store, Policies(misfire=misfire), 0) == [0]
+        assert fired(store, Policies(misfire=misfire), SECOND) == [0]
 
     @pytest.mark.parametrize("misfire", list(Misfire))
     def test_j09_each_time_within_the_grace_fires(self, store: Store, misfire: Misfire) -> None:
@@ -69,7 +70,7 @@ class MisfireConformance(StoreSuite):
 
     def _fires_all(self, store: Store, policies: Policies) -> None:
         store.index.upsert(row(policies=policies))
-        drain(store, NOON + 20 * DAY + HOUR)
+        drain(store, SOON + 20 * DAY + HOUR)
         found = store.ledger.find("ada", "digest", limit=500)
         alive = sorted(o.nominal_at for o in found if o.range_end is None)
         bound = policies.catch_up
@@ -126,43 +127,43 @@ class LookAheadConformance(StoreSuite):
     def test_t06_each_time_in_the_window_is_an_occurrence(self, store: Store) -> None:
         self.needs(Capability.LOOK_AHEAD)
         store.index.upsert(row(cron=EACH_MINUTE))
-        found = drain(store, NOON, ahead=2 * MINUTE)
+        found = drain(store, SOON, ahead=2 * MINUTE)
         assert sorted(o.nominal_at - NOON for o in found) == [0, MINUTE, 2 * MINUTE]
 
     def test_t06_the_next_time_is_the_first_after_the_window(self, store: Store) -> None:
         self.needs(Capability.LOOK_AHEAD)
         store.index.upsert(row(cron=EACH_MINUTE))
-        drain(store, NOON, ahead=2 * MINUTE)
+        drain(store, SOON, ahead=2 * MINUTE)
         assert must(store.index.get("ada", "digest")).next_fire_at == NOON + 3 * MINUTE
 
     def test_t06_what_is_due_ahead_alone_is_claimed(self, store: Store) -> None:
         self.needs(Capability.LOOK_AHEAD)
         store.index.upsert(row())
-        assert only(drain(store, NOON - MINUTE, ahead=MINUTE)).due_at == NOON
+        assert only(drain(store, SOON - MINUTE, ahead=MINUTE)).due_at == NOON
 
     def test_t06_two_windows_that_overlap_make_each_time_once(self, store: Store) -> None:
         self.needs(Capability.LOOK_AHEAD)
         store.index.upsert(row(cron=EACH_MINUTE))
-        found = drain(store, NOON, ahead=2 * MINUTE)
-        found += drain(store, NOON + MINUTE, ahead=2 * MINUTE)
+        found = drain(store, SOON, ahead=2 * MINUTE)
+        found += drain(store, SOON + MINUTE, ahead=2 * MINUTE)
         times = [o.nominal_at - NOON for o in found]
         assert sorted(times) == [0, MINUTE, 2 * MINUTE, 3 * MINUTE]
 
     def test_t06_no_policy_applies_to_the_future(self, store: Store) -> None:
         self.needs(Capability.LOOK_AHEAD)
         store.index.upsert(row(cron=EACH_MINUTE, policies=replace(SKIP_MISSED, grace=0)))
-        found = drain(store, NOON + 30 * SECOND, ahead=2 * MINUTE)
+        found = drain(store, SOON + 30 * SECOND, ahead=2 * MINUTE)
         assert sorted(o.nominal_at - NOON for o in found) == [MINUTE, 2 * MINUTE]
 
     def test_t06_a_lease_ahead_lasts_beyond_its_time(self, store: Store) -> None:
         self.needs(Capability.LOOK_AHEAD)
         store.index.upsert(row())
-        ahead = only(drain(store, NOON - 2 * MINUTE, ahead=2 * MINUTE))
+        ahead = only(drain(store, SOON - 2 * MINUTE, ahead=2 * MINUTE))
         assert ahead.lease_until == NOON + ahead.policies.lease_ms
 
     def test_t08_a_spread_moves_the_due_time_and_not_the_nominal_one(self, store: Store) -> None:
         store.index.upsert(row(policies=Policies(spread=3_600)))
-        drain(store, NOON)
+        drain(store, SOON)
         waits = only(store.ledger.find("ada", "digest"))
         assert waits.nominal_at == NOON
         assert NOON < waits.due_at < NOON + HOUR
@@ -170,7 +171,7 @@ class LookAheadConformance(StoreSuite):
 
     def test_t08_what_is_spread_is_handed_out_at_its_due_time(self, store: Store) -> None:
         store.index.upsert(row(policies=Policies(spread=3_600)))
-        drain(store, NOON)
+        drain(store, SOON)
         waits = only(store.ledger.find("ada", "digest"))
         assert list(store.ledger.claim_waiting(waits.due_at - 1)) == []
         assert only(store.ledger.claim_waiting(waits.due_at)).identity == waits.identity
@@ -178,6 +179,6 @@ class LookAheadConformance(StoreSuite):
     def test_t08_a_spread_is_the_same_every_day(self, store: Store) -> None:
         store.index.upsert(row(policies=Policies(spread=3_600)))
         for day in range(2):
-            drain(store, NOON + day * DAY)
+            drain(store, SOON + day * DAY)
         second, first = store.ledger.find("ada", "digest")
         assert second.due_at - second.nominal_at == first.due_at - first.nominal_at

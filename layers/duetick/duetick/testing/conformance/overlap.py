@@ -14,6 +14,7 @@ from duetick.testing.conformance.samples import (
     MINUTE,
     NOON,
     SECOND,
+    SOON,
     WAIT,
     by_hand,
     row,
@@ -58,21 +59,21 @@ class OverlapConformance(StoreSuite):
     def test_d08_skip_leaves_other_schedules_alone(self, store: Store) -> None:
         for key in ("a", "b"):
             store.index.upsert(row(key))
-        first, second = drain(store, NOON)
-        start(store, first, NOON)
-        start(store, second, NOON)
+        first, second = drain(store, SOON)
+        start(store, first, SOON)
+        start(store, second, SOON)
 
     def test_d08_skip_leaves_equal_keys_of_other_users_alone(self, store: Store) -> None:
         for user in ("ada", "bob"):
             store.index.upsert(row(user=user))
-        first, second = drain(store, NOON)
-        start(store, first, NOON)
-        start(store, second, NOON)
+        first, second = drain(store, SOON)
+        start(store, first, SOON)
+        start(store, second, SOON)
 
     def test_d08_skip_counts_a_run_by_hand(self, store: Store) -> None:
-        start(store, by_hand(), NOON)
+        start(store, by_hand(), SOON)
         store.index.upsert(row())
-        answer = refused(store.ledger.begin(only(drain(store, NOON)), now=NOON))
+        answer = refused(store.ledger.begin(only(drain(store, SOON)), now=SOON))
         assert (answer.verdict, answer.reason) == ("cancelled", Reason.OVERLAP)
 
     def test_d08_allow_runs_them_side_by_side(self, store: Store) -> None:
@@ -87,7 +88,7 @@ class OverlapConformance(StoreSuite):
             self.needs(Capability.WAIT)
         policies = Policies(overlap=overlap)
         store.index.upsert(row(cron=EACH_MINUTE, policies=policies))
-        crashed = start(store, only(drain(store, NOON)), NOON)
+        crashed = start(store, only(drain(store, SOON)), SOON)
         end = must(crashed.lease_until)
         later = only([o for o in drain(store, end) if o.nominal_at > NOON])
         start(store, later, end)

@@ -15,6 +15,7 @@ from duetick.testing.conformance.samples import (
     NOON,
     QUIET,
     SECOND,
+    SOON,
     TWO_TRIES,
     keys,
     row,
@@ -34,7 +35,7 @@ from duetick.testing.conformance.suite import (
 
 def failed(store: Store, policies: Policies, key: str = "digest", now: int = NOON) -> Occurrence:
     """An occurrence whose first attempt failed at `now`."""
-    store.index.upsert(row(key, cron=QUIET, policies=policies, at=now))
+    store.index.upsert(row(key, cron=QUIET, policies=policies, at=now - SECOND))
     running = start(store, only(drain(store, now)), now)
     return must(store.ledger.settle(running, FAILED, now=now))
 
@@ -109,7 +110,7 @@ class RetryConformance(StoreSuite):
 
     def test_t04_what_was_rejected_is_not_tried_again(self, store: Store) -> None:
         store.index.upsert(row(policies=AT_LEAST_ONCE))
-        running = start(store, only(drain(store, NOON)), NOON)
+        running = start(store, only(drain(store, SOON)), NOON)
         rejected = Outcome(State.FAILED, Reason.REJECTED, "no such action")
         settled = must(store.ledger.settle(running, rejected, now=NOON))
         assert (settled.state, settled.reason) == (State.DEAD, Reason.REJECTED)
@@ -145,7 +146,7 @@ class RetryConformance(StoreSuite):
     def test_j04_ended_leases_go_before_retries(self, store: Store) -> None:
         retrying = failed(store, AT_LEAST_ONCE, "retries", NOON - HOUR)
         store.index.upsert(row("lost", at=NOON))
-        end = must(only(drain(store, NOON)).lease_until)
+        end = must(only(drain(store, SOON)).lease_until)
         assert retrying.due_at < end
         assert keys(store.ledger.claim_waiting(end)) == ["lost", "retries"]
 

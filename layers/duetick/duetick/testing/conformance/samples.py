@@ -17,6 +17,9 @@ DAY: Final = 24 * HOUR
 NOON: Final = 1_803_902_400_000
 """Monday, 1 March 2027, 12:00 UTC: no zone changes its clock near it."""
 
+SOON: Final = NOON + SECOND
+"""When a tick comes for what was due at noon. Only tests of the very instant claim at noon."""
+
 DAILY: Final = "0 12 * * *"
 EACH_MINUTE: Final = "* * * * *"
 QUIET: Final = "0 6 * * *"

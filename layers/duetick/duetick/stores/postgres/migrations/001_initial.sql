@@ -12,6 +12,7 @@ CREATE TABLE schedules (
     enabled smallint NOT NULL,
     policies text,
     labels text,
+    pause text,
     external_id text COLLATE "C",
     version integer NOT NULL,
     timing bigint NOT NULL,

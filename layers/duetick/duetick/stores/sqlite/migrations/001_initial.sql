@@ -12,6 +12,7 @@ CREATE TABLE schedules (
     enabled integer NOT NULL,
     policies text,
     labels text,
+    pause text,
     external_id text,
     version integer NOT NULL,
     timing integer NOT NULL,

@@ -1,0 +1,96 @@
+"""Over how many partitions the index `due` is spread: now, and ever since rows may be left there.
+
+The item `X` names every number of shards in use; a tick reads all of their partitions. A number
+comes into use before the first row is written under it. It goes out of use in two steps, because
+a process may still be writing under it: a rebuild moves all rows and marks it; a later one, which
+finds the mark old, moves what came since and forgets it. Who writes under a marked number takes
+the mark away, and looks at least once a minute.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from duetick.domain.errors import MIGRATE, SchemaOutdated
+from duetick.stores.dynamodb.occurrences import maybe_number, number
+from duetick.stores.dynamodb.schema import VERSION
+from duetick.stores.dynamodb.table import Conflict, Item, Key, Table, Update
+
+SCHEMA_KEY: Final[Key] = ("X", "X")
+LOOK_SECONDS: Final = 60
+FORGET_AFTER_MS: Final = 300_000
+
+
+class Layout:
+    """The numbers of shards of one table, and the one that this process writes under."""
+
+    def __init__(self, table: Table, shards: int) -> None:
+        self._table = table
+        self.shards = shards
+        self._looked_at: float | None = None
+
+    def read(self) -> tuple[Sequence[int], int | None]:
+        """Every number in use, and the service's clock where it told."""
+        item, date = self._table.get_dated(SCHEMA_KEY)
+        counts = _counts(item)
+        if self.shards in counts and not _marked(item, self.shards):
+            self._looked_at = time.monotonic()
+        return counts, date
+
+    def announce(self) -> None:
+        """Before a row is written: every tick has to know of this number."""
+        at = time.monotonic()
+        if self._looked_at is not None and at - self._looked_at < LOOK_SECONDS:
+            return
+        self.read()
+        if self._looked_at is None or self._looked_at < at:
+            self._table.update(SCHEMA_KEY, _use(self.shards))
+            self._looked_at = at
+
+    def leaving(self, now: int) -> Mapping[int, int]:
+        """The other numbers that were marked long ago, each with its mark."""
+        item = self._table.get(SCHEMA_KEY)
+        marks = {count: _marked(item, count) for count in _counts(item) if count != self.shards}
+        return {c: mark for c, mark in marks.items() if mark and now - mark >= FORGET_AFTER_MS}
+
+    def leave(self, leaving: Mapping[int, int], now: int) -> None:
+        """After all rows were moved: forget those, unless they came into use; mark the rest."""
+        for count, mark in leaving.items():
+            self._try(_forget(count, mark))
+        for count in _counts(self._table.get(SCHEMA_KEY)):
+            if count != self.shards:
+                self._try(_mark(count, now))
+
+    def _try(self, update: Update) -> None:
+        try:
+            self._table.update(SCHEMA_KEY, update)
+        except Conflict:
+            return
+
+
+def _counts(item: Item | None) -> Sequence[int]:
+    if item is None:
+        raise SchemaOutdated(f"The table is empty; this code needs version {VERSION}. {MIGRATE}")
+    return sorted(int(count) for count in item["shards"]["NS"])
+
+
+def _marked(item: Mapping[str, Any] | None, count: int) -> int | None:
+    return maybe_number(item or {}, f"left{count}")
+
+
+def _use(count: int) -> Update:
+    names = {"#n": "shards", "#left": f"left{count}"}
+    values: Item = {":n": {"NS": [str(count)]}}
+    return Update("ADD #n :n REMOVE #left", "attribute_exists(p)", names, values)
+
+
+def _mark(count: int, now: int) -> Update:
+    names = {"#n": "shards", "#left": f"left{count}"}
+    condition = "contains(#n, :c) AND attribute_not_exists(#left)"
+    return Update("SET #left = :now", condition, names, {":c": number(count), ":now": number(now)})
+
+
+def _forget(count: int, mark: int) -> Update:
+    names = {"#n": "shards", "#left": f"left{count}"}
+    values: Item = {":n": {"NS": [str(count)]}, ":mark": number(mark)}
+    return Update("DELETE #n :n REMOVE #left", "#left = :mark", names, values)

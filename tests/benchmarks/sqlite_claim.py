@@ -1,0 +1,153 @@
+"""How fast SQLite claims, beside the least that any claim has to write.
+
+    python -m tests.benchmarks.sqlite_claim
+
+The floor is one transaction in the same file: one UPDATE with a constant, and one INSERT ... SELECT
+of as many occurrence rows. Both run in turns, and the best of each is compared.
+"""
+
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import NamedTuple
+
+from duetick.ports import Store
+from duetick.stores import open_store
+from duetick.testing.conformance.samples import DAY, NOON
+
+TOTAL = 1_000_000
+DUE = 10_000
+ROUNDS = 5
+CHUNK = 1_000
+ZONES = (None, "Europe/Berlin", "America/New_York", "Asia/Tokyo")
+TARGET = 0.6
+
+ADVANCE = "UPDATE schedule_index SET next_fire_at = next_fire_at + 86400000 WHERE next_fire_at <= ?"
+RESET = """UPDATE schedule_index SET next_fire_at = ?, fired_through = NULL
+WHERE CAST(substr(user_id, 5) AS integer) % ? = 0"""
+RECORD = """
+INSERT INTO occurrences (user_id, key, cron, timezone, nominal_at, fence, origin, id, flow, state,
+    due_at, attempts, priority, lease_until, exclusive, timing, count, created_at, updated_at)
+SELECT user_id, key, cron, timezone, next_fire_at, 1, 'schedule',
+    'occ_' || lower(hex(randomblob(12))), flow, 'queued', next_fire_at, 0, 0,
+    next_fire_at + 60000, 1, timing, 1, next_fire_at, next_fire_at
+FROM schedule_index WHERE next_fire_at <= ?"""
+
+
+def filled(path: Path) -> None:
+    """A million rows, of which 10,000 at random places are due at noon, in 2,304 groups."""
+    store = open_store(f"sqlite:///{path}")
+    store.migrate()
+    store.close()
+    connection = sqlite3.connect(path)
+    connection.executemany(
+        "INSERT INTO schedule_index VALUES (?, 'digest', ?, ?, ?, 'f', 0, 0, NULL, NULL)",
+        (_values(number) for number in range(TOTAL)),
+    )
+    connection.commit()
+    connection.close()
+
+
+def _values(number: int) -> tuple[str, str, str | None, int]:
+    due = number % (TOTAL // DUE) == 0
+    group = number // (TOTAL // DUE) % 2_304
+    cron = f"{group // 4 % 60} {group // 240} * * *"
+    return (f"user{number:07}", cron, ZONES[group % 4], NOON if due else NOON + number)
+
+
+def reset(path: Path) -> None:
+    """As it was filled."""
+    connection = sqlite3.connect(path)
+    connection.execute(RESET, (NOON, TOTAL // DUE))
+    connection.execute("DELETE FROM occurrences")
+    connection.commit()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+
+
+class Took(NamedTuple):
+    """How long something took, and how much of that it was computing."""
+
+    seconds: float
+    cpu: float
+
+
+def clocked(work: Callable[[], object]) -> Took:
+    """How long it takes."""
+    began, cpu = perf_counter(), process_time()
+    work()
+    return Took(perf_counter() - began, process_time() - cpu)
+
+
+def floor(path: Path, now: int) -> Took:
+    """The least: one statement for the advance, one for the record."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous = FULL")
+
+    def work() -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(RECORD, (now,))
+        connection.execute(ADVANCE, (now,))
+        connection.execute("COMMIT")
+
+    took = clocked(work)
+    connection.close()
+    return took
+
+
+def claim(store: Store, now: int, chunk: int) -> Took:
+    """All that is due, in chunks, as a tick does it."""
+    claimed = 0
+
+    def work() -> None:
+        nonlocal claimed
+        while found := store.index.claim_due(now, chunk):
+            claimed += len(found)
+
+    took = clocked(work)
+    assert claimed == DUE, f"claimed {claimed} of {DUE}"
+    return took
+
+
+def measure(path: Path, chunk: int) -> tuple[Took, Took]:
+    """The best of the floor and of the claim, in turns."""
+    floors, claims = [], []
+    for _ in range(ROUNDS):
+        reset(path)
+        floors.append(floor(path, NOON))
+        reset(path)
+        store = open_store(f"sqlite:///{path}")
+        store.index.claim_due(NOON - DAY)
+        claims.append(claim(store, NOON, chunk))
+        store.close()
+    return _best(floors), _best(claims)
+
+
+def _best(runs: list[Took]) -> Took:
+    """The best of each; other work on the machine disturbs the CPU time least."""
+    return Took(min(run.seconds for run in runs), min(run.cpu for run in runs))
+
+
+def main() -> int:
+    """Print the table; 1 where the claim in one chunk misses its share of the floor."""
+    print(f"SQLite {sqlite3.sqlite_version}: {DUE:,} of {TOTAL:,} due, recorded and leased")
+    share = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "duetick.db"
+        filled(path)
+        for chunk in (CHUNK, DUE):
+            least, took = measure(path, chunk)
+            share = least.seconds / took.seconds
+            print(
+                f"chunk {chunk:>6,}   floor {DUE / least.seconds:>7,.0f} rows/s   "
+                f"claim {DUE / took.seconds:>7,.0f} rows/s   {share:.0%} of the floor "
+                f"({least.cpu / took.cpu:.0%} by CPU time)"
+            )
+    return 0 if share >= TARGET else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""What a broken store is: a working one, what breaks it, and the tests that have to notice."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from duetick.ports import Store
+from duetick.stores.sql.queries import load, migrations
+from duetick.stores.sql.store import SqlStore
+from duetick.stores.sqlite.database import SqliteDatabase, SqliteSession
+from duetick.stores.sqlite.store import SqliteClaim
+from duetick.testing import Capability, StoreConformance
+
+FULL_DISK = """CREATE TRIGGER full_disk BEFORE INSERT ON occurrences
+BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"""
+
+
+class AlteredDatabase(SqliteDatabase):
+    """SQLite in memory, in which single queries may say something else."""
+
+    def __init__(self) -> None:
+        self.connection = sqlite3.connect(":memory:", check_same_thread=False)
+        self.altered: dict[str, str] = {}
+        super().__init__(lambda: self.connection)
+
+    def alter(self, name: str, part: str, instead: str) -> None:
+        """Change a query; the part has to be there, or nothing would be broken."""
+        query = self.altered.get(name, load("sqlite")[name])
+        assert part in query, f"{name} does not say {part!r}"
+        self.altered[name] = query.replace(part, instead)
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqliteSession]:
+        with super().transaction() as session:
+            session._queries = load("sqlite") | self.altered
+            yield session
+
+
+class AlteredStore(SqlStore):
+    """The SQLite store on such a database, open to being taken apart."""
+
+    def __init__(self) -> None:
+        self.database = AlteredDatabase()
+        super().__init__(self.database, SqliteClaim(), migrations("sqlite"), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A store with one defect.
+
+    `caught_by` are the tests that fail, always; `by_chance` those that lose a race, sometimes.
+    """
+
+    name: str
+    breaks: Callable[[AlteredStore], None]
+    caught_by: frozenset[str]
+    by_chance: frozenset[str] = frozenset()
+
+    @contextmanager
+    def opened(self) -> Iterator[Store]:
+        """A fresh one, empty."""
+        store = AlteredStore()
+        store.migrate()
+        self.breaks(store)
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+class BrokenSuite(StoreConformance):
+    """The suite for such stores. Memory is gone with its connection: it has nothing to reopen."""
+
+    capabilities = frozenset(Capability) - {Capability.LASTING}
+
+    def failing_writes(self, store: Store) -> AbstractContextManager[type[Exception]]:
+        assert isinstance(store, AlteredStore)
+        return _full_disk(store.database.connection)
+
+
+@contextmanager
+def _full_disk(connection: sqlite3.Connection) -> Iterator[type[Exception]]:
+    connection.execute(FULL_DISK)
+    yield sqlite3.IntegrityError
+    connection.execute("DROP TRIGGER full_disk")

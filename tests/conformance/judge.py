@@ -1,0 +1,59 @@
+"""Runs the suite against a store in this process, and tells which of its tests fail.
+
+Only a failed assertion counts as a failure that the suite found. Any other error, in the set-up or
+in the test, is passed on: a store that does not work at all proves nothing about the suite.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from itertools import product
+
+import pytest
+from duetick.ports import Store
+from duetick.testing import StoreConformance
+
+Test = Callable[..., None]
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The names of the suite's tests by how they ended. A test with parameters fails with one."""
+
+    passed: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
+    skipped: set[str] = field(default_factory=set)
+
+
+def judge(suite: StoreConformance, opened: Callable[[], AbstractContextManager[Store]]) -> Verdict:
+    """What the suite says of the stores that `opened` gives, a fresh one for each test."""
+    verdict = Verdict()
+    for name in sorted(name for name in dir(suite) if name.startswith("test_")):
+        test: Test = getattr(suite, name)
+        for given in _parameters(test):
+            with opened() as store:
+                _group(verdict, test, store, given).add(name)
+    verdict.passed -= verdict.failed
+    return verdict
+
+
+def _group(verdict: Verdict, test: Test, store: Store, given: dict[str, object]) -> set[str]:
+    try:
+        test(store=store, **given)
+    except (AssertionError, pytest.fail.Exception):
+        return verdict.failed
+    except pytest.skip.Exception:
+        return verdict.skipped
+    return verdict.passed
+
+
+def _parameters(test: Test) -> Iterator[dict[str, object]]:
+    """Each combination of what its parametrize marks give."""
+    marks = [mark for mark in getattr(test, "pytestmark", []) if mark.name == "parametrize"]
+    for values in product(*(mark.args[1] for mark in marks)):
+        given: dict[str, object] = {}
+        for mark, value in zip(marks, values, strict=True):
+            names = mark.args[0]
+            one = isinstance(names, str)
+            given |= {names: value} if one else dict(zip(names, value, strict=True))
+        yield given

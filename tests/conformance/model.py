@@ -1,0 +1,189 @@
+"""What a store promises, kept in plain dictionaries: the other side of the stateful test.
+
+It knows no SQL, no rows and no ranges. A plan has times that are not accounted for yet; whatever
+happens to it accounts for those up to now. An entry has a state, and moves as the contract says.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from duetick.domain.expression import fires
+from duetick.domain.policies import Backoff, Delivery, Policies, Retry
+from duetick.domain.schedule import Occurrence
+from duetick.domain.states import State
+
+Name = tuple[str, str, int, str]
+
+GRACE = 150_000
+LEASE = 60_000
+BEGIN_WITHIN = 3_600_000
+RETRY_AFTER = 30_000
+ATTEMPTS = 2
+NOBODY = -1
+
+ONCE = Policies()
+RETRIED = Policies(
+    delivery=Delivery.AT_LEAST_ONCE,
+    retry=Retry(backoff=Backoff.FIXED, attempts=ATTEMPTS, first=30, longest=30),
+)
+
+
+@dataclass(slots=True)
+class Plan:
+    """A schedule, or a row without one (`timing` 0). Its times up to `since` are accounted for."""
+
+    cron: str
+    since: int
+    anchor: int
+    timing: int
+    retried: bool = False
+    enabled: bool = True
+
+    def pending(self, now: int) -> list[int]:
+        """Its times up to now that are not accounted for."""
+        return fires(self.cron, None, self.since, now, anchor=self.anchor)
+
+
+@dataclass(slots=True)
+class Entry:
+    """An occurrence. `fence` is the newest that was handed out, NOBODY where nobody has it."""
+
+    key: str
+    timing: int
+    due_at: int
+    lease_until: int
+    fence: int
+    retried: bool
+    state: State = State.QUEUED
+    attempts: int = 0
+    settled_as: State | None = None
+
+
+@dataclass(slots=True)
+class Model:
+    """All plans and entries, and the times of each key that the ledger has to hold."""
+
+    plans: dict[str, Plan] = field(default_factory=dict)
+    entries: dict[Name, Entry] = field(default_factory=dict)
+    accounted: dict[str, list[int]] = field(default_factory=dict)
+
+    def account(self, key: str, now: int) -> list[int]:
+        """Whatever was pending is accounted for now."""
+        plan = self.plans[key]
+        pending = plan.pending(now)
+        self.accounted.setdefault(key, []).extend(pending)
+        plan.since = max(plan.since, now)
+        return pending
+
+    def high_mark(self, key: str) -> int:
+        """The newest time that was accounted for."""
+        return max(self.accounted.get(key, []), default=0)
+
+    def claim(self, now: int) -> set[tuple[str, int]]:
+        """What a claim of everything hands out: each on time, else the newest."""
+        found: set[tuple[str, int]] = set()
+        for key, plan in self.plans.items():
+            if plan.enabled:
+                pending = self.account(key, now)
+                young = [time for time in pending if now - time <= GRACE]
+                found |= {(key, time) for time in young or pending[-1:]}
+        return found
+
+    def hand_out(self, occurrences: Iterable[Occurrence], now: int) -> None:
+        """Somebody holds them now."""
+        for one in occurrences:
+            plan = self.plans.get(one.key)
+            entry = self.entries.get(one.identity)
+            if entry is None:
+                retried = one.policies == RETRIED
+                timing = plan.timing if plan else 0
+                entry = Entry(one.key, timing, one.due_at, 0, one.fence, retried)
+                self.entries[one.identity] = entry
+            entry.state, entry.fence = State.QUEUED, one.fence
+            entry.lease_until = max(now, entry.due_at) + LEASE
+
+    def wait(self, now: int) -> set[Name]:
+        """What a claim of all that waits hands out; the rest that was lost is dead."""
+        found: set[Name] = set()
+        for name, entry in self.entries.items():
+            leased = entry.state in (State.QUEUED, State.PROCESSING)
+            if leased and entry.lease_until <= now:
+                self.lose(entry, now)
+            elif not (entry.state is State.RETRYING and entry.due_at <= now):
+                continue
+            if entry.state is not State.DEAD:
+                found.add(name)
+        return found
+
+    def lose(self, entry: Entry, now: int) -> None:
+        """Its lease ended."""
+        if entry.state is State.QUEUED:
+            again = now <= entry.due_at + BEGIN_WITHIN
+        else:
+            again = entry.retried and entry.attempts < ATTEMPTS
+        entry.state = State.QUEUED if again else State.DEAD
+        if again:
+            entry.fence, entry.lease_until = NOBODY, max(now, entry.due_at) + LEASE
+
+    def begin(self, name: Name, fence: int, now: int) -> bool:
+        """Whether the attempt begins."""
+        entry = self.entries[name]
+        held = entry.state is State.QUEUED and entry.fence == fence and entry.lease_until > now
+        if not held:
+            return False
+        if self._outdated(entry) or self._overlaps(name, entry, now):
+            entry.state = State.CANCELLED
+            return False
+        plan = self.plans.get(entry.key)
+        entry.retried = plan.retried if plan and plan.timing else entry.retried
+        entry.state, entry.lease_until = State.PROCESSING, now + LEASE
+        entry.attempts += 1
+        return True
+
+    def _outdated(self, entry: Entry) -> bool:
+        plan = self.plans.get(entry.key)
+        if entry.timing == 0:
+            return False
+        return plan is None or not plan.enabled or plan.timing != entry.timing
+
+    def _overlaps(self, name: Name, entry: Entry, now: int) -> bool:
+        for other, running in self.entries.items():
+            if running.key == entry.key and other != name and running.state is State.PROCESSING:
+                if running.lease_until > now:
+                    return True
+                self.lose(running, now)
+        return False
+
+    def settle(self, name: Name, fence: int, outcome: State, now: int) -> bool:
+        """Whether the outcome is taken: now, or since it was said before."""
+        entry = self.entries[name]
+        if entry.fence != fence:
+            return False
+        if entry.state is not State.PROCESSING:
+            return entry.settled_as is outcome and entry.state is not State.QUEUED
+        entry.settled_as = outcome
+        if outcome is State.SUCCEEDED:
+            entry.state = State.SUCCEEDED
+        elif entry.retried and entry.attempts < ATTEMPTS:
+            entry.state, entry.due_at = State.RETRYING, now + RETRY_AFTER
+        else:
+            entry.state = State.DEAD
+        return True
+
+    def release(self, name: Name, fence: int, now: int) -> bool:
+        """Whether it could be given back."""
+        entry = self.entries[name]
+        if entry.fence != fence or entry.state is not State.QUEUED:
+            return False
+        self.lose(entry, now)
+        if entry.state is State.QUEUED:
+            entry.lease_until = now + 1
+        return True
+
+    def renew(self, name: Name, fence: int, now: int) -> bool:
+        """Whether it is held longer."""
+        entry = self.entries[name]
+        if entry.fence != fence or entry.state is not State.PROCESSING:
+            return False
+        entry.lease_until = now + LEASE
+        return True

@@ -1,0 +1,188 @@
+"""A machine that drives a store and the model side by side. It takes any store:
+
+class MyMachine(StoreMachine):
+    def open_store(self) -> Store:
+        return ...          # open, migrated, empty
+
+TestMyStore = MyMachine.TestCase
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+from duetick.domain.expression import fires, next_fire
+from duetick.domain.schedule import IndexRow, Occurrence, Schedule
+from duetick.domain.states import State
+from duetick.ports import SUCCEEDED, Begun, Store
+from duetick.testing import FakeClock
+from duetick.testing.conformance.samples import NOON, SECOND
+from duetick.testing.conformance.suite import FAILED, drain
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+
+from tests.conformance.model import ONCE, RETRIED, Entry, Model, Plan
+
+CRONS = st.sampled_from(["* * * * *", "*/5 * * * *", "rate(7 minutes)"])
+RECORDS = st.sampled_from(["once", "retried"])
+STEPS = st.sampled_from([1, 20 * SECOND, 61 * SECOND, 200 * SECOND, 4_000 * SECOND])
+BARE = "bare"
+BARE_CRON = "*/2 * * * *"
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Every rule does the same to both; every invariant compares them."""
+
+    handles = Bundle("handles")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = FakeClock(NOON)
+        self.model = Model()
+        self.retimes = 0
+        self.runs = 0
+        self.store = self.open_store()
+
+    def open_store(self) -> Store:
+        """An open, migrated, empty store."""
+        raise NotImplementedError
+
+    def teardown(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+    @rule(step=STEPS)
+    def time_passes(self, step: int) -> None:
+        self.clock.advance(step)
+
+    @rule(key=RECORDS, cron=CRONS, enabled=st.booleans())
+    def put(self, key: str, cron: str, enabled: bool) -> None:
+        policies = RETRIED if key == "retried" else ONCE
+        self.store.schedules.put(
+            Schedule("ada", key, cron, "flow", "act", enabled=enabled, policies=policies),
+            now=self.clock(),
+        )
+        plan = self.model.plans.get(key)
+        if plan and (plan.cron, plan.enabled) == (cron, enabled):
+            return
+        if plan:
+            self.model.account(key, self.clock())
+        self.retimes += 1
+        anchor = plan.anchor if plan else self.clock()
+        retried = key == "retried"
+        self.model.plans[key] = Plan(cron, self.clock(), anchor, self.retimes, retried, enabled)
+
+    @rule(key=RECORDS)
+    def delete(self, key: str) -> None:
+        plan = self.model.plans.get(key)
+        existed = self.store.schedules.delete("ada", key, now=self.clock())
+        assert existed == (plan is not None)
+        if plan and plan.enabled:
+            self.model.account(key, self.clock())
+        self.model.plans.pop(key, None)
+
+    @rule(back=st.integers(-5, 5))
+    def upsert(self, back: int) -> None:
+        """A row without a record, at one of its times: ahead, or set back."""
+        at = next_fire(BARE_CRON, None, self.clock() - back * 60 * SECOND)
+        assert at is not None
+        self.store.index.upsert(IndexRow("ada", BARE, BARE_CRON, None, at))
+        since = max(at - 1, self.model.high_mark(BARE))
+        self.model.plans[BARE] = Plan(BARE_CRON, since, 0, 0)
+
+    @rule()
+    def remove(self) -> None:
+        self.store.index.remove("ada", BARE)
+        self.model.plans.pop(BARE, None)
+
+    @rule(target=handles, limit=st.integers(1, 3))
+    def claim(self, limit: int) -> object:
+        """I-02, I-04, I-13: what is due, once."""
+        claimed = drain(self.store, self.clock(), limit)
+        assert Counter((o.key, o.nominal_at) for o in claimed) == Counter(
+            self.model.claim(self.clock())
+        )
+        self.model.hand_out(claimed, self.clock())
+        assert drain(self.store, self.clock()) == []
+        return multiple(*claimed)
+
+    @rule(target=handles)
+    def claim_waiting(self) -> object:
+        found = list(self.store.ledger.claim_waiting(self.clock(), 1_000))
+        assert Counter(o.identity for o in found) == Counter(self.model.wait(self.clock()))
+        self.model.hand_out(found, self.clock())
+        return multiple(*found)
+
+    @rule(held=handles)
+    def begin(self, held: Occurrence) -> None:
+        expected = self.model.begin(held.identity, held.fence, self.clock())
+        answer = self.store.ledger.begin(held, now=self.clock())
+        assert isinstance(answer, Begun) == expected
+
+    @rule(target=handles, key=st.sampled_from(["once", "retried", BARE]))
+    def run_by_hand(self, key: str) -> object:
+        """A caller brings an occurrence of its own, which answers to no schedule."""
+        self.runs += 1
+        asked = Occurrence("ada", key, "", None, self.clock(), origin=f"run:{self.runs}")
+        asked = replace(asked, due_at=self.clock())
+        lease_until = self.clock() + 1
+        self.model.entries[asked.identity] = Entry(key, 0, self.clock(), lease_until, 1, False)
+        expected = self.model.begin(asked.identity, 1, self.clock())
+        answer = self.store.ledger.begin(asked, now=self.clock())
+        assert isinstance(answer, Begun) == expected
+        return multiple(answer.occurrence) if isinstance(answer, Begun) else multiple()
+
+    @rule(held=handles, succeeds=st.booleans())
+    def settle(self, held: Occurrence, succeeds: bool) -> None:
+        state = State.SUCCEEDED if succeeds else State.FAILED
+        outcome = SUCCEEDED if succeeds else FAILED
+        expected = self.model.settle(held.identity, held.fence, state, self.clock())
+        answer = self.store.ledger.settle(held, outcome, now=self.clock())
+        assert (answer is not None) == expected
+
+    @rule(held=consumes(handles))
+    def release(self, held: Occurrence) -> None:
+        expected = self.model.release(held.identity, held.fence, self.clock())
+        assert self.store.ledger.release(held, now=self.clock()) == expected
+
+    @rule(held=handles)
+    def renew(self, held: Occurrence) -> None:
+        expected = self.model.renew(held.identity, held.fence, self.clock())
+        answer = self.store.ledger.renew(held, now=self.clock())
+        assert (answer is not None) == expected
+
+    @invariant()
+    def attempts_and_states_agree(self) -> None:
+        """J-13: what the ledger holds of each occurrence is what happened to it."""
+        for name, entry in self.model.entries.items():
+            held = self.store.ledger.get(*name)
+            assert held is not None
+            assert (held.state, held.attempts) == (entry.state, entry.attempts)
+
+    @invariant()
+    def each_time_has_one_outcome(self) -> None:
+        """A-01: each nominal time is in the ledger once, or still pending."""
+        for key in ("once", "retried", BARE):
+            held = self.store.ledger.find("ada", key, limit=10_000)
+            found = [time for one in held if one.origin == "schedule" for time in spelled_out(one)]
+            assert sorted(found) == sorted(self.model.accounted.get(key, []))
+
+    @invariant()
+    def records_and_rows_agree(self) -> None:
+        """I-16: nothing to mend, and each row says the next time."""
+        assert list(self.store.check()) == []
+        for key, plan in self.model.plans.items():
+            row = self.store.index.get("ada", key)
+            assert (row is not None) == plan.enabled
+
+
+def spelled_out(occurrence: Occurrence) -> list[int]:
+    """Its nominal time, or all those of its range."""
+    first, last = occurrence.nominal_at, occurrence.range_end
+    if last is None:
+        return [first]
+    times = [first]
+    if last > first:
+        anchor = first  # a range begins with one of the times, so intervals count from there
+        times += fires(occurrence.cron, None, first, last, anchor=anchor)
+    assert len(times) == occurrence.count
+    return times

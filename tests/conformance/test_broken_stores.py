@@ -1,0 +1,36 @@
+"""The suite catches a broken store, and says what is broken in it."""
+
+import pytest
+from duetick.domain.errors import SchemaOutdated
+
+from tests.conformance.broken import AlteredStore, Broken, BrokenSuite
+from tests.conformance.defects import BROKEN
+from tests.conformance.judge import judge
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", BROKEN, ids=lambda store: store.name)
+def test_a_broken_store_fails_the_tests_of_its_defect_and_no_others(store: Broken) -> None:
+    failed = judge(BrokenSuite(), store.opened).failed - store.by_chance
+    assert failed == store.caught_by
+
+
+def test_a_working_store_fails_no_test() -> None:
+    verdict = judge(BrokenSuite(), Broken("none", _leaves_it_alone, frozenset()).opened)
+    assert verdict.failed == set()
+    assert len(verdict.passed) > 200
+
+
+def test_a_store_that_does_not_work_at_all_counts_as_no_catch() -> None:
+    unusable = Broken("unusable", _takes_the_schema_away, frozenset())
+    with pytest.raises(SchemaOutdated):
+        judge(BrokenSuite(), unusable.opened)
+
+
+def _leaves_it_alone(store: AlteredStore) -> None:
+    """Nothing is broken."""
+
+
+def _takes_the_schema_away(store: AlteredStore) -> None:
+    with store.database.transaction() as session:
+        session.script("DROP TABLE schedule_index; DROP TABLE schedules; DROP TABLE occurrences")

@@ -1,0 +1,58 @@
+"""Claimers as processes of their own, for any store with an address."""
+
+import multiprocessing
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
+from multiprocessing.synchronize import Barrier as BarrierType
+
+from duetick.domain.schedule import IndexRow
+from duetick.ports import Store
+from duetick.stores import open_store
+from duetick.testing.conformance.samples import NOON
+
+Name = tuple[str, str, int, str]
+
+
+def forked() -> ForkServerContext:
+    """Processes that start in milliseconds, from a server that has imported the store already."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.integration.claimers"])
+    return context
+
+
+def index_due(store: Store, count: int) -> list[str]:
+    """Index that many rows, due at noon; their keys."""
+    keys = [f"k{number:05}" for number in range(count)]
+    for key in keys:
+        store.index.upsert(IndexRow("ada", key, "0 12 * * *", None, NOON))
+    return keys
+
+
+def claim_all(url: str, now: int, limit: int, barrier: BarrierType, pipe: Connection) -> None:
+    """A process: wait for the others, claim until nothing is due, tell what it got."""
+    store = open_store(url)
+    store.check_schema()
+    barrier.wait(timeout=60)
+    claimed: list[Name] = []
+    while chunk := store.index.claim_due(now, limit):
+        claimed += [occurrence.identity for occurrence in chunk]
+    pipe.send(claimed)
+    store.close()
+
+
+def race_claimers(url: str, count: int, now: int, limit: int) -> Sequence[Sequence[Name]]:
+    """What each of `count` claimers got that were released at once."""
+    context = forked()
+    barrier = context.Barrier(count)
+    pipes, processes = [], []
+    for _ in range(count):
+        mine, theirs = context.Pipe()
+        process = context.Process(target=claim_all, args=(url, now, limit, barrier, theirs))
+        process.start()
+        pipes.append(mine)
+        processes.append(process)
+    found = [pipe.recv() for pipe in pipes]
+    for process in processes:
+        process.join(timeout=60)
+    return found

@@ -1,0 +1,125 @@
+"""What the tests of the DynamoDB store share: a table of their own, and a look inside."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from duetick.domain.policies import Policies
+from duetick.domain.schedule import Json, Occurrence, Schedule
+from duetick.domain.states import State
+from duetick.ports import Store
+from duetick.stores import open_store
+from duetick.stores.dynamodb.store import DynamoStore
+
+from tests.lab.dynamodb import DynamoDB, table_name
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+NOON = 1_800_014_400_000
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+
+
+class Operation(Protocol):
+    """A request's description, as botocore has it."""
+
+    name: str
+
+
+class Crash(Exception):
+    """The process ends here."""
+
+
+@dataclass
+class Case:
+    """One table, and stores on it whose clock is the test's."""
+
+    endpoint: DynamoDB
+    table: str = field(default_factory=table_name)
+    now: int = NOON
+    opened: list[Store] = field(default_factory=list)
+
+    def open(self, options: str = "") -> DynamoStore:
+        """A store as another process would have it."""
+        store = open_store(self.url + options, clock=lambda: self.now)
+        assert isinstance(store, DynamoStore)
+        self.opened.append(store)
+        return store
+
+    @property
+    def url(self) -> str:
+        return self.endpoint.table_url(self.table)
+
+    def migrated(self, options: str = "") -> DynamoStore:
+        store = self.open(options)
+        store.migrate()
+        return store
+
+    def items(self) -> "list[dict[str, AttributeValueTypeDef]]":
+        """Everything in the table: a test may scan."""
+        pages = self.endpoint.client().get_paginator("scan").paginate(TableName=self.table)
+        return [item for page in pages for item in page["Items"]]
+
+    def drop(self, prefix: str) -> None:
+        """Delete every item whose partition begins so, as its expiry would."""
+        for item in self.items():
+            if item["p"]["S"].startswith(prefix):
+                key = {"p": item["p"], "s": item["s"]}
+                self.endpoint.client().delete_item(TableName=self.table, Key=key)
+
+    def due(self) -> list[str]:
+        """The statuses in the index `due`."""
+        found = self.endpoint.client().scan(TableName=self.table, IndexName="due")
+        return [item["st"]["S"] for item in found["Items"]]
+
+    def close(self) -> None:
+        for store in self.opened:
+            store.close()
+
+
+def schedule(
+    key: str = "digest",
+    cron: str = "0 * * * *",
+    *,
+    user_id: str = "ada",
+    policies: Policies | None = None,
+    given: Json = None,
+    external_id: str | None = None,
+) -> Schedule:
+    """An hourly schedule, unless the test says otherwise."""
+    return Schedule(
+        user_id,
+        key,
+        cron,
+        "reminders",
+        "send_digest",
+        input=given,
+        policies=policies or Policies(),
+        external_id=external_id,
+    )
+
+
+@contextmanager
+def requests(store: DynamoStore, seen: Callable[[str, dict[str, object]], None]) -> Iterator[None]:
+    """Call `seen` with the name and the parameters of each request before it is sent."""
+
+    def before(params: dict[str, object], model: Operation, **_: object) -> None:
+        seen(model.name, params)
+
+    events = store.client.meta.events
+    events.register("provide-client-params.dynamodb", before)
+    yield
+    events.unregister("provide-client-params.dynamodb", before)
+
+
+def outcomes(store: Store, user_id: str = "ada") -> dict[tuple[str, int], list[Occurrence]]:
+    """What the ledger says of each schedule and nominal time."""
+    found: dict[tuple[str, int], list[Occurrence]] = {}
+    for held in store.ledger.find(user_id, limit=10_000):
+        found.setdefault((held.key, held.nominal_at), []).append(held)
+    return found
+
+
+ENDED = frozenset({State.SUCCEEDED, State.DEAD, State.CANCELLED})

@@ -1,0 +1,173 @@
+"""The table is made out of band, whoever makes it; what is wrong with it is said in words."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+from typing import cast
+
+import pytest
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.compat import HTTPHeaders
+from duetick.domain.errors import (
+    ClockSkewed,
+    InvalidStoreUrl,
+    SchemaOutdated,
+    StoreUnavailable,
+)
+from duetick.stores import open_store
+from duetick.stores.dynamodb import clock
+from duetick.stores.dynamodb.schema import table_definition
+from duetick.stores.dynamodb.table import Table, connect
+
+from tests.integration.dynamodb_case import Case, schedule
+from tests.lab.dynamodb import REGION, DynamoDB
+from tests.lab.process import free_port
+
+
+@pytest.fixture
+def case(dynamodb: DynamoDB) -> Iterator[Case]:
+    case = Case(dynamodb)
+    yield case
+    case.close()
+
+
+def test_i10_a_missing_table_names_the_command_that_mends_it(case: Case) -> None:
+    store = case.open()
+    for ask in (store.check_schema, lambda: store.index.claim_due(case.now)):
+        with pytest.raises(SchemaOutdated, match="duetick migrate"):
+            ask()
+    with pytest.raises(SchemaOutdated, match="duetick migrate"):
+        store.schedules.put(schedule())
+
+
+def test_i10_opening_and_asking_make_no_table(case: Case) -> None:
+    with pytest.raises(SchemaOutdated):
+        case.open().check_schema()
+    assert case.table not in case.endpoint.client().list_tables()["TableNames"]
+
+
+def test_i10_a_table_that_a_template_made_needs_only_its_version(case: Case) -> None:
+    case.endpoint.client().create_table(**table_definition(case.table))
+    store = case.open()
+    with pytest.raises(SchemaOutdated, match="duetick migrate"):
+        store.check_schema()
+    with pytest.raises(SchemaOutdated, match="duetick migrate"):
+        store.schedules.put(schedule())
+    store.migrate()
+    store.check_schema()
+    store.schedules.put(schedule())
+
+
+def test_i10_an_index_that_is_missing_is_added(moto: DynamoDB) -> None:
+    case = Case(moto)  # DynamoDB Local takes a minute to add an index
+    definition = table_definition(case.table)
+    kept = definition["GlobalSecondaryIndexes"][:1]
+    names = {key["AttributeName"] for index in kept for key in index["KeySchema"]} | {"p", "s"}
+    case.endpoint.client().create_table(
+        TableName=case.table,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=definition["KeySchema"],
+        AttributeDefinitions=[
+            each for each in definition["AttributeDefinitions"] if each["AttributeName"] in names
+        ],
+        GlobalSecondaryIndexes=kept,
+    )
+    case.migrated()
+    table = case.endpoint.client().describe_table(TableName=case.table)["Table"]
+    found = {each.get("IndexName") for each in table["GlobalSecondaryIndexes"]}
+    assert found == {each["IndexName"] for each in definition["GlobalSecondaryIndexes"]}
+
+
+def test_i10_old_code_keeps_off_a_newer_table(case: Case) -> None:
+    store = case.migrated()
+    case.endpoint.client().update_item(
+        TableName=case.table,
+        Key={"p": {"S": "X"}, "s": {"S": "X"}},
+        UpdateExpression="SET version = :v, oldest_code = :v",
+        ExpressionAttributeValues={":v": {"N": "7"}},
+    )
+    with pytest.raises(SchemaOutdated, match="newer release"):
+        store.check_schema()
+    with pytest.raises(SchemaOutdated, match="newer release"):
+        store.migrate()
+
+
+def test_j01_migrations_at_once_make_one_table(case: Case) -> None:
+    stores = [case.open() for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(store.migrate) for store in stores]:
+            done.result()
+    stores[0].check_schema()
+
+
+def test_j10_what_has_ended_leaves_by_the_expiry_that_migrate_turns_on(case: Case) -> None:
+    case.migrated()
+    found = case.endpoint.client().describe_time_to_live(TableName=case.table)
+    described = found["TimeToLiveDescription"]
+    assert described["TimeToLiveStatus"] == "ENABLED"
+    assert described["AttributeName"] == "ttl"
+
+
+def test_j03_a_host_whose_clock_is_wrong_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    skew = clock.Skew(checked=True)
+    service = clock.host_clock()
+    skew.check(service)
+    monkeypatch.setattr(clock, "host_clock", lambda: service + 61_000)
+    with pytest.raises(ClockSkewed, match="Nothing was claimed"):
+        skew.check(service)
+
+
+def test_j03_a_clock_that_was_given_is_not_held_against_the_service() -> None:
+    clock.Skew(checked=False).check(0)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "dynamodb://",
+        "dynamodb:///t",
+        "dynamodb://t?shards=0",
+        "dynamodb://t?shards=x",
+        "dynamodb://t?shrads=4",
+        "dynamodb://t/more",
+    ],
+)
+def test_i10_an_address_that_cannot_be_meant_is_refused(url: str) -> None:
+    with pytest.raises(InvalidStoreUrl):
+        open_store(url)
+
+
+def test_i10_a_service_that_does_not_answer_is_an_error_that_says_so() -> None:
+    store = open_store(f"dynamodb://t?region={REGION}&endpoint=http://127.0.0.1:{free_port()}")
+    with pytest.raises(StoreUnavailable, match="DynamoDB") as raised:
+        store.check_schema()
+    assert raised.value.__cause__ is not None
+    store.close()
+
+
+def test_i10_throttling_is_tried_again_and_then_surfaces(case: Case) -> None:
+    case.migrated()
+    client = connect(REGION, case.endpoint.endpoint)
+    tries: list[str] = []
+    client.meta.events.register("before-send.dynamodb", _throttle(tries))
+    with pytest.raises(StoreUnavailable, match="exceeded"):
+        Table(case.table, client).get(("X", "X"))
+    assert len(tries) > 3
+
+
+class Body(BytesIO):
+    """The body of an answer, as botocore reads one."""
+
+    def stream(self) -> Iterator[bytes]:
+        yield self.read()
+
+
+def _throttle(tries: list[str]) -> Callable[..., None]:
+    """An answer in place of the service's: it says that it is asked too much."""
+    said = b'{"__type": "ProvisionedThroughputExceededException", "message": "exceeded"}'
+
+    def answer(request: AWSPreparedRequest, **_: object) -> AWSResponse:
+        tries.append(request.url)
+        return AWSResponse(request.url, 400, HTTPHeaders(), Body(said))
+
+    return cast("Callable[..., None]", answer)

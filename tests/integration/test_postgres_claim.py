@@ -1,0 +1,43 @@
+"""What a claim on Postgres hands out beside what the ledger already holds."""
+
+from collections.abc import Iterator
+
+import pytest
+from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.ports import Begun, Store
+from duetick.stores import open_store
+
+T = 1_700_000_040_000
+HOURLY = "0 * * * *"
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[Store]:
+    store = open_store(postgres_url)
+    store.migrate()
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize("others", [0, 1, 5])
+def test_j13_what_the_ledger_holds_already_is_not_handed_out(store: Store, others: int) -> None:
+    taken = Occurrence("ann", "taken", HOURLY, None, T, due_at=T)
+    assert isinstance(store.ledger.begin(taken, now=T), Begun)
+    store.index.upsert(IndexRow("ann", "taken", HOURLY, None, T))
+    for n in range(others):
+        store.index.upsert(IndexRow("ann", f"free{n}", HOURLY, None, T))
+    claimed = store.index.claim_due(T)
+    assert sorted(one.key for one in claimed) == [f"free{n}" for n in range(others)]
+    row = store.index.get("ann", "taken")
+    assert row is not None
+    assert row.next_fire_at > T
+
+
+def test_any_text_in_a_row_comes_back_as_it_was(store: Store) -> None:
+    names = ["a;b,c", 'q"{}\\', "\x1f\n\t", "日本 🎈", "NULL", "'; --"]
+    for name in names:
+        store.index.upsert(IndexRow(name, name, HOURLY, None, T, flow=name))
+    claimed = store.index.claim_due(T)
+    assert sorted((one.user_id, one.key, one.flow) for one in claimed) == sorted(
+        (name, name, name) for name in names
+    )

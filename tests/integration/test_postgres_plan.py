@@ -1,0 +1,74 @@
+"""What a claim reads: a range of its index, whatever the statistics say (I-11)."""
+
+from collections.abc import Iterator
+
+import pytest
+from duetick.stores import open_store
+from duetick.stores.postgres import claim
+from duetick.stores.postgres.database import CLAIMING
+from duetick.stores.postgres.wire import Wire
+from duetick.stores.sql.queries import load
+
+from tests.benchmarks.postgres_data import FAR, START, Table
+from tests.lab.postgres import connect
+
+ROWS = 20_000
+SENT = (*claim.SENT, "ids", "next_at", "through", "done", "done_through")
+PLACES = ";".join(f"({page},1)" for page in range(100))
+
+
+@pytest.fixture
+def table(postgres_url: str) -> Table:
+    store = open_store(postgres_url)
+    store.migrate()
+    store.close()
+    table = Table(postgres_url, ROWS)
+    table.fill()
+    return table
+
+
+@pytest.fixture
+def wire(postgres_url: str) -> Iterator[Wire]:
+    wire = Wire(connect(postgres_url))
+    wire.begin(CLAIMING)
+    yield wire
+    wire.close()
+
+
+def plan(wire: Wire, name: str, params: dict[str, str | int | None]) -> str:
+    rows = wire.run(f"EXPLAIN {load('postgres')[name]}", params).rows or ()
+    return "\n".join(str(row[0]) for row in rows)
+
+
+def misled(table: Table, told: int, now: int) -> None:
+    """Gather statistics while every row is due at `told`, then move the rows to `now`."""
+    with connect(table.url) as connection:
+        connection.run("UPDATE schedule_index SET next_fire_at = :told", told=told)
+        connection.run("ANALYZE schedule_index")
+        connection.run("UPDATE schedule_index SET next_fire_at = :now", now=now)
+
+
+@pytest.mark.parametrize(("told", "now"), [(START, FAR), (FAR, START), (START, START)])
+@pytest.mark.parametrize("limit", [1, 100, 1_000, 5_000])
+def test_i11_statistics_that_mislead_do_not_change_how_due_rows_are_read(
+    table: Table, wire: Wire, told: int, now: int, limit: int
+) -> None:
+    misled(table, told, now)
+    read = plan(wire, "claim_select", {"until": START, "limit": limit})
+    assert "Index Scan using idx_schedule_index_next_fire_at" in read
+    assert "Sort" not in read
+    assert "Seq Scan" not in read
+
+
+def test_i11_rows_are_written_by_their_place(table: Table, wire: Wire) -> None:
+    misled(table, FAR, START)
+    params: dict[str, str | int | None] = {
+        **dict.fromkeys(SENT, ""),
+        "places": PLACES,
+        "advanced": PLACES,
+        "now": START,
+    }
+    read = plan(wire, "claim_write", params)
+    assert read.count("Tid Scan on schedule_index") == 4
+    assert "Seq Scan" not in read
+    assert "Index Scan" not in read

@@ -1,0 +1,168 @@
+"""Real processes on one Postgres: claims are disjoint and complete, and a restart loses nothing."""
+
+import multiprocessing
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.synchronize import Barrier
+from urllib.parse import urlsplit
+
+import pytest
+from duetick.domain.errors import StoreUnavailable
+from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.domain.states import State
+from duetick.ports import SUCCEEDED, Begun, Store
+from duetick.stores import open_store
+
+from tests.benchmarks.postgres_data import MINUTE, START, Table
+from tests.lab.postgres import EmbeddedPostgres, connect, fresh_database, with_database
+
+CLAIMERS = 8
+DUE = 5_000
+UNDER_LOAD = 8_000
+LEFT = "SELECT count(*) FROM schedule_index WHERE next_fire_at <= :now"
+
+Identity = tuple[str, str, int, str]
+
+
+def drain(store: Store, now: int, limit: int) -> Iterator[Occurrence]:
+    while found := store.index.claim_due(now, limit):
+        yield from found
+
+
+_barrier: list[Barrier] = []
+
+
+def meet(barrier: Barrier) -> None:
+    _barrier.append(barrier)
+
+
+def claim_all(url: str, now: int, limit: int) -> list[Identity]:
+    """A process of its own, which begins together with the others."""
+    store = open_store(url)
+    store.check_schema()
+    _barrier[0].wait()
+    claimed = [occurrence.identity for occurrence in drain(store, now, limit)]
+    store.close()
+    return claimed
+
+
+def race(url: str, now: int, limit: int) -> list[list[Identity]]:
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(CLAIMERS)
+    with ProcessPoolExecutor(CLAIMERS, context, meet, (start,)) as processes:
+        waiting = [processes.submit(claim_all, url, now, limit) for _ in range(CLAIMERS)]
+        return [claimed.result() for claimed in waiting]
+
+
+def filled(url: str, rows: int) -> Table:
+    store = open_store(url)
+    store.migrate()
+    store.close()
+    table = Table(url, rows)
+    table.fill()
+    return table
+
+
+def in_ledger(url: str) -> int:
+    with connect(url) as connection:
+        count: int = connection.run("SELECT count(*) FROM occurrences")[0][0]
+    return count
+
+
+@pytest.mark.parametrize("limit", [7, 100, 1_000])
+def test_i05_eight_processes_claim_each_row_once_and_leave_none(
+    postgres_url: str, limit: int
+) -> None:
+    table = filled(postgres_url, 2 * DUE)
+    now = table.make_due(DUE)
+    claimed = race(postgres_url, now, limit)
+    every = Counter(identity for one in claimed for identity in one)
+    assert len(every) == DUE
+    assert set(every.values()) == {1}
+    assert in_ledger(postgres_url) == DUE
+
+
+def test_d08_of_three_that_begin_at_once_one_begins(postgres_url: str) -> None:
+    store = open_store(postgres_url)
+    store.migrate()
+    store.index.upsert(IndexRow("ann", "k", "* * * * *", None, START - 2 * MINUTE))
+    occurrences = store.index.claim_due(START)
+    assert len(occurrences) == 3
+    start = threading.Barrier(len(occurrences))
+
+    def begin(occurrence: Occurrence) -> bool:
+        start.wait()
+        answer = store.ledger.begin(occurrence, now=START)
+        return isinstance(answer, Begun)
+
+    with ThreadPoolExecutor(len(occurrences)) as threads:
+        assert sum(threads.map(begin, occurrences)) == 1
+    store.close()
+
+
+class Worker:
+    """Claims, begins and settles until nothing is due; goes on after errors, and counts them."""
+
+    def __init__(
+        self, store: Store, now: int, restart: threading.Event, back: threading.Event
+    ) -> None:
+        self.store = store
+        self._now = now
+        self._restart = restart
+        self._back = back
+        self.errors: list[StoreUnavailable] = []
+
+    def work(self) -> None:
+        empty = 0
+        while empty < 3 or not self._back.is_set():
+            try:
+                found = self.store.index.claim_due(self._now, 200)
+                self._settle(found)
+                empty = 0 if found else empty + 1
+            except StoreUnavailable as error:
+                self.errors.append(error)
+                empty = 0
+
+    def _settle(self, claimed: Sequence[Occurrence]) -> None:
+        for occurrence in claimed[:3]:
+            answer = self.store.ledger.begin(occurrence, now=self._now)
+            if isinstance(answer, Begun):
+                self.store.ledger.settle(answer.occurrence, SUCCEEDED, now=self._now)
+        if claimed:
+            self._restart.set()
+
+
+@pytest.mark.parametrize("end", ["restart", "crash"])
+def test_a_restart_under_load_is_told_and_loses_nothing(
+    own_postgres: EmbeddedPostgres, end: str
+) -> None:
+    database = urlsplit(fresh_database(own_postgres)).path.removeprefix("/")
+    url = with_database(own_postgres.url, database)
+    table = filled(url, UNDER_LOAD)
+    now, restart, back = table.make_due(UNDER_LOAD), threading.Event(), threading.Event()
+    workers = [Worker(open_store(url), now, restart, back) for _ in range(4)]
+    threads = [threading.Thread(target=worker.work) for worker in workers]
+    for thread in threads:
+        thread.start()
+    restart.wait()
+    if end == "crash":
+        own_postgres.kill()
+    else:
+        own_postgres.stop()
+    own_postgres.start()
+    back.set()
+    for thread in threads:
+        thread.join()
+    assert [error for worker in workers for error in worker.errors]
+    assert in_ledger(url) == UNDER_LOAD
+    with connect(url) as connection:
+        states = connection.run("SELECT DISTINCT state FROM occurrences")
+        left = connection.run(
+            "SELECT count(*) FROM schedule_index WHERE next_fire_at <= :now", now=now
+        )
+    assert {state for (state,) in states} <= {State.QUEUED, State.PROCESSING, State.SUCCEEDED}
+    assert left == [[0]]
+    for worker in workers:
+        worker.store.close()

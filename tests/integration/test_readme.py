@@ -1,0 +1,65 @@
+"""The README tells the truth: what it shows can be run."""
+
+import doctest
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from duetick.domain.policies import LEASE_MARGIN, Policies
+
+TOP = Path(__file__).parents[2]
+TEXT = (TOP / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    """The code that is shown in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_each_python_example_runs(code: str) -> None:
+    if code.startswith(">>>"):
+        test = doctest.DocTestParser().get_doctest(code, {}, "README.md", None, 0)
+        assert doctest.DocTestRunner().run(test).failed == 0
+    else:
+        exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
+
+
+def test_there_are_python_examples() -> None:
+    assert len(blocks("python")) > 1
+
+
+def test_each_make_target_that_is_named_is_there() -> None:
+    named = set(re.findall(r"make ([a-z]+)", " ".join(blocks("sh")) + _inline()))
+    made = set(re.findall(r"^([a-z]+):", (TOP / "Makefile").read_text(), re.MULTILINE))
+    assert {"run", "test", "quick"} <= named
+    assert named <= made
+
+
+def test_each_duetick_command_that_is_named_is_there() -> None:
+    named = set(re.findall(r"duetick ([a-z]+)", _inline()))
+    for command in named:
+        shown = subprocess.run(
+            [TOP / ".venv/bin/duetick", command, "--help"], capture_output=True, check=False
+        )
+        assert shown.returncode == 0, command
+    assert named
+
+
+def test_the_table_of_defaults_is_the_code() -> None:
+    policies = Policies()
+    for said in (
+        f"| delivery | `{policies.delivery}` |",
+        f"{policies.retry.backoff}, {policies.retry.attempts} attempts, {policies.retry.first} s",
+        f"| `{policies.overlap}` (or",
+        f"| `{policies.misfire}` (or",
+        f"a grace of {policies.grace} s, catch-up at most {policies.catch_up}",
+        f"| `{policies.gap}`, `{policies.repeat}` |",
+        f"| {policies.timeout} s; the lease is {LEASE_MARGIN} s longer |",
+    ):
+        assert said in TEXT, said
+
+
+def _inline() -> str:
+    return " ".join(re.findall(r"`((?:make|duetick) [^`]+)`", TEXT))
