@@ -223,15 +223,24 @@ class CommitsTheRowFirst(SqlSchedules):
 class ForgetsWhatWasDue(SqlSchedules):
     """A delete does not account for what was due."""
 
-    def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
-        return super().delete(user_id, key, now=0)
+    def delete(
+        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+    ) -> bool:
+        return super().delete(user_id, key, now=0, if_version=if_version)
 
 
 class MovesTheUnchanged(SqlSchedules):
     """Declaring a schedule again computes its time anew."""
 
-    def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
-        made = super().put(schedule, now=now)
+    def put(
+        self,
+        schedule: Schedule,
+        *,
+        now: int | None = None,
+        if_version: int | None = None,
+        at_most: int | None = None,
+    ) -> Schedule:
+        made = super().put(schedule, now=now, if_version=if_version, at_most=at_most)
         row = fresh_row(made, self._now() if now is None else now)
         if row and made.enabled:
             with self._database.transaction() as session:
