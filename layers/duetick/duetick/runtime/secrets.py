@@ -55,7 +55,7 @@ def kept_in_secrets_manager(arn: str) -> SecretSource:
     def source(*, fresh: bool = False) -> Secrets:
         current = stage("AWSCURRENT", fresh=fresh)
         previous = stage("AWSPREVIOUS", fresh=fresh)
-        return tuple(f"{current} {previous}".split())
+        return tuple(dict.fromkeys(f"{current} {previous}".split()))
 
     return source
 
