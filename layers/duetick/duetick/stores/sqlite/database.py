@@ -132,3 +132,10 @@ def _errors() -> Iterator[None]:
         if "no such table" in str(error) or "no such column" in str(error):
             raise SchemaOutdated(f"No usable schema is there ({error}). {MIGRATE}") from error
         raise StoreUnavailable(f"SQLite did not do it: {error}.") from error
+    except sqlite3.IntegrityError:
+        raise
+    except sqlite3.DatabaseError as error:
+        raise StoreUnavailable(
+            f"The file is no SQLite database, or it is damaged ({error}). Move it away, or name "
+            "another."
+        ) from error
