@@ -40,6 +40,9 @@ WRONG = [
     ("priority", 101),
     ("timeout", 0),
     ("timeout", 901),
+    ("starts_at", -1),
+    ("ends_at", 10**15),
+    ("max_runs", 0),
 ]
 
 RETRIES = st.builds(

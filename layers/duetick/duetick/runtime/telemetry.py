@@ -18,6 +18,7 @@ metrics: Final = Metrics(namespace="Duetick", service="duetick")
 logging.getLogger("duetick")
 copy_config_to_registered_loggers(logger, include={"duetick"})
 
+SERVER_ERROR: Final = 500
 _COUNTED: Final = (
     "claimed",
     "delivered",
@@ -36,6 +37,12 @@ def record_tick(report: TickReport) -> None:
         metrics.add_metric(name.capitalize(), MetricUnit.Count, getattr(report, name))
     metrics.add_metric("Lateness", MetricUnit.Milliseconds, report.lateness_ms)
     logger.info("tick", action="tick", **asdict(report))
+
+
+def record_answer(status: int) -> None:
+    """One call of dispatch, by how it was answered."""
+    metrics.add_metric("Dispatches", MetricUnit.Count, 1)
+    metrics.add_metric("DispatchErrors", MetricUnit.Count, int(status >= SERVER_ERROR))
 
 
 def record_settled(occurrence: Occurrence) -> None:
