@@ -131,3 +131,15 @@ CREATE TABLE events (
 );
 
 CREATE INDEX idx_events_occurrence ON events (user_id, key, nominal_at, origin);
+
+-- Nothing is committed where a write did not find the rows that its transaction holds.
+CREATE FUNCTION rows_expected(moved bigint, locked bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF moved <> locked THEN
+        RAISE EXCEPTION '% rows of % were where they had been locked', moved, locked
+            USING ERRCODE = 'serialization_failure';
+    END IF;
+    RETURN moved;
+END
+$$;
