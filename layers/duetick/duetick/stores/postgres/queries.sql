@@ -132,3 +132,17 @@ SELECT (
     (SELECT count(*) FROM advanced) + (SELECT count(*) FROM gone),
     cardinality(string_to_array(:advanced, ';')) + cardinality(string_to_array(:done, ';'))
 )
+
+-- name: occurrence_begin
+SELECT b.verdict, {occurrence_columns}, {schedule_columns}
+FROM occurrence_begin(
+    :user_id, :key, :nominal_at, :origin, :fence, :now, :usual
+) AS b
+CROSS JOIN LATERAL (SELECT (b.held).*) AS o
+CROSS JOIN LATERAL (SELECT (b.record).*) AS s
+
+-- name: occurrence_settle
+SELECT {occurrence_columns}
+FROM occurrence_settle(
+    :user_id, :key, :nominal_at, :origin, :fence, :state, :reason, :error, :now, :usual
+) AS o

@@ -45,12 +45,11 @@ class SqlLedger:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
-            held, asked = _lock(session, occurrence), occurrence
-            if held is None and occurrence.fence == 0:
-                held = asked = self._record(session, occurrence, at)
+            made = self._record(session, occurrence, at) if occurrence.fence == 0 else None
+            held = made or _lock(session, occurrence)
             if held is None:
                 return Refused("unknown")
-            refused = _refuse(held, asked, at)
+            refused = _refuse(held, made or occurrence, at)
             return refused or self._begin(session, held, _schedule_of(session, held), at)
 
     @retried
@@ -152,11 +151,11 @@ class SqlLedger:
             for at, before, after, note in rows
         ]
 
-    def _record(self, session: Session, occurrence: Occurrence, now: int) -> Occurrence:
-        """A caller that is not the tick brings its occurrence along."""
+    def _record(self, session: Session, occurrence: Occurrence, now: int) -> Occurrence | None:
+        """A caller that is not the tick brings its occurrence along; None where it is known."""
         made = leased(replace(occurrence, id=self._new_id(), created_at=now), now)
-        session.rows("occurrence_insert", occurrence_params(made))
-        return made
+        (new,) = session.each("occurrence_insert", [occurrence_params(made)])
+        return made if new else None
 
     def _begin(
         self, session: Session, held: Occurrence, schedule: Schedule | None, now: int
@@ -224,7 +223,7 @@ def _cancelled(held: Occurrence, reason: Reason, now: int) -> Occurrence:
 
 
 def _settled(held: Occurrence, outcome: Outcome, now: int) -> Occurrence:
-    done = replace(held, lease_until=None, error=outcome.error, updated_at=now)
+    done = replace(held, lease_until=None, error=storable(outcome.error), updated_at=now)
     if outcome.state is not State.FAILED:
         return replace(done, state=outcome.state, reason=outcome.reason)
     then = after_failure(held.policies, held.attempts, outcome.reason, now)

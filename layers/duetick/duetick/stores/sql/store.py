@@ -38,7 +38,7 @@ class SqlStore:
         self.now: Clock = clock or database.now
         self.index = SqlIndex(database, self.now, new_id, claim)
         self.schedules = SqlSchedules(database, self.now, new_id)
-        self.ledger = SqlLedger(database, self.now, new_id)
+        self.ledger: SqlLedger = SqlLedger(database, self.now, new_id)
 
     def check_transactions(self) -> None:
         """Raise NoTransactions where the connections cannot hold one."""
