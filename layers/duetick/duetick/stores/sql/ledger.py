@@ -45,6 +45,8 @@ class SqlLedger:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
+            # One at a time: one that waits looks at others of its schedule, and they at it.
+            session.rows("name_lock", {"user_id": occurrence.user_id, "key": occurrence.key})
             made = self._record(session, occurrence, at) if occurrence.fence == 0 else None
             held = made or _lock(session, occurrence)
             if held is None:

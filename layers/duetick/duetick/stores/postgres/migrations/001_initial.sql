@@ -196,8 +196,7 @@ BEGIN
     IF why IS NULL AND chosen ->> 'overlap' <> 'allow' THEN
         SELECT coalesce(o.lease_until, at) INTO busy_until FROM occurrences o
         WHERE o.user_id = for_user AND o.key = for_key AND o.state = 'processing'
-            AND o.exclusive = 1
-        FOR UPDATE;
+            AND o.exclusive = 1;
         why := CASE
             WHEN busy_until <= at OR (FOUND AND chosen ->> 'overlap' = 'wait') THEN 'general'
             WHEN FOUND THEN 'overlap'
