@@ -1,5 +1,6 @@
 """The store on Postgres."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from duetick.ports import Clock
@@ -7,10 +8,23 @@ from duetick.stores.postgres.address import read_address
 from duetick.stores.postgres.claim import PostgresClaim
 from duetick.stores.postgres.connecting import Connect, Password, connect_to
 from duetick.stores.postgres.database import PostgresDatabase
-from duetick.stores.sql.queries import migrations
-from duetick.stores.sql.store import SqlStore
+from duetick.stores.postgres.ledger import PostgresLedger
+from duetick.stores.sql.index import Claim
+from duetick.stores.sql.queries import Migration, migrations
+from duetick.stores.sql.session import Database
+from duetick.stores.sql.store import SqlStore, new_id
 
 POOL: Final = 8
+
+
+class PostgresStore(SqlStore):
+    """The SQL store, with a ledger that begins and settles in one round trip."""
+
+    def __init__(
+        self, database: Database, claim: Claim, steps: Sequence[Migration], clock: Clock | None
+    ) -> None:
+        super().__init__(database, claim, steps, clock)
+        self.ledger = PostgresLedger(database, clock, self.now, new_id, self.schedules.count_run)
 
 
 def open_postgres(
@@ -28,4 +42,4 @@ def open_postgres(
 
 def open_database(database: PostgresDatabase, clock: Clock | None) -> SqlStore:
     """A store on a database."""
-    return SqlStore(database, PostgresClaim(), migrations("postgres"), clock)
+    return PostgresStore(database, PostgresClaim(), migrations("postgres"), clock)

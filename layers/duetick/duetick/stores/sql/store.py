@@ -44,7 +44,8 @@ class SqlStore:
         self.now: Clock = clock or database.now
         self.index = SqlIndex(database, self.now, new_id, claim)
         self.schedules = SqlSchedules(database, self.now, new_id)
-        self.ledger = SqlLedger(database, self.now, new_id, self.schedules.count_run)
+        count_run = self.schedules.count_run
+        self.ledger: SqlLedger = SqlLedger(database, self.now, new_id, count_run)
 
     def check_transactions(self) -> None:
         """Raise NoTransactions where the connections cannot hold one."""
