@@ -214,7 +214,7 @@ def _settle(
         return None
     if held.state is not State.PROCESSING:
         return held if same_outcome(held, outcome.state, outcome.reason) else None
-    after = settled(held, outcome, now)
+    after = settled(held, replace(outcome, error=storable(outcome.error)), now)
     if after.state is State.RETRYING:
         _trace(session, held, after, f"attempt {held.attempts}: {outcome.error or ''}")
     return _move(session, after)
