@@ -14,7 +14,11 @@ POOL: Final = 8
 
 
 def open_postgres(
-    address: str | Connect, clock: Clock | None = None, *, password: Password | None = None
+    address: str | Connect,
+    clock: Clock | None = None,
+    *,
+    password: Password | None = None,
+    look_ahead: bool = False,
 ) -> SqlStore:
     """A store at a libpq URL, or on connections of a factory; nothing is connected to yet.
 
@@ -22,10 +26,15 @@ def open_postgres(
     """
     if isinstance(address, str):
         read = read_address(address)
-        return open_database(PostgresDatabase(connect_to(read, password), read.pool), clock)
-    return open_database(PostgresDatabase(address, POOL), clock)
+        database = PostgresDatabase(connect_to(read, password), read.pool)
+    else:
+        database = PostgresDatabase(address, POOL)
+    return open_database(database, clock, look_ahead=look_ahead)
 
 
-def open_database(database: PostgresDatabase, clock: Clock | None) -> SqlStore:
+def open_database(
+    database: PostgresDatabase, clock: Clock | None, *, look_ahead: bool = False
+) -> SqlStore:
     """A store on a database."""
-    return SqlStore(database, PostgresClaim(), migrations("postgres"), clock)
+    steps = migrations("postgres")
+    return SqlStore(database, PostgresClaim(), steps, clock, look_ahead=look_ahead)

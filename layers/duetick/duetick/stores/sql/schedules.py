@@ -65,9 +65,15 @@ class SqlSchedules:
     """`ports.Schedules` on any SQL database."""
 
     def __init__(
-        self, database: Database, now: Callable[[], int], new_id: Callable[[], str]
+        self,
+        database: Database,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        *,
+        look_ahead: bool = False,
     ) -> None:
         self._database = database
+        self._look_ahead = look_ahead
         self._now = now
         self._new_id = new_id
 
@@ -77,7 +83,7 @@ class SqlSchedules:
         at = self._now() if now is None else now
         with self._database.transaction() as session:
             before = read_before(session, schedule.user_id, schedule.key)
-            change = plan_put(before, schedule, at)
+            change = plan_put(before, schedule, at, look_ahead=self._look_ahead)
             if change is None:
                 return before.schedule or schedule
             self._check_external(session, schedule)

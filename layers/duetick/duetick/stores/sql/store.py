@@ -32,12 +32,14 @@ class SqlStore:
         claim: Claim,
         steps: Sequence[Migration],
         clock: Clock | None,
+        *,
+        look_ahead: bool = False,
     ) -> None:
         self._database = database
         self._steps = steps
         self.now: Clock = clock or database.now
         self.index = SqlIndex(database, self.now, new_id, claim)
-        self.schedules = SqlSchedules(database, self.now, new_id)
+        self.schedules = SqlSchedules(database, self.now, new_id, look_ahead=look_ahead)
         self.ledger = SqlLedger(database, self.now, new_id)
 
     def check_transactions(self) -> None:
