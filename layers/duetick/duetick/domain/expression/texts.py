@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from duetick.domain.expression.almanac import Almanac
 
-LONGEST_TEXT = 512
+LONGEST_TEXT = 1024
 _MOST_TEXTS = 4096
 _FORMS = (
     "write five fields (0 9 * * MON-FRI), a macro (@daily), rate(5 minutes), "
@@ -63,9 +63,14 @@ class _Memory(dict[str, Expression]):
     def __missing__(self, text: str) -> Expression:
         expression = _read(text)
         if len(self) >= _MOST_TEXTS:
-            self.clear()
+            self._thin()
         self[text] = expression
         return expression
+
+    def _thin(self) -> None:
+        """Forget every eighth: rows that come round in turn would miss all if the oldest went."""
+        for text in tuple(self)[::8]:
+            self.pop(text, None)
 
 
 def _read(text: str) -> Expression:
@@ -98,7 +103,7 @@ def _bounded(text: str) -> str:
 
 def _check_letters(text: str) -> None:
     for at, letter in enumerate(text, 1):
-        if not letter.isascii() or not (letter.isprintable() or letter.isspace()):
+        if letter not in "\t\r\n" and not (letter.isascii() and letter.isprintable()):
             digit = letter.isdigit()
             kind = "is a digit, but not one of ASCII's 0 to 9" if digit else "is not ASCII text"
             raise InvalidExpression(f"{quoted(letter)}, character {at}, {kind}; {_FORMS}")
