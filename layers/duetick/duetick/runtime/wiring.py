@@ -40,7 +40,7 @@ def settings() -> Settings:
 @cache
 def store() -> Store:
     """The store at DUETICK_STORE."""
-    return open_store(settings().store)
+    return open_store(settings().store, look_ahead=settings().look_ahead > 0)
 
 
 @cache

@@ -50,6 +50,9 @@ def _advance(row: Row, next_at: int, through: int) -> Params:
     }
 
 
-def open_sqlite(connect: Connect, clock: Clock | None = None) -> SqlStore:
+def open_sqlite(
+    connect: Connect, clock: Clock | None = None, *, look_ahead: bool = False
+) -> SqlStore:
     """A store on connections of that factory."""
-    return SqlStore(SqliteDatabase(connect), SqliteClaim(), migrations("sqlite"), clock)
+    steps = migrations("sqlite")
+    return SqlStore(SqliteDatabase(connect), SqliteClaim(), steps, clock, look_ahead=look_ahead)
