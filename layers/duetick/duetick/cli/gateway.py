@@ -69,12 +69,15 @@ class LocalRequest(BaseHTTPRequestHandler):
             logger.exception("a handler raised", extra={"path": parts.path})
             self._send(502, b'{"message": "Internal server error"}')
             return
-        self._send(answer["statusCode"], str(answer.get("body") or "").encode())
+        body = str(answer.get("body") or "").encode()
+        self._send(answer["statusCode"], body, _headers(answer))
 
-    def _send(self, status: int, body: bytes) -> None:
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
+        for name, value in (headers or {"content-type": "application/json"}).items():
+            self.send_header(name, value)
+        if status != 204:
+            self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
@@ -82,6 +85,13 @@ class LocalRequest(BaseHTTPRequestHandler):
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
         """The handlers log; a second line for each call would say less."""
+
+
+def _headers(answer: Mapping[str, Any]) -> dict[str, str]:
+    """A handler's headers; a REST answer may have them under either name."""
+    several = answer.get("multiValueHeaders") or {}
+    joined = {name: ", ".join(values) for name, values in several.items()}
+    return {**joined, **(answer.get("headers") or {})}
 
 
 def _event(
