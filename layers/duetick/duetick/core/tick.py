@@ -84,8 +84,9 @@ def run_tick(
         on_dispatch=on_dispatch,
         slots=slots,
         elapsed=elapsed,
+        stopped=stopped,
     )
-    tick.run(Claiming(store, at, chunk, look_ahead), stopped, sleep)
+    tick.run(Claiming(store, at, chunk, look_ahead), sleep)
     tick.report.poisoned = len(store.index.poisoned(chunk, since=at))
     tick.report.backlog = store.index.backlog(at)
     tick.report.lost = _lost(store, at)
@@ -134,6 +135,7 @@ class Tick:
         on_dispatch: Observer | None,
         slots: int,
         elapsed: Callable[[], float],
+        stopped: Callable[[], bool],
     ) -> None:
         self._store = store
         self._transport = transport
@@ -141,6 +143,7 @@ class Tick:
         self._on_dispatch = on_dispatch
         self._slots = slots
         self._elapsed = elapsed
+        self._stopped = stopped
         self._start = elapsed()
         self._end = self._start + budget
         self._turns = Turns((), slots)
@@ -151,13 +154,11 @@ class Tick:
         self._broken: Exception | None = None
         self.report = TickReport()
 
-    def run(
-        self, claiming: Claiming, stopped: Callable[[], bool], sleep: Callable[[float], object]
-    ) -> None:
+    def run(self, claiming: Claiming, sleep: Callable[[float], object]) -> None:
         """Claim and deliver, to the end."""
         with ThreadPoolExecutor(self._slots, thread_name_prefix="deliver") as pool:
             try:
-                while self._left() > MARGIN and not stopped() and self._step(claiming, pool, sleep):
+                while self._may_begin() and self._step(claiming, pool, sleep):
                     pass
             finally:
                 self._give_back()
@@ -217,7 +218,7 @@ class Tick:
 
     def _one(self, occurrence: Occurrence) -> None:
         left = self._left()
-        if left <= MARGIN:
+        if not self._may_begin():
             self._release([occurrence])
             return
         self._note_lateness(self._clock() - occurrence.due_at)
@@ -288,6 +289,9 @@ class Tick:
             return FIRST_CHUNK
         pace = done / max(self._elapsed() - self._start, 0.001)
         return int(pace * (self._left() - MARGIN)) - self._turns.waiting
+
+    def _may_begin(self) -> bool:
+        return self._left() > MARGIN and not self._stopped()
 
     def _left(self) -> float:
         return self._end - self._elapsed()
