@@ -213,6 +213,12 @@ class ErasedView(Shape):
     schedules: int
 
 
+class GatewayView(BaseModel):
+    """What API Gateway says itself, before any of our code runs."""
+
+    message: str | None = None
+
+
 class ErrorView(Shape):
     """What is wrong, and what to do. `limit` and `value` name a quota."""
 

@@ -9,13 +9,13 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from duetick.api.models import ErrorView, Shape
+from duetick.api.models import ErrorView, GatewayView
 from duetick.api.routes import OWN, ROUTES, Route
 
 Node: TypeAlias = dict[str, Any]
 
 REFERENCE: Final = "#/components/schemas/{model}"
-ALWAYS: Final = (400, 401, 403, 503)
+ALWAYS: Final = (400, 401, 403, 405, 503)
 MEANINGS: Final = {
     200: "As asked for.",
     201: "It was created.",
@@ -25,6 +25,7 @@ MEANINGS: Final = {
     401: "A user's token is missing, wrong or expired.",
     403: "Who calls may not call this.",
     404: "There is none, or none of this user's.",
+    405: "The route has no such method; the message says which it has.",
     409: "The key is taken, the schedule is paused, or a quota is reached.",
     412: "It was changed meanwhile: read it again.",
     413: "The body is too large.",
@@ -104,7 +105,10 @@ def _responses(route: Route) -> Node:
 def _response(status: int, shape: type[BaseModel] | None) -> Node:
     described: Node = {"description": MEANINGS[status]}
     if shape:
-        described["content"] = {"application/json": {"schema": _reference(shape)}}
+        schema = _reference(shape)
+        if status in (401, 403):
+            schema = {"anyOf": [schema, _reference(GatewayView)]}
+        described["content"] = {"application/json": {"schema": schema}}
     if shape and shape.__name__ == "ScheduleView":
         described["headers"] = {"ETag": {"schema": TEXT}}
     return described
@@ -117,7 +121,7 @@ def _reference(shape: type[BaseModel]) -> Node:
 def _schemas() -> Node:
     """Of what is taken, and of what is answered: there, every field is always present."""
     taken = {route.body for route in ROUTES if route.body}
-    told: set[type[Shape]] = {ErrorView}
+    told: set[type[BaseModel]] = {ErrorView, GatewayView}
     for route in ROUTES:
         told |= {shape for shape in route.answers.values() if shape}
     models: list[tuple[type[BaseModel], JsonSchemaMode]] = [

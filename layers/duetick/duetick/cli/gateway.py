@@ -81,7 +81,17 @@ class LocalRequest(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def _refuse(self) -> None:
+        """What API Gateway says to a method that no route has."""
+        self.close_connection = True
+        self._send(403, b'{"message": "Missing Authentication Token"}')
+
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
+
+    def __getattr__(self, name: str) -> Callable[[], None]:
+        if name.startswith("do_"):
+            return self._refuse
+        raise AttributeError(name)
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
         """The handlers log; a second line for each call would say less."""
