@@ -6,6 +6,7 @@ from duetick.domain.errors import InvalidSchedule, QuotaReached, VersionConflict
 from duetick.domain.expression import parse, sub_minute
 from duetick.domain.firing import Missed, Times, unfired
 from duetick.domain.occurrences import ranged
+from duetick.domain.pausing import resumed
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason
 
@@ -189,6 +190,17 @@ def _create(before: Before, wanted: Schedule, now: int) -> Change:
     return Change(made, _row_if_enabled(made, now), stray, True)
 
 
+def _paused_so_far(
+    current: Schedule, fired_through: int | None, now: int
+) -> tuple[Occurrence, ...]:
+    """What a pause with an end has kept from firing."""
+    pause = current.pause
+    if pause is None or pause.until is None:
+        return ()
+    since = max(pause.since, fired_through or 0)
+    return held_back(resumed(current), since, min(now, pause.until - 1), Reason.PAUSED)
+
+
 def _retime(before: Before, current: Schedule, after: Schedule, now: int) -> Change:
     timed = replace(
         after,
@@ -198,7 +210,8 @@ def _retime(before: Before, current: Schedule, after: Schedule, now: int) -> Cha
     )
     if current.enabled:
         reason = Reason.SUPERSEDED if after.enabled else Reason.DISABLED
-        ranges = due_range(before.row, before.fired_through, now, reason)
+        ranges = _paused_so_far(current, before.fired_through, now)
+        ranges += due_range(before.row, before.fired_through, now, reason)
     else:
         since = max(current.disabled_at or now, before.fired_through or 0)
         ranges = held_back(current, since, now, Reason.PAUSED)

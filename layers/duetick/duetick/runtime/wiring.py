@@ -7,6 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
+from duetick.core.accepting import Quotas
 from duetick.core.answers import Answer
 from duetick.core.calls import Request
 from duetick.core.dispatch import Dispatcher
@@ -61,6 +62,18 @@ def flows() -> Flows:
 
 def _flows_of(module: ModuleType) -> list[Flow]:
     return [value for value in vars(module).values() if isinstance(value, Flow)]
+
+
+@cache
+def quotas() -> Quotas:
+    """What a user may have."""
+    chosen = settings()
+    return Quotas(
+        schedules=chosen.quota_schedules,
+        gap_seconds=chosen.quota_gap_seconds,
+        input_bytes=chosen.quota_input_bytes,
+        look_ahead=chosen.look_ahead > 0,
+    )
 
 
 @cache
