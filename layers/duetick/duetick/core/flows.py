@@ -97,6 +97,13 @@ class Flows:
         """The flow of that name."""
         return self._flows.get(name)
 
+    def static(self) -> list[Schedule]:
+        """The schedules that every deployment has; raise where one could not run."""
+        found = [one for flow in self._flows.values() for one in flow.static.values()]
+        for schedule in found:
+            self.check_input(schedule)
+        return found
+
     def check_action(self, flow: str, action: str) -> None:
         """Raise InvalidSchedule, naming what there is, unless the flow has the action."""
         found = self.get(flow)
