@@ -34,7 +34,12 @@ def settings() -> Settings:
 @cache
 def store() -> Store:
     """The store at DUETICK_STORE."""
-    return open_store(settings().store)
+    chosen = settings()
+    if chosen.store_secret_arn:
+        from duetick.runtime.database_password import open_with_secret
+
+        return open_with_secret(chosen.store, chosen.store_secret_arn)
+    return open_store(chosen.store)
 
 
 @cache
