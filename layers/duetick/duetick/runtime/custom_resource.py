@@ -106,9 +106,10 @@ def _put(url: str, body: bytes) -> None:
     secure = parts.scheme == "https"
     kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=5)
+    where = f"{parts.path}?{parts.query}" if parts.query else parts.path
     try:
         # The address is signed for an empty content type.
-        connection.request("PUT", f"{parts.path}?{parts.query}", body, {"content-type": ""})
+        connection.request("PUT", where, body, {"content-type": ""})
         status = connection.getresponse().status
     finally:
         connection.close()
