@@ -1,6 +1,7 @@
 """Logs and metrics: the one place that knows the tools behind them."""
 
 import logging
+import os
 from dataclasses import asdict
 from typing import Final
 
@@ -12,8 +13,11 @@ from duetick.core.tick import TickReport
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import State
 
-logger: Final = Logger(service="duetick")
-metrics: Final = Metrics(namespace="Duetick", service="duetick")
+# The stack's name, so that the metrics of two stacks in one account do not run together.
+SERVICE: Final = os.environ.get("POWERTOOLS_SERVICE_NAME", "duetick")
+
+logger: Final = Logger(service=SERVICE)
+metrics: Final = Metrics(namespace="Duetick", service=SERVICE)
 
 logging.getLogger("duetick")
 copy_config_to_registered_loggers(logger, include={"duetick"})

@@ -41,7 +41,13 @@ def settings() -> Settings:
 @cache
 def store() -> Store:
     """The store at DUETICK_STORE."""
-    return open_store(settings().store, look_ahead=settings().look_ahead > 0)
+    chosen = settings()
+    looks_ahead = chosen.look_ahead > 0
+    if chosen.store_secret_arn:
+        from duetick.runtime.database_password import open_with_secret
+
+        return open_with_secret(chosen.store, chosen.store_secret_arn, look_ahead=looks_ahead)
+    return open_store(chosen.store, look_ahead=looks_ahead)
 
 
 @cache
