@@ -9,6 +9,7 @@ from typing import Final
 
 from duetick.cli.local import LocalStack, shown
 from duetick.cli.problem import Problem
+from duetick.cli.schedules import add_schedules
 from duetick.domain.errors import DuetickError
 from duetick.stores import open_store
 
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     migrate = commands.add_parser("migrate", help="create or update a store's schema")
     migrate.add_argument("--store", default=DEFAULT_STORE, help=f"default: {DEFAULT_STORE}")
     migrate.set_defaults(command=_migrate)
+    add_schedules(commands)
     return parser
 
 

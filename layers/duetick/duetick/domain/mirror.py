@@ -3,8 +3,10 @@
 from dataclasses import dataclass, replace
 
 from duetick.domain.errors import InvalidSchedule, QuotaReached, VersionConflict
+from duetick.domain.expression import parse, sub_minute
 from duetick.domain.firing import Missed, Times, unfired
 from duetick.domain.occurrences import ranged
+from duetick.domain.pausing import resumed
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason
 
@@ -119,13 +121,18 @@ def too_many(at_most: int) -> QuotaReached:
     )
 
 
-def plan_put(before: Before, wanted: Schedule, now: int) -> Change | None:
+def plan_put(
+    before: Before, wanted: Schedule, now: int, *, look_ahead: bool = False
+) -> Change | None:
     """What putting `wanted` changes; None where it is as it was.
 
-    Raises ValueError with a helpful message where its expression or zone is bad.
+    Raises ValueError with a helpful message where its expression or zone is bad, or where it is
+    below a minute and no tick looks ahead.
     """
     check_timing(wanted.cron, wanted.timezone)
     current = before.schedule
+    if not look_ahead:
+        _check_pace(current, wanted)
     if current is None:
         return _create(before, wanted, now)
     after = replace(_kept(current, wanted), version=current.version + 1, updated_at=now)
@@ -134,6 +141,18 @@ def plan_put(before: Before, wanted: Schedule, now: int) -> Change | None:
     if current.times == wanted.times and current.enabled == wanted.enabled:
         return Change(after, before.row and row_of(after, before.row.next_fire_at), (), False)
     return _retime(before, current, after, now)
+
+
+def _check_pace(current: Schedule | None, wanted: Schedule) -> None:
+    """Refuse a rate below a minute; one that was taken while ticks looked ahead may be paused."""
+    paused = current is not None and current.cron == wanted.cron and not wanted.enabled
+    if sub_minute(wanted.cron) and not paused:
+        raise InvalidSchedule(
+            "cron",
+            f"{parse(wanted.cron)} is below a minute, and cron resolves to the minute: the tick "
+            "runs once in each, so that only look-ahead can keep it. Turn look-ahead on, or write "
+            "60 seconds or more, for example: rate(60 seconds).",
+        )
 
 
 def _kept(current: Schedule, wanted: Schedule) -> Schedule:
@@ -171,6 +190,17 @@ def _create(before: Before, wanted: Schedule, now: int) -> Change:
     return Change(made, _row_if_enabled(made, now), stray, True)
 
 
+def _paused_so_far(
+    current: Schedule, fired_through: int | None, now: int
+) -> tuple[Occurrence, ...]:
+    """What a pause with an end has kept from firing."""
+    pause = current.pause
+    if pause is None or pause.until is None:
+        return ()
+    since = max(pause.since, fired_through or 0)
+    return held_back(resumed(current), since, min(now, pause.until - 1), Reason.PAUSED)
+
+
 def _retime(before: Before, current: Schedule, after: Schedule, now: int) -> Change:
     timed = replace(
         after,
@@ -180,7 +210,8 @@ def _retime(before: Before, current: Schedule, after: Schedule, now: int) -> Cha
     )
     if current.enabled:
         reason = Reason.SUPERSEDED if after.enabled else Reason.DISABLED
-        ranges = due_range(before.row, before.fired_through, now, reason)
+        ranges = _paused_so_far(current, before.fired_through, now)
+        ranges += due_range(before.row, before.fired_through, now, reason)
     else:
         since = max(current.disabled_at or now, before.fired_through or 0)
         ranges = held_back(current, since, now, Reason.PAUSED)

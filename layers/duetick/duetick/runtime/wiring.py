@@ -7,10 +7,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
+from duetick.core.accepting import Quotas
 from duetick.core.answers import Answer
 from duetick.core.calls import Request
 from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Flow, Flows
+from duetick.domain.errors import ConfigurationError
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Store, Transport
 from duetick.runtime.background import in_thread, invoke
@@ -39,21 +41,39 @@ def settings() -> Settings:
 @cache
 def store() -> Store:
     """The store at DUETICK_STORE."""
-    return open_store(settings().store)
+    return open_store(settings().store, look_ahead=settings().look_ahead > 0)
 
 
 @cache
 def flows() -> Flows:
     """Every flow of the package DUETICK_FLOWS."""
     package = import_module(settings().flows)
-    found = _flows_of(package)
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        found |= _flows_of(import_module(module.name))
+    names = [m.name for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+    found: dict[str, Flow] = {}
+    for module in [package, *map(import_module, names)]:
+        for flow in _flows_of(module):
+            if found.setdefault(flow.name, flow) is not flow:
+                raise ConfigurationError(
+                    f"Two flows are called {flow.name!r}; the second is in {module.__name__}. "
+                    "Give one of them another name."
+                )
     return Flows(found)
 
 
-def _flows_of(module: ModuleType) -> dict[str, Flow]:
-    return {value.name: value for value in vars(module).values() if isinstance(value, Flow)}
+def _flows_of(module: ModuleType) -> list[Flow]:
+    return [value for value in vars(module).values() if isinstance(value, Flow)]
+
+
+@cache
+def quotas() -> Quotas:
+    """What a user may have."""
+    chosen = settings()
+    return Quotas(
+        schedules=chosen.quota_schedules,
+        gap_seconds=chosen.quota_gap_seconds,
+        input_bytes=chosen.quota_input_bytes,
+        look_ahead=chosen.look_ahead > 0,
+    )
 
 
 @cache
