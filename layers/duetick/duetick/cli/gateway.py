@@ -110,7 +110,7 @@ class LocalRequest(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _refuse(self) -> None:
+    def _refuse_method(self) -> None:
         """What API Gateway says to a method that no route has."""
         self.close_connection = True
         self._send(403, b'{"message": "Missing Authentication Token"}')
@@ -119,7 +119,7 @@ class LocalRequest(BaseHTTPRequestHandler):
 
     def __getattr__(self, name: str) -> Callable[[], None]:
         if name.startswith("do_"):
-            return self._refuse
+            return self._refuse_method
         raise AttributeError(name)
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
