@@ -1,6 +1,5 @@
 """Run a begun attempt's action: as the schedule's principal, with its input, in its time."""
 
-import asyncio
 import inspect
 import logging
 from contextlib import AbstractContextManager, nullcontext
@@ -10,7 +9,7 @@ from duetick.core.answers import Stop, error, told
 from duetick.core.attempts import Attempt, renewed
 from duetick.core.context import Context
 from duetick.core.flows import Action, Flows
-from duetick.core.timing import TimedOut, run_within
+from duetick.core.timing import TimedOut, run_coroutine, run_within
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.schedule import Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason, State
@@ -54,7 +53,7 @@ class Runner:
             value = self._input(schedule, context)
             result = action.run(value, context)
             if inspect.iscoroutine(result):
-                asyncio.run(result)
+                run_coroutine(result)
 
         try:
             run_within(limit, call) if limit else call()
