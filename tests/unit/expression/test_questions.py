@@ -1,4 +1,4 @@
-"""What a claim asks besides the next fire: batches, ranges, the newest, counts, gaps, targets."""
+"""What a claim asks besides the next fire: ranges, the newest, counts, gaps, targets."""
 
 import time
 from types import MappingProxyType
@@ -7,13 +7,11 @@ from typing import TypedDict, get_args
 import pytest
 from duetick.domain.expression import (
     InvalidExpression,
-    InvalidTimezone,
     count,
     fires,
     from_day_map,
     newest,
     next_fire,
-    next_fires,
     parse,
     smallest_gap,
     sub_minute,
@@ -171,7 +169,6 @@ class Options(TypedDict):
 
 
 Question = tuple[str, str | None, int, int, Gap, Repeat]
-Timing = tuple[str, str | None, Gap, Repeat, int]
 QUESTIONS: st.SearchStrategy[Question] = st.tuples(
     st.sampled_from(
         [
@@ -256,24 +253,6 @@ def test_c04_what_is_over_is_known_to_be_over_in_little_time() -> None:
         assert next_fire(f"cron(0 9 1 1 ? {year})", BERLIN, NOW) is None
         assert newest(f"cron(0 9 1 1 ? {year})", BERLIN, 0, NOW) is not None
     assert time.process_time() - began < 0.5
-
-
-def test_i06_a_batch_works_out_each_different_timing_once_and_answers_each() -> None:
-    nine, often = ("0 9 * * *", BERLIN), ("*/5 * * * *", None)
-    hourly: Timing = ("rate(1 hour)", None, "run", "first", 5)
-    assert next_fires([nine, often, nine, hourly], NOW) == [
-        next_fire("0 9 * * *", BERLIN, NOW),
-        next_fire("*/5 * * * *", None, NOW),
-        next_fire("0 9 * * *", BERLIN, NOW),
-        next_fire("rate(1 hour)", None, NOW, anchor=5),
-    ]
-
-
-def test_i13_a_poison_row_spoils_no_other_of_its_batch() -> None:
-    bad, lost, good = next_fires([("x", None), ("0 9 * * *", "Mars"), ("0 9 * * *", None)], NOW)
-    assert isinstance(bad, InvalidExpression)
-    assert isinstance(lost, InvalidTimezone)
-    assert good == next_fire("0 9 * * *", None, NOW)
 
 
 @pytest.mark.parametrize(

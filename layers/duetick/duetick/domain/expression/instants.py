@@ -11,7 +11,7 @@ from duetick.domain.expression.zones import FAR_ZONES, NEAR, ZONES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from typing import Literal
 
     from duetick.domain.expression.texts import Plan
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     Gap = Literal["run", "skip"]
     Repeat = Literal["first", "both"]
-    Timing = tuple[str, str | None] | tuple[str, str | None, Gap, Repeat, int]
 
 _YEAR = 366 * 86_400_000
 _MOST_FIRES = 10_000
@@ -67,26 +66,6 @@ def _options(gap: Gap, repeat: Repeat) -> Options:
         raise ValueError(
             f'gap is "run" or "skip", repeat "first" or "both"; not {gap!r} and {repeat!r}'
         ) from None
-
-
-def next_fires(timings: Sequence[Timing], after: int) -> list[int | ValueError | None]:
-    """Return the next fire of each timing of a batch, working out each different one once.
-
-    A timing is (text, timezone), or those with gap, repeat and anchor. One that cannot be read
-    has its error as its answer, and spoils no other.
-    """
-    answers = {timing: _answer(timing, after) for timing in set(timings)}
-    return [answers[timing] for timing in timings]
-
-
-def _answer(timing: Timing, after: int) -> int | ValueError | None:
-    try:
-        if len(timing) == 2:
-            return next_fire(*timing, after)
-        text, timezone, gap, repeat, anchor = timing
-        return next_fire(text, timezone, after, gap=gap, repeat=repeat, anchor=anchor)
-    except ValueError as error:
-        return error
 
 
 def _walk(
