@@ -35,6 +35,40 @@ def test_t09_an_interval_does_not_drift() -> None:
     assert times == [anchor + k * 7 * 60_000 for k in range(1, 1_001)]
 
 
+def test_t09_fires_before_the_anchor_are_counted_back_from_it() -> None:
+    assert upcoming("rate(1 hour)", None, NOW - 2 * HOUR, 3, anchor=NOW + 5) == [
+        NOW - 2 * HOUR + 5,
+        NOW - HOUR + 5,
+        NOW + 5,
+    ]
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_i17_a_zone_that_does_not_exist_is_refused_however_many_fires_are_asked_for(
+    count: int,
+) -> None:
+    with pytest.raises(InvalidExpression, match="no IANA zone"):
+        upcoming("0 9 * * *", "Mars/Olympus", NOW, count)
+
+
+@pytest.mark.parametrize("zone", [5, ["UTC"], b"UTC", {"UTC": 1}])
+def test_i17_a_zone_that_is_no_text_is_refused_by_its_type(zone: str) -> None:
+    words = f"a name is text, not {type(zone).__name__}"
+    for ask in (next_fire, smallest_gap, targets):
+        with pytest.raises(InvalidExpression, match=words):
+            ask("0 9 * * *", zone, NOW)
+    for question in (count, newest, fires, upcoming):
+        with pytest.raises(InvalidExpression, match=words):
+            question("0 9 * * *", zone, NOW, NOW + 1)
+
+
+def test_c04_a_year_far_ahead_is_found_without_going_through_those_before() -> None:
+    began = time.process_time()
+    for month in range(1, 13):
+        assert next_fire(f"cron(0 9 1 {month} ? 2199)", None, NOW) is not None
+    assert time.process_time() - began < 0.05
+
+
 def test_t09_an_interval_is_elapsed_time_whatever_the_zone() -> None:
     anchor = ms("2026-03-01T12:00")
     for zone in (None, BERLIN, "Australia/Lord_Howe"):

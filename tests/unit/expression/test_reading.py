@@ -282,6 +282,8 @@ def test_i17_any_field_is_either_read_or_refused_by_its_name(piece: str, at: int
 def test_i17_what_is_not_text_is_refused_by_its_type(text: str) -> None:
     with pytest.raises(InvalidExpression, match=f"not {type(text).__name__}"):
         parse(text)
+    with pytest.raises(InvalidExpression, match=f"not {type(text).__name__}"):
+        next_fire(text, None, 0)
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def _any(random: Random) -> str:
 
 
 def _list(random: Random, low: int, high: int) -> str:
-    items = []
+    items: list[str] = []
     for _ in range(random.choice((1, 1, 2, 3))):
         first, last = sorted((random.randint(low, high), random.randint(low, high)))
         step = random.randint(1, high)

@@ -83,10 +83,10 @@ def _star_later_in_a_list(fields: list[str]) -> bool:
     return any("*" in fields[at].split(",")[1:] for at in (2, 4))
 
 
-def _all_days(fields: list[str]) -> bool:
+def _all_days_beside_a_star(fields: list[str]) -> bool:
     dates, weekdays = read(DAY_OF_MONTH, fields[2]), read(DAY_OF_WEEK, fields[4])
     everything = len(dates.values) == 31 or len(weekdays.values) == 7
-    return _both_restricted(fields) and everything
+    return _both_restricted(fields) and everything and any(",*" in fields[at] for at in (2, 4))
 
 
 def _date_never_comes(fields: list[str]) -> bool:
@@ -113,7 +113,11 @@ KNOWN_MISTAKES = (
         "0 0 5,* * 1",
         _star_later_in_a_list,
     ),
-    Mistake("takes a list of all days for *", "0 0 5 * 0-6", _all_days),
+    Mistake(
+        "takes a list of all days for * beside a list with a star in it",
+        "0 0 4,*/19 * 0-6",
+        _all_days_beside_a_star,
+    ),
     Mistake(
         "finds nothing where the date never comes, though the weekday does",
         "0 0 31 2 1",

@@ -158,6 +158,7 @@ class Dates:
 
     def first(self, day: int) -> int:
         """Return the first matching day from `day` on, or NEVER_DAY."""
+        day = max(day, YEAR_STARTS[self._start])
         index = bisect_right(YEAR_STARTS, day) - 1
         rest = day - YEAR_STARTS[index]
         while index < self._end:

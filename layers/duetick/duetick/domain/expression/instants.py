@@ -6,8 +6,8 @@ from itertools import islice, pairwise, takewhile
 
 from duetick.domain.expression.daymap import read_days
 from duetick.domain.expression.firing import DAWN, DUSK, Options
-from duetick.domain.expression.texts import EXPRESSIONS
-from duetick.domain.expression.zones import FAR_ZONES, NEAR, ZONES
+from duetick.domain.expression.texts import plan_of
+from duetick.domain.expression.zones import FAR_ZONES, NEAR, ZONES, check_zone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,22 +40,29 @@ def next_fire(
 ) -> int | None:
     """Return the first fire strictly later than `after`; None: never again.
 
-    Fire k of a rate is `anchor` + k times its interval.
+    Fire k of a rate is `anchor` + k times its interval. Where `after` lies before the anchor, k may
+    be negative; a schedule's anchor is its creation, and nothing asks for its times before that.
     """
     after = after if after > DAWN else DAWN
-    return _next(EXPRESSIONS[text].plan, timezone, after, _options(gap, repeat), anchor)
+    return _next(plan_of(text), timezone, after, _options(gap, repeat), anchor)
 
 
 def _next(
     plan: Plan, timezone: str | None, after: int, options: Options, anchor: int
 ) -> int | None:
-    found = plan.next(ZONES[timezone], after, options, anchor)
+    try:
+        zone = ZONES[timezone]
+    except TypeError:  # it cannot be a key
+        check_zone(timezone)
+        raise
+    found = plan.next(zone, after, options, anchor)
     if found is None or found >= NEAR:
         return plan.next(FAR_ZONES[timezone], after, options, anchor)
     return found
 
 
 def _clock(timezone: str | None, until: int) -> Zone:
+    check_zone(timezone)
     return (ZONES if until < NEAR else FAR_ZONES)[timezone]
 
 
@@ -88,7 +95,8 @@ def upcoming(
     anchor: int = 0,
 ) -> list[int]:
     """Return the next `count` fires, or as many as there are."""
-    times = _walk(EXPRESSIONS[text].plan, timezone, after, _options(gap, repeat), anchor)
+    check_zone(timezone)
+    times = _walk(plan_of(text), timezone, after, _options(gap, repeat), anchor)
     return list(islice(times, count))
 
 
@@ -104,7 +112,7 @@ def fires(
     anchor: int = 0,
 ) -> list[int]:
     """Return the fires later than `after` and not later than `until`, at most the first `limit`."""
-    times = _walk(EXPRESSIONS[text].plan, timezone, after, _options(gap, repeat), anchor)
+    times = _walk(plan_of(text), timezone, after, _options(gap, repeat), anchor)
     return list(islice(takewhile(lambda time: time <= until, times), limit))
 
 
@@ -122,7 +130,7 @@ def newest(
     options, after, until = _options(gap, repeat), max(after, DAWN), min(until, DUSK)
     if until <= after:
         return None
-    return EXPRESSIONS[text].plan.newest(_clock(timezone, until), after, until, options, anchor)
+    return plan_of(text).newest(_clock(timezone, until), after, until, options, anchor)
 
 
 def count(
@@ -139,7 +147,7 @@ def count(
     options, after, until = _options(gap, repeat), max(after, DAWN), min(until, DUSK)
     if until <= after:
         return 0
-    return EXPRESSIONS[text].plan.count(_clock(timezone, until), after, until, options, anchor)
+    return plan_of(text).count(_clock(timezone, until), after, until, options, anchor)
 
 
 def smallest_gap(
@@ -181,6 +189,6 @@ def targets(
     clock = _clock(timezone, nominal)
     return tuple(
         name
-        for name, days in EXPRESSIONS[text].plan.targets
+        for name, days in plan_of(text).targets
         if days and read_days(days)[1].next(clock, nominal - 1, options, 0) == nominal
     )
