@@ -227,6 +227,9 @@ def show(title: str, took: dict[str, float], promised: dict[str, float]) -> bool
             least = promised.get(who) if way == "ours" else None
             told = f" (promised: {least:g})" if least else ""
             print(f"    {took[who] / took[way]:.1f} times as fast as {who}: {way}{told}")
+    for who, least in promised.items():
+        below = [each for each in took if took[who] < took[each] * least and each[:4] == "ours"]
+        print(f"    {least:g} times {who} is not reached by: {', '.join(below) or 'none'}")
     return all(took[who] / took["ours"] >= least for who, least in promised.items())
 
 
