@@ -67,7 +67,7 @@ SELECT string_agg(d.tid::text, ';'), json_agg(d.user_id), json_agg(d.key), json_
     json_agg(d.timing), json_agg(d.policies), json_agg(d.fired_through)
 FROM (
     SELECT i.ctid AS tid, {index_columns}, i.fired_through FROM schedule_index i
-    WHERE i.next_fire_at <= :until ORDER BY i.next_fire_at LIMIT :limit
+    WHERE i.next_fire_at BETWEEN :from AND :until ORDER BY i.next_fire_at LIMIT :limit
     FOR UPDATE OF i SKIP LOCKED
 ) AS d
 
