@@ -4,7 +4,7 @@ from typing import Any
 
 from duetick.core.answers import Answer
 from duetick.runtime import background, gateway, wiring
-from duetick.runtime.telemetry import logger, metrics
+from duetick.runtime.telemetry import logger, metrics, record_answer
 
 dispatch = wiring.dispatcher()
 
@@ -20,5 +20,6 @@ def handler(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Res
     else:
         request = gateway.dispatch_request(event, seconds)
         answer = request if isinstance(request, Answer) else dispatch(request)
+    record_answer(answer.status)
     logger.info("dispatch", action="dispatch", status=answer.status, path=event.get("path"))
     return gateway.respond(answer)

@@ -87,6 +87,10 @@ class Meddled:
         """Run it, unless it has that name."""
         return [1 for _ in params] if name == self._name else self._session.each(name, params)
 
+    def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
+        rows = self.rows(name, params)
+        return lambda: rows
+
     def script(self, sql: str) -> None:
         """Run it."""
         self._session.script(sql)

@@ -1,6 +1,7 @@
 """What a claim asks besides the next fire: batches, ranges, the newest, counts, gaps, targets."""
 
 import time
+from types import MappingProxyType
 from typing import TypedDict, get_args
 
 import pytest
@@ -97,6 +98,30 @@ def test_g05_targets_that_a_gap_brings_together_are_due_together() -> None:
     assert targets(text, BERLIN, jump, gap="skip") == ("c",)
 
 
+def test_g05_any_mapping_is_a_day_map_and_any_a_target() -> None:
+    days = MappingProxyType({"mon": "09:00", "tue": None})
+    assert from_day_map(days) == "days(mon 09:00)"
+    assert from_day_map(MappingProxyType({"x": days, "off": None})) == "days(x: mon 09:00)"
+
+
+def test_g05_six_targets_with_seven_days_each_are_no_longer_than_is_read() -> None:
+    week = dict.fromkeys(("mon", "tue", "wed", "thu", "fri", "sat", "sun"), "09:00")
+    text = from_day_map({f"target-{number}": week for number in range(6)})
+    assert targets(text, None, ms("2026-11-23T09:00")) == tuple(f"target-{n}" for n in range(6))
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("days(mon\t09:00)", "days(mon 09:00)"),
+        ("days(x:mon 09:00;threads:tue 10:00)", "days(x: mon 09:00; threads: tue 10:00)"),
+        ("days( x : mon  09:00 ,tue\n10:00 )", "days(x: mon 09:00, tue 10:00)"),
+    ],
+)
+def test_g05_white_space_is_free(text: str, canonical: str) -> None:
+    assert parse(text) == canonical
+
+
 @pytest.mark.parametrize(
     "days",
     [{}, {"mon": None}, {"x": {}}, {"x": {"mon": None}}, {"enabled": True}],
@@ -116,12 +141,19 @@ def test_g05_a_map_that_enables_no_day_is_refused(days: dict[str, object]) -> No
         ({"x; y": {"mon": "09:00"}}, "is no target's name"),
         ({"x" * 65: {"mon": "09:00"}}, "is no target's name"),
         ({"": {"mon": "09:00"}}, "is no target's name"),
+        ({"x": {"mon": "09:00"}, "wed": "10:00"}, "'wed' has a time beside targets"),
     ],
 )
 def test_g05_a_map_that_is_wrong_is_refused_with_the_piece(
     days: dict[str, object], words: str
 ) -> None:
     with pytest.raises(InvalidExpression, match=words):
+        from_day_map(days)
+
+
+@pytest.mark.parametrize("days", [None, "mon 09:00", ["mon"], {5: {"mon": "09:00"}}])
+def test_g05_what_is_no_mapping_of_names_is_refused_by_its_type(days: dict[str, object]) -> None:
+    with pytest.raises(InvalidExpression, match=r"is no mapping of days|a target's name is text"):
         from_day_map(days)
 
 

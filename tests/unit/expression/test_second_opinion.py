@@ -8,7 +8,6 @@ from duetick.core import second_opinion
 from duetick.core.second_opinion import KNOWN_MISTAKES, Mistake, confirm
 from duetick.domain.expression import InvalidExpression, parse, upcoming
 
-from tests.unit.expression import cases
 from tests.unit.expression.times import ms
 
 NOW = ms("2026-11-18T10:00")
@@ -73,7 +72,7 @@ def test_i17_what_we_refuse_needs_no_second_opinion() -> None:
 
 
 def test_i17_among_thousands_of_expressions_every_disagreement_is_a_known_mistake() -> None:
-    random, confirmed = cases.Dice(17), 0
+    random, confirmed = Random(17), 0
     for _ in range(1_500):
         text = _any(random)
         try:

@@ -155,6 +155,13 @@ class Flows:
         for observer in flow.observers if flow else ():
             observer(occurrence, status)
 
+    def static(self) -> list[Schedule]:
+        """The schedules that every deployment has; raise where one could not run."""
+        found = [one for flow in self._flows.values() for one in flow.static.values()]
+        for schedule in found:
+            self.check_input(schedule)
+        return found
+
     def action_of(self, schedule: Schedule) -> Action:
         """The schedule's action; raise InvalidSchedule, naming what there is, without one."""
         flow = self._flows.get(schedule.flow)

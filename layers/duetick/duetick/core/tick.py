@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from duetick.core.claiming import MARGIN, Claiming
 from duetick.core.turns import Turns
 from duetick.domain.errors import DuetickError
 from duetick.domain.schedule import Occurrence
@@ -21,8 +22,8 @@ Observer: TypeAlias = Callable[[Occurrence, int], object]
 CHUNK: Final = 1_000
 SLOTS: Final = 64
 FIRST_CHUNK: Final = 4 * SLOTS
-MARGIN: Final = 5.0
-"""Seconds that a delivery may take beyond its action's timeout, and the least that it is given."""
+DOWN: Final = frozenset({0, 401, 403, 429})
+"""Statuses below 500 that say more of the endpoint than of the occurrence."""
 GLANCE: Final = 0.5
 """Seconds after which a tick that waits looks whether it is to stop."""
 
@@ -98,30 +99,6 @@ def _lost(store: Store, since: int) -> int:
     return sum(o.reason is Reason.LOST and o.updated_at >= since for o in dead)
 
 
-class Claiming:
-    """What is claimed, a chunk at a time; `over` when nothing is left to be claimed."""
-
-    def __init__(self, store: Store, now: int, chunk: int, look_ahead: int) -> None:
-        self._store = store
-        self._now = now
-        self._chunk = chunk
-        self._look_ahead = look_ahead
-        self.over = False
-
-    def next(self, deliverable: int, left: float) -> Sequence[Occurrence]:
-        """As many as can be delivered in the time that is left; none is the end.
-
-        Everything is claimed as of the tick's own `now`: what is given back meanwhile is the next
-        tick's, so that an endpoint that is down is not called over and over.
-        """
-        limit = max(1, min(self._chunk, deliverable))
-        ahead = max(0, min(self._look_ahead, int((left - MARGIN) * 1_000)))
-        waiting = self._store.ledger.claim_waiting(self._now, limit, ahead=ahead)
-        claimed = waiting or self._store.index.claim_due(self._now, limit, ahead=ahead)
-        self.over = not claimed
-        return claimed
-
-
 class Tick:
     """The deliveries of one tick, and how they went."""
 
@@ -148,6 +125,8 @@ class Tick:
         self._end = self._start + budget
         self._turns = Turns((), slots)
         self._later: list[tuple[int, int, Occurrence]] = []
+        self._seen: set[tuple[str, str, int, str]] = set()
+        self._again: list[Occurrence] = []
         self._counting = threading.Lock()
         self._failures = 0
         self._workers = self._number = 0
@@ -193,6 +172,10 @@ class Tick:
             return
         self.report.claimed += len(claimed)
         for occurrence in claimed:
+            if occurrence.identity in self._seen:
+                self._again.append(occurrence)
+                continue
+            self._seen.add(occurrence.identity)
             self._number += 1
             heapq.heappush(self._later, (occurrence.due_at, self._number, occurrence))
 
@@ -242,8 +225,10 @@ class Tick:
                 self._count("skipped")
             return
         never_began = self._give_up(occurrence)
-        self._failures = self._failures + 1 if never_began else 0
+        down = delivery.status in DOWN or delivery.status >= 500
+        self._failures = self._failures + 1 if never_began and down else 0
         self._count("failed")
+        _log_failure(occurrence, delivery)
 
     def _give_up(self, occurrence: Occurrence) -> bool:
         """Give back what never began. Where the store does not answer, its lease's end will."""
@@ -254,7 +239,11 @@ class Tick:
             return True
 
     def _give_back(self) -> None:
-        self._release([*self._turns.rest(), *(occurrence for _, _, occurrence in self._later)])
+        """What there is no time for, and what came back in this very tick: it waits for another,
+        or another's clock is behind ours, and it would only come back again.
+        """
+        later = [occurrence for _, _, occurrence in self._later]
+        self._release([*self._turns.rest(), *later, *self._again])
         self._later.clear()
 
     def _release(self, occurrences: Sequence[Occurrence]) -> None:
@@ -301,9 +290,20 @@ class Tick:
         return self._now + int((self._elapsed() - self._start) * 1_000)
 
 
+def _log_failure(occurrence: Occurrence, delivery: Delivery) -> None:
+    """Of an answer only its code: a gateway's own words may repeat what was signed."""
+    why = delivery.detail[:200] if delivery.status == 0 else _told(delivery, "error")
+    details = {"action": "delivery_failed", "occurrence": occurrence.id, "why": why}
+    logger.warning("delivery failed: %s", delivery.status, extra=details)
+
+
+def _told(delivery: Delivery, name: str) -> str:
+    try:
+        return str(json.loads(delivery.detail)[name])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
 def _skipped(delivery: Delivery) -> bool:
     """Whether dispatch answered that it did not run."""
-    try:
-        return bool(json.loads(delivery.detail)["status"] != "accepted")
-    except (ValueError, KeyError, TypeError):
-        return False
+    return _told(delivery, "status") in ("skipped", "duplicate")

@@ -48,7 +48,7 @@ def read_object(text: str | bytes | None) -> dict[str, Json]:
     """A JSON object; an empty, unreadable or other body counts as {}."""
     try:
         value = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -59,6 +59,8 @@ def require_object(text: str) -> dict[str, Json]:
         value = json.loads(text)
     except ValueError as problem:
         raise InvalidSchedule("body", f"is not JSON: {problem}.") from None
+    except RecursionError:
+        raise InvalidSchedule("body", "is nested too deeply.") from None
     if not isinstance(value, dict):
         raise InvalidSchedule("body", f"expected a JSON object, got {type(value).__name__}.")
     return value

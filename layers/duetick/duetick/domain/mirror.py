@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from duetick.domain.errors import InvalidSchedule, QuotaReached, VersionConflict
+from duetick.domain.expression import parse, sub_minute
 from duetick.domain.firing import Missed, Times, unfired
 from duetick.domain.occurrences import ranged
 from duetick.domain.pausing import resumed
@@ -120,13 +121,18 @@ def too_many(at_most: int) -> QuotaReached:
     )
 
 
-def plan_put(before: Before, wanted: Schedule, now: int) -> Change | None:
+def plan_put(
+    before: Before, wanted: Schedule, now: int, *, look_ahead: bool = False
+) -> Change | None:
     """What putting `wanted` changes; None where it is as it was.
 
-    Raises ValueError with a helpful message where its expression or zone is bad.
+    Raises ValueError with a helpful message where its expression or zone is bad, or where it is
+    below a minute and no tick looks ahead.
     """
     check_timing(wanted.cron, wanted.timezone)
     current = before.schedule
+    if not look_ahead:
+        _check_pace(current, wanted)
     if current is None:
         return _create(before, wanted, now)
     after = replace(_kept(current, wanted), version=current.version + 1, updated_at=now)
@@ -135,6 +141,18 @@ def plan_put(before: Before, wanted: Schedule, now: int) -> Change | None:
     if current.times == wanted.times and current.enabled == wanted.enabled:
         return Change(after, before.row and row_of(after, before.row.next_fire_at), (), False)
     return _retime(before, current, after, now)
+
+
+def _check_pace(current: Schedule | None, wanted: Schedule) -> None:
+    """Refuse a rate below a minute; one that was taken while ticks looked ahead may be paused."""
+    paused = current is not None and current.cron == wanted.cron and not wanted.enabled
+    if sub_minute(wanted.cron) and not paused:
+        raise InvalidSchedule(
+            "cron",
+            f"{parse(wanted.cron)} is below a minute, and cron resolves to the minute: the tick "
+            "runs once in each, so that only look-ahead can keep it. Turn look-ahead on, or write "
+            "60 seconds or more, for example: rate(60 seconds).",
+        )
 
 
 def _kept(current: Schedule, wanted: Schedule) -> Schedule:

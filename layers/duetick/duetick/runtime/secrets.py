@@ -34,15 +34,18 @@ def given(secrets: Secrets) -> SecretSource:
 
 
 def kept_in_secrets_manager(arn: str) -> SecretSource:
-    """AWSCURRENT and, where there is one, AWSPREVIOUS: what a rotation leaves behind."""
+    """AWSCURRENT and, where there is one, AWSPREVIOUS: what a rotation leaves behind.
+
+    A provider for each of them: what one remembers, it remembers by the secret's name alone.
+    """
     from aws_lambda_powertools.utilities.parameters import SecretsProvider
     from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
 
-    provider = SecretsProvider()
+    providers = {"AWSCURRENT": SecretsProvider(), "AWSPREVIOUS": SecretsProvider()}
 
     def stage(name: str, *, fresh: bool) -> str:
         try:
-            found = provider.get(arn, KEPT_SECONDS, force_fetch=fresh, VersionStage=name)
+            found = providers[name].get(arn, KEPT_SECONDS, force_fetch=fresh, VersionStage=name)
         except GetParameterError:
             if name == "AWSCURRENT":
                 raise
@@ -52,7 +55,7 @@ def kept_in_secrets_manager(arn: str) -> SecretSource:
     def source(*, fresh: bool = False) -> Secrets:
         current = stage("AWSCURRENT", fresh=fresh)
         previous = stage("AWSPREVIOUS", fresh=fresh)
-        return tuple(f"{current} {previous}".split())
+        return tuple(dict.fromkeys(f"{current} {previous}".split()))
 
     return source
 

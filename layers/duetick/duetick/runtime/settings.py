@@ -18,6 +18,7 @@ class Settings:
     """What a deployment is told. Each field is the variable DUETICK_<NAME>."""
 
     store: str
+    store_secret_arn: str = ""
     api_url: str = ""
     api_address: str = ""
     flows: str = "flows"
@@ -46,6 +47,7 @@ class Settings:
             raise ConfigurationError(f"DUETICK_DISPATCH_AUTH is iam or secret, not {auth!r}.")
         return cls(
             store=store,
+            store_secret_arn=env.get("DUETICK_STORE_SECRET_ARN", ""),
             api_url=env.get("DUETICK_API_URL", ""),
             api_address=env.get("DUETICK_API_ADDRESS", ""),
             flows=env.get("DUETICK_FLOWS", "flows"),

@@ -1,6 +1,7 @@
 """Logs and metrics: the one place that knows the tools behind them."""
 
 import logging
+import os
 from dataclasses import asdict
 from typing import Final
 
@@ -12,12 +13,16 @@ from duetick.core.tick import TickReport
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import State
 
-logger: Final = Logger(service="duetick")
-metrics: Final = Metrics(namespace="Duetick", service="duetick")
+# The stack's name, so that the metrics of two stacks in one account do not run together.
+SERVICE: Final = os.environ.get("POWERTOOLS_SERVICE_NAME", "duetick")
+
+logger: Final = Logger(service=SERVICE)
+metrics: Final = Metrics(namespace="Duetick", service=SERVICE)
 
 logging.getLogger("duetick")
 copy_config_to_registered_loggers(logger, include={"duetick"})
 
+SERVER_ERROR: Final = 500
 _COUNTED: Final = (
     "claimed",
     "delivered",
@@ -36,6 +41,12 @@ def record_tick(report: TickReport) -> None:
         metrics.add_metric(name.capitalize(), MetricUnit.Count, getattr(report, name))
     metrics.add_metric("Lateness", MetricUnit.Milliseconds, report.lateness_ms)
     logger.info("tick", action="tick", **asdict(report))
+
+
+def record_answer(status: int) -> None:
+    """One call of dispatch, by how it was answered."""
+    metrics.add_metric("Dispatches", MetricUnit.Count, 1)
+    metrics.add_metric("DispatchErrors", MetricUnit.Count, int(status >= SERVER_ERROR))
 
 
 def record_settled(occurrence: Occurrence) -> None:

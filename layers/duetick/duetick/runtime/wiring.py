@@ -12,6 +12,7 @@ from duetick.core.answers import Answer
 from duetick.core.calls import Request
 from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Flow, Flows
+from duetick.domain.errors import ConfigurationError
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Store, Transport
 from duetick.runtime.background import in_thread, invoke
@@ -40,21 +41,33 @@ def settings() -> Settings:
 @cache
 def store() -> Store:
     """The store at DUETICK_STORE."""
-    return open_store(settings().store)
+    chosen = settings()
+    looks_ahead = chosen.look_ahead > 0
+    if chosen.store_secret_arn:
+        from duetick.runtime.database_password import open_with_secret
+
+        return open_with_secret(chosen.store, chosen.store_secret_arn, look_ahead=looks_ahead)
+    return open_store(chosen.store, look_ahead=looks_ahead)
 
 
 @cache
 def flows() -> Flows:
     """Every flow of the package DUETICK_FLOWS."""
     package = import_module(settings().flows)
-    found = _flows_of(package)
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        found |= _flows_of(import_module(module.name))
+    names = [m.name for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+    found: dict[str, Flow] = {}
+    for module in [package, *map(import_module, names)]:
+        for flow in _flows_of(module):
+            if found.setdefault(flow.name, flow) is not flow:
+                raise ConfigurationError(
+                    f"Two flows are called {flow.name!r}; the second is in {module.__name__}. "
+                    "Give one of them another name."
+                )
     return Flows(found)
 
 
-def _flows_of(module: ModuleType) -> dict[str, Flow]:
-    return {value.name: value for value in vars(module).values() if isinstance(value, Flow)}
+def _flows_of(module: ModuleType) -> list[Flow]:
+    return [value for value in vars(module).values() if isinstance(value, Flow)]
 
 
 @cache

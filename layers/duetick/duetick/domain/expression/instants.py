@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import islice, pairwise, takewhile
 
+from duetick.domain.expression.daymap import read_days
 from duetick.domain.expression.firing import DAWN, DUSK, Options
 from duetick.domain.expression.texts import EXPRESSIONS
 from duetick.domain.expression.zones import FAR_ZONES, NEAR, ZONES
@@ -201,6 +202,6 @@ def targets(
     clock = _clock(timezone, nominal)
     return tuple(
         name
-        for name, part in EXPRESSIONS[text].plan.targets
-        if part.next(clock, nominal - 1, options, 0) == nominal
+        for name, days in EXPRESSIONS[text].plan.targets
+        if days and read_days(days)[1].next(clock, nominal - 1, options, 0) == nominal
     )

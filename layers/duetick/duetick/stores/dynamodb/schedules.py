@@ -90,9 +90,15 @@ class DynamoSchedules:
     """`ports.Schedules` on one table."""
 
     def __init__(
-        self, entities: Entities, now: Callable[[], int], new_id: Callable[[], str]
+        self,
+        entities: Entities,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        *,
+        look_ahead: bool = False,
     ) -> None:
         self._entities = entities
+        self._look_ahead = look_ahead
         self._now = now
         self._new_id = new_id
 
@@ -111,7 +117,7 @@ class DynamoSchedules:
             current = self._entities.with_input(entity.schedule, apart=entity.apart)
             before = Before(current, entity.indexed, entity.fired_through, entity.defined_at)
             check_version(current, if_version)
-            change = plan_put(before, schedule, at)
+            change = plan_put(before, schedule, at, look_ahead=self._look_ahead)
             if change is None:
                 return current or schedule
             self._check_external(schedule)

@@ -36,14 +36,16 @@ def new_id() -> str:
 class DynamoStore:
     """`ports.Store` on DynamoDB."""
 
-    def __init__(self, table: Table, shards: int, clock: Clock | None) -> None:
+    def __init__(
+        self, table: Table, shards: int, clock: Clock | None, *, look_ahead: bool = False
+    ) -> None:
         self.now: Clock = clock or host_clock
         self._table = table
         self._entities = Entities(table, shards)
         journal = Journal(table)
         skew = Skew(checked=clock is None)
         self.index = DynamoIndex(self._entities, journal, self.now, new_id, skew)
-        self.schedules = DynamoSchedules(self._entities, self.now, new_id)
+        self.schedules = DynamoSchedules(self._entities, self.now, new_id, look_ahead=look_ahead)
         self.ledger = DynamoLedger(self._entities, journal, self.now, new_id)
 
     @property
@@ -151,7 +153,7 @@ def _missing(record: Schedule, now: int) -> Literal["missing", "unreadable"] | N
         return "unreadable"
 
 
-def open_dynamodb(url: str, clock: Clock | None) -> DynamoStore:
+def open_dynamodb(url: str, clock: Clock | None, *, look_ahead: bool = False) -> DynamoStore:
     """A store at dynamodb://table?region=…&endpoint=…&shards=N."""
     parts = urlsplit(url)
     options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
@@ -163,7 +165,8 @@ def open_dynamodb(url: str, clock: Clock | None) -> DynamoStore:
             "?region=…&endpoint=…&shards=… as needed."
         )
     client = connect(options.get("region"), options.get("endpoint"))
-    return DynamoStore(Table(name, client), _shards(options.get("shards", "1")), clock)
+    shards = _shards(options.get("shards", "1"))
+    return DynamoStore(Table(name, client), shards, clock, look_ahead=look_ahead)
 
 
 def _shards(given: str) -> int:

@@ -62,15 +62,16 @@ class SqlLedger:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
+            # One at a time: one that waits looks at others of its schedule, and they at it.
+            session.rows("name_lock", {"user_id": occurrence.user_id, "key": occurrence.key})
             taken = key and take_key(session, key, occurrence, at)
             if taken:
                 return taken
-            held, asked = _lock(session, occurrence), occurrence
-            if held is None and occurrence.fence == 0:
-                held = asked = self._record(session, occurrence, at)
+            made = self._record(session, occurrence, at) if occurrence.fence == 0 else None
+            held = made or _lock(session, occurrence)
             if held is None:
                 return Refused("unknown")
-            refused = refuse(held, asked, at)
+            refused = refuse(held, made or occurrence, at)
             return refused or self._begin(session, held, _schedule_of(session, held), at)
 
     @retried
@@ -172,11 +173,11 @@ class SqlLedger:
             for at, before, after, note in rows
         ]
 
-    def _record(self, session: Session, occurrence: Occurrence, now: int) -> Occurrence:
-        """A caller that is not the tick brings its occurrence along."""
+    def _record(self, session: Session, occurrence: Occurrence, now: int) -> Occurrence | None:
+        """A caller that is not the tick brings its occurrence along; None where it is known."""
         made = leased(replace(occurrence, id=self._new_id(), created_at=now), now)
-        session.rows("occurrence_insert", occurrence_params(made))
-        return made
+        (new,) = session.each("occurrence_insert", [occurrence_params(made)])
+        return made if new else None
 
     def _begin(
         self, session: Session, held: Occurrence, schedule: Schedule | None, now: int
@@ -213,7 +214,7 @@ def _settle(
         return None
     if held.state is not State.PROCESSING:
         return held if same_outcome(held, outcome.state, outcome.reason) else None
-    after = settled(held, outcome, now)
+    after = settled(held, replace(outcome, error=storable(outcome.error)), now)
     if after.state is State.RETRYING:
         _trace(session, held, after, f"attempt {held.attempts}: {outcome.error or ''}")
     return _move(session, after)

@@ -52,9 +52,15 @@ class SqlSchedules:
     """`ports.Schedules` on any SQL database."""
 
     def __init__(
-        self, database: Database, now: Callable[[], int], new_id: Callable[[], str]
+        self,
+        database: Database,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        *,
+        look_ahead: bool = False,
     ) -> None:
         self._database = database
+        self._look_ahead = look_ahead
         self._now = now
         self._new_id = new_id
 
@@ -76,7 +82,7 @@ class SqlSchedules:
             check_version(before.schedule, if_version)
             if before.schedule is None:
                 self._check_count(session, schedule.user_id, at_most)
-            change = plan_put(before, schedule, at)
+            change = plan_put(before, schedule, at, look_ahead=self._look_ahead)
             if change is None:
                 return before.schedule or schedule
             self._check_external(session, schedule)

@@ -38,13 +38,16 @@ class SqlStore:
         claim: Claim,
         steps: Sequence[Migration],
         clock: Clock | None,
+        *,
+        look_ahead: bool = False,
     ) -> None:
         self._database = database
         self._steps = steps
         self.now: Clock = clock or database.now
         self.index = SqlIndex(database, self.now, new_id, claim)
-        self.schedules = SqlSchedules(database, self.now, new_id)
-        self.ledger = SqlLedger(database, self.now, new_id, self.schedules.count_run)
+        self.schedules = SqlSchedules(database, self.now, new_id, look_ahead=look_ahead)
+        count_run = self.schedules.count_run
+        self.ledger: SqlLedger = SqlLedger(database, self.now, new_id, count_run)
 
     def check_transactions(self) -> None:
         """Raise NoTransactions where the connections cannot hold one."""

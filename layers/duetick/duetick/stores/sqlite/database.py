@@ -64,6 +64,11 @@ class SqliteSession:
         """See `Session`."""
         return self._connection.execute(sql, dict(params)).fetchall()
 
+    def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
+        """See `Session`; nobody works for us meanwhile."""
+        rows = self.rows(name, params)
+        return lambda: rows
+
     def script(self, sql: str) -> None:
         """Run statements inside this transaction (`executescript` would commit it)."""
         for statement in sql.split(";"):
@@ -132,3 +137,10 @@ def _errors() -> Iterator[None]:
         if "no such table" in str(error) or "no such column" in str(error):
             raise SchemaOutdated(f"No usable schema is there ({error}). {MIGRATE}") from error
         raise StoreUnavailable(f"SQLite did not do it: {error}.") from error
+    except sqlite3.IntegrityError:
+        raise
+    except sqlite3.DatabaseError as error:
+        raise StoreUnavailable(
+            f"The file is no SQLite database, or it is damaged ({error}). Move it away, or name "
+            "another."
+        ) from error

@@ -20,6 +20,7 @@ from duetick.testing.conformance.samples import (
     MINUTE,
     NOON,
     SECOND,
+    SOON,
     by_hand,
     row,
     schedule,
@@ -94,7 +95,7 @@ class SettlingConformance(StoreSuite):
 
     def test_t04_the_end_of_a_settling_block_settles(self, store: Store) -> None:
         running = self._running(store)
-        with store.ledger.settling(running, lambda: NOON + SECOND):
+        with store.ledger.settling(running, lambda: SOON):
             pass
         kept = recorded(store, running)
         assert (kept.state, kept.reason, kept.updated_at) == (
@@ -119,7 +120,7 @@ class SettlingConformance(StoreSuite):
     def _running(self, store: Store) -> Occurrence:
         once = replace(AT_LEAST_ONCE, delivery=Delivery.EFFECTIVELY_ONCE)
         store.index.upsert(row(policies=once))
-        return start(store, only(drain(store, NOON)), NOON)
+        return start(store, only(drain(store, SOON)), NOON)
 
 
 class WindowConformance(StoreSuite):
@@ -129,20 +130,20 @@ class WindowConformance(StoreSuite):
         opens = Policies(starts_at=NOON + HOUR)
         put = store.schedules.put(schedule(cron=EACH_MINUTE, policies=opens), now=NOON)
         assert put.next_fire_at == NOON + HOUR
-        assert drain(store, NOON + HOUR - 1) == []
-        assert only(drain(store, NOON + HOUR)).nominal_at == NOON + HOUR
+        assert drain(store, NOON + HOUR - SECOND) == []
+        assert only(drain(store, NOON + HOUR + SECOND)).nominal_at == NOON + HOUR
 
     def test_nothing_fires_after_its_end_and_the_record_stays(self, store: Store) -> None:
         closes = Policies(ends_at=NOON + 2 * MINUTE)
         store.schedules.put(schedule(cron=EACH_MINUTE, policies=closes), now=NOON)
-        fired = [o.nominal_at for o in drain(store, NOON + 2 * MINUTE)]
+        fired = [o.nominal_at for o in drain(store, NOON + 2 * MINUTE + SECOND)]
         assert fired == [NOON + MINUTE, NOON + 2 * MINUTE]
         assert drain(store, NOON + DAY) == []
         assert must(store.schedules.get("ada", "digest")).next_fire_at is None
 
     def test_c04_at_fires_once_and_is_done(self, store: Store) -> None:
         store.schedules.put(schedule(cron="at(2027-03-01T12:01:00)"), now=NOON)
-        assert only(drain(store, NOON + MINUTE)).nominal_at == NOON + MINUTE
+        assert only(drain(store, NOON + MINUTE + SECOND)).nominal_at == NOON + MINUTE
         assert drain(store, NOON + DAY) == []
         assert must(store.schedules.get("ada", "digest")).next_fire_at is None
 
@@ -150,7 +151,7 @@ class WindowConformance(StoreSuite):
         twice = Policies(max_runs=2, overlap=Overlap.ALLOW)
         store.schedules.put(schedule(cron=EACH_MINUTE, policies=twice), now=NOON)
         for minute in (1, 2):
-            now = NOON + minute * MINUTE
+            now = NOON + minute * MINUTE + SECOND
             running = start(store, only(drain(store, now)), now)
             store.ledger.settle(running, SUCCEEDED, now=now)
         kept = must(store.schedules.get("ada", "digest"))
@@ -161,7 +162,7 @@ class WindowConformance(StoreSuite):
     def test_a_claimed_one_beyond_the_limit_is_over_its_quota(self, store: Store) -> None:
         once = Policies(max_runs=1, overlap=Overlap.ALLOW)
         store.schedules.put(schedule(cron=EACH_MINUTE, policies=once), now=NOON)
-        first, second = drain(store, NOON + 2 * MINUTE)
+        first, second = drain(store, NOON + 2 * MINUTE + SECOND)
         start(store, first, NOON + 2 * MINUTE)
         answer = refused(store.ledger.begin(second, now=NOON + 2 * MINUTE))
         assert (answer.verdict, answer.reason) == ("cancelled", Reason.QUOTA)
@@ -169,7 +170,7 @@ class WindowConformance(StoreSuite):
     def test_allowing_more_runs_goes_on(self, store: Store) -> None:
         policies = Policies(max_runs=1)
         store.schedules.put(schedule(cron=EACH_MINUTE, policies=policies), now=NOON)
-        start(store, only(drain(store, NOON + MINUTE)), NOON + MINUTE)
+        start(store, only(drain(store, NOON + MINUTE + SECOND)), NOON + MINUTE)
         more = schedule(cron=EACH_MINUTE, policies=replace(policies, max_runs=3))
         assert store.schedules.put(more, now=NOON + HOUR).next_fire_at == NOON + HOUR + MINUTE
 
@@ -179,7 +180,7 @@ class AheadConformance(StoreSuite):
 
     def test_t06_what_is_spread_is_leased_ahead_of_its_second(self, store: Store) -> None:
         store.index.upsert(row(policies=Policies(spread=3_600)))
-        assert drain(store, NOON) == []
+        assert drain(store, SOON) == []
         waiting = only(store.ledger.find(state=State.SCHEDULED))
         early = waiting.due_at - 30 * SECOND
         assert list(store.ledger.claim_waiting(early)) == []
@@ -187,25 +188,25 @@ class AheadConformance(StoreSuite):
 
     def test_t07_no_lease_is_taken_over_ahead_of_its_end(self, store: Store) -> None:
         store.index.upsert(row())
-        held = only(drain(store, NOON))
+        held = only(drain(store, SOON))
         assert list(store.ledger.claim_waiting(must(held.lease_until) - 1, ahead=MINUTE)) == []
 
     def test_t12_the_backlog_is_what_is_due(self, store: Store) -> None:
         for number in range(5):
             store.index.upsert(row(f"k{number}"))
-        assert [store.index.backlog(NOON - 1), store.index.backlog(NOON)] == [0, 5]
-        assert store.index.backlog(NOON, 3) == 3
+        assert [store.index.backlog(NOON - SECOND), store.index.backlog(SOON)] == [0, 5]
+        assert store.index.backlog(NOON + SECOND, 3) == 3
 
     def test_t01_rows_poisoned_since_a_time_are_told(self, store: Store) -> None:
         for number, at in enumerate((NOON, NOON + HOUR)):
             store.index.upsert(row(f"k{number}", cron="not a cron", at=at))
-            drain(store, at)
-        assert [o.key for o in store.index.poisoned(since=NOON + 1)] == ["k1"]
+            drain(store, at + SECOND)
+        assert [o.key for o in store.index.poisoned(since=NOON + MINUTE)] == ["k1"]
         assert len(store.index.poisoned()) == 2
 
     def test_d12_an_occurrence_of_another_flow_is_unknown(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
-        claimed = only(drain(store, NOON + MINUTE))
+        claimed = only(drain(store, NOON + MINUTE + SECOND))
         other = replace(claimed, flow="billing")
         assert refused(store.ledger.begin(other, now=NOON + MINUTE)).verdict == "unknown"
         start(store, claimed, NOON + MINUTE)

@@ -135,6 +135,12 @@ class MirroringConformance(StoreSuite):
         with pytest.raises(InvalidSchedule):
             store.schedules.put(schedule(cron="at(2027-03-01T11:59:00)"), now=NOON)
 
+    def test_c05_a_rate_below_a_minute_is_refused_with_its_reason(self, store: Store) -> None:
+        with pytest.raises(InvalidSchedule, match=r"resolves to the minute.*look-ahead.*60 sec"):
+            store.schedules.put(schedule(cron="rate(59 seconds)"), now=NOON)
+        assert store.schedules.get("ada", "digest") is None
+        assert store.schedules.put(schedule(cron="rate(60 seconds)"), now=NOON).next_fire_at
+
     def test_m04_declaring_the_same_again_changes_nothing(self, store: Store) -> None:
         made = store.schedules.put(schedule(), now=NOON)
         again = store.schedules.put(schedule(), now=NOON + HOUR)

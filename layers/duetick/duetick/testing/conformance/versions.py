@@ -8,7 +8,7 @@ import pytest
 from duetick.domain.errors import QuotaReached, VersionConflict
 from duetick.domain.schedule import Pause, Schedule
 from duetick.ports import Store
-from duetick.testing.conformance.samples import DAY, MINUTE, NOON, hostile, schedule
+from duetick.testing.conformance.samples import DAY, MINUTE, NOON, SECOND, hostile, schedule
 from duetick.testing.conformance.suite import Capability, StoreSuite, drain, must
 
 
@@ -101,7 +101,7 @@ class ErasureConformance(StoreSuite):
         for user in (name, "bob"):
             wanted = schedule(user=user, cron="* * * * *")
             store.schedules.put(replace(wanted, input="x" * 2_000), now=NOON)
-        drain(store, NOON + MINUTE)
+        drain(store, NOON + MINUTE + SECOND)
         assert store.erase(name) == 1
         assert not store.schedules.list(name).schedules
         assert not store.ledger.find(name)
