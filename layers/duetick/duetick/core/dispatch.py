@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from duetick.core.accepting import Quotas
 from duetick.core.answers import Answer, Stop, accepted, duplicate, error, skipped
 from duetick.core.attempts import Attempt
 from duetick.core.calls import Authenticate, Call, Request, read_call
@@ -61,10 +62,11 @@ class Dispatcher:
         *,
         enqueue: Enqueue | None = None,
         on_settled: Settled = _ignore,
+        quotas: Quotas | None = None,
     ) -> None:
         self._store = store
         self._flows = flows
-        self._runner = Runner(store, flows, clock)
+        self._runner = Runner(store, flows, clock, quotas or Quotas())
         self._authenticate = authenticate
         self._clock = clock
         self._enqueue = enqueue

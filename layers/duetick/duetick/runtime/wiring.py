@@ -92,6 +92,7 @@ def dispatcher() -> Dispatcher:
         store().now,
         enqueue=in_thread(_run_queued) if settings().local else invoke,
         on_settled=record_settled,
+        quotas=quotas(),
     )
 
 
