@@ -60,7 +60,14 @@ class Product:
 def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[Product]:
     """The product on a store of that address."""
     store = open_store(address, clock=clock)
-    for made_once in (wiring.settings, wiring.flows, wiring.dispatcher, wiring.transport):
+    for made_once in (
+        wiring.settings,
+        wiring.flows,
+        wiring.secrets,
+        wiring.guard,
+        wiring.dispatcher,
+        wiring.transport,
+    ):
         made_once.cache_clear()
     patch.setattr(wiring, "store", lambda: store)
     with pytest.MonkeyPatch.context() as environment:

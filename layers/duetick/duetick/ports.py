@@ -5,9 +5,10 @@ store asks its own clock. A store raises `StoreUnavailable` where its database d
 `SchemaOutdated` where its schema is missing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.domain.states import Reason, State
@@ -59,8 +60,11 @@ class Index(Protocol):
         an empty answer means that nothing is due. A row may yield several occurrences.
         """
 
-    def poisoned(self, limit: int = 100) -> Sequence[Occurrence]:
-        """Rows whose expression or zone could not be read, with the reason as `error`."""
+    def poisoned(self, limit: int = 100, *, since: int = 0) -> Sequence[Occurrence]:
+        """Rows that could not be read and left the index since then, with the reason as `error`."""
+
+    def backlog(self, now: int, limit: int = 10_000) -> int:
+        """How many rows are due, counted up to `limit`."""
 
     def restore(self, user_id: str, key: str, *, now: int | None = None) -> bool:
         """Put a poisoned row back with a fresh time. False where there is none.
@@ -72,10 +76,20 @@ class Index(Protocol):
 class Schedules(Protocol):
     """The records. Each change moves the index row in the same transaction."""
 
-    def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
+    def put(
+        self,
+        schedule: Schedule,
+        *,
+        now: int | None = None,
+        if_version: int | None = None,
+        at_most: int | None = None,
+    ) -> Schedule:
         """Create or replace; the answer holds what the store set (version, anchor, next time).
 
         An unchanged schedule is left as it is. A change of timing first accounts for what was due.
+        Raises VersionConflict unless the record has version `if_version`, where 0 stands for none;
+        QuotaReached where it would be one more than `at_most` of its user's. Both are decided by
+        the very write: of several at once, one wins.
         """
 
     def get(self, user_id: str, key: str) -> Schedule | None:
@@ -84,8 +98,13 @@ class Schedules(Protocol):
     def list(self, user_id: str, *, limit: int = 100, cursor: str | None = None) -> Page:
         """One user's, ordered by key."""
 
-    def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
-        """False where there was none. What was due is accounted for."""
+    def delete(
+        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+    ) -> bool:
+        """False where there was none. What was due is accounted for.
+
+        Raises VersionConflict unless the record has version `if_version`.
+        """
 
     def find_by_external(self, external_id: str) -> Schedule | None:
         """The one schedule that owns an outside id."""
@@ -125,6 +144,25 @@ SUCCEEDED = Outcome(State.SUCCEEDED, Reason.FIRED)
 
 
 @dataclass(frozen=True, slots=True)
+class CallerKey:
+    """An idempotency key of an outside caller's own. One run at most holds it, within its flow."""
+
+    flow: str
+    key: str
+    window_ms: int
+
+
+class Transaction(Protocol):
+    """Writes of an action's own that are committed with the settling of its attempt, or not."""
+
+    def run(self, sql: str, /, **params: object) -> Sequence[Sequence[object]]:
+        """A statement in the store's SQL database, its parameters written `:name`; its rows."""
+
+    def write(self, item: Mapping[str, Any], /) -> None:
+        """On DynamoDB, a Put, Update, Delete or ConditionCheck as TransactWriteItems takes it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """A transition that the occurrence's own row does not tell."""
 
@@ -137,11 +175,14 @@ class Event:
 class Ledger(Protocol):
     """All occurrences and what became of them."""
 
-    def begin(self, occurrence: Occurrence, *, now: int | None = None) -> Begun | Refused:
+    def begin(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Begun | Refused:
         """Take up an attempt if the fence, the schedule and the overlap policy allow it.
 
         One conditional write: it counts the attempt. A fence of 0 records the occurrence first
-        (a caller that is not the tick), unless it is recorded already.
+        (a caller that is not the tick), unless it is recorded already. With `key`, in the same
+        write, only if no other occurrence holds it; a failure or the end of its window frees it.
         """
 
     def settle(
@@ -150,6 +191,13 @@ class Ledger(Protocol):
         """Write what became of a begun attempt; None where the fence is stale.
 
         A failure of a schedule that retries leaves it retrying until its attempts are spent.
+        """
+
+    def settling(self, occurrence: Occurrence, clock: Clock) -> AbstractContextManager[Transaction]:
+        """A transaction for an action's effects: its commit settles the attempt as succeeded.
+
+        Where the block raises, nothing is written, the settling neither. Raises LeaseLost, and
+        writes nothing, where the fence is stale at the block's end.
         """
 
     def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
@@ -162,10 +210,11 @@ class Ledger(Protocol):
     def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
         """Hold a begun attempt longer; None where the fence is stale."""
 
-    def claim_waiting(self, now: int, limit: int = 100) -> Sequence[Occurrence]:
+    def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
         """Lease what waits: ended leases first, then due scheduled and retrying occurrences.
 
-        Those that may not be tried again become dead, reason `lost`, and are not in the answer.
+        With `ahead`, those too that come due by then. Those that may not be tried again become
+        dead, reason `lost`, and are not in the answer.
         """
 
     def find(
@@ -218,6 +267,12 @@ class Store(Protocol):
 
     def rebuild(self, *, now: int | None = None) -> int:
         """Mend what `check` finds; how many rows were."""
+
+    def erase(self, user_id: str) -> int:
+        """Delete everything that is kept of a user; how many schedules there were.
+
+        Their history goes as well: nothing of it is accounted for afterwards.
+        """
 
     def close(self) -> None:
         """Let go of connections. A closed store may be used again; it connects anew."""

@@ -1,17 +1,21 @@
 """API Gateway's part in the local stack: HTTP in, REST events to the handlers, HTTP out."""
 
+import json
 import logging
+import sys
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from duetick.cli.context import LocalContext
 
 Handler: TypeAlias = Callable[[dict[str, Any], LocalContext], Mapping[str, Any]]
 Authorizer: TypeAlias = Callable[[str], dict[str, Any] | None]
+
+LARGEST_BODY: Final = 10 * 1024 * 1024
 
 logger = logging.getLogger("duetick.local")
 
@@ -34,6 +38,12 @@ class LocalServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hung up is no news; anything else is."""
+        del request, client_address
+        if not isinstance(sys.exception(), ConnectionError):
+            logger.exception("a connection failed")
+
     def __init__(self, port: int, routes: list[Route]) -> None:
         super().__init__(("127.0.0.1", port), LocalRequest)
         self.routes = routes
@@ -52,24 +62,43 @@ class LocalRequest(BaseHTTPRequestHandler):
     server: LocalServer
 
     def _serve(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        length = self.headers.get("content-length", "0")
+        if not length.isdecimal() or "transfer-encoding" in self.headers:
+            self._refuse(411, "length_required", "Send the body's length as Content-Length.")
+            self.close_connection = True
+            return
+        if int(length) > LARGEST_BODY:
+            self._refuse(413, "too_large", "A request may have 10 MB, as on API Gateway.")
+            self.close_connection = True
+            return
+        self._answer(self.rfile.read(int(length)))
+
+    def _answer(self, body: bytes) -> None:
         parts = urlsplit(self.path)
         route = next((r for r in self.server.routes if parts.path.startswith(r.prefix)), None)
         if route is None:
-            self._send(404, b'{"error": "not_found", "message": "No such route."}')
+            self._refuse(404, "not_found", "No such route; the README lists them.")
             return
         granted = route.authorize(self.headers.get("authorization", ""))
         if granted is None:
-            self._send(401, b'{"message": "Unauthorized"}')
+            self._refuse(
+                401,
+                "unauthorized",
+                "The token is missing, wrong or expired. Each start of the local stack makes a new "
+                "one: copy the command that it printed last.",
+            )
             return
         event = _event(self, parts.path, parts.query, body, granted)
         try:
             answer = route.handler(event, LocalContext())
         except Exception:
             logger.exception("a handler raised", extra={"path": parts.path})
-            self._send(502, b'{"message": "Internal server error"}')
+            self._refuse(502, "handler_failed", "The function raised; its log says why.")
             return
         self._send(answer["statusCode"], str(answer.get("body") or "").encode())
+
+    def _refuse(self, status: int, code: str, message: str) -> None:
+        self._send(status, json.dumps({"error": code, "message": message}).encode())
 
     def _send(self, status: int, body: bytes) -> None:
         self.send_response(status)

@@ -1,9 +1,12 @@
 """What dispatch answers: the one table of statuses and codes."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from duetick.domain.schedule import Json
+from duetick.ports import Outcome
+
+LONGEST_ERROR: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,27 @@ def error(code: str, message: str) -> Answer:
     return Answer(_STATUS[code], {"error": code, "message": message})
 
 
-def accepted(schedule_id: str, origin: str, request_id: str) -> Answer:
-    """The action ran to its end."""
+class Stop(Exception):
+    """Ends a dispatch with an answer; what was begun is settled with the outcome."""
+
+    def __init__(self, answer: Answer, outcome: Outcome | None = None) -> None:
+        super().__init__(answer.body.get("message"))
+        self.answer = answer
+        self.outcome = outcome
+
+
+def told(problem: BaseException) -> str:
+    """An error as the ledger keeps it."""
+    return f"{type(problem).__name__}: {problem}"[:LONGEST_ERROR]
+
+
+def accepted(
+    schedule_id: str,
+    origin: str,
+    request_id: str,
+    outcome: Literal["succeeded", "queued"] = "succeeded",
+) -> Answer:
+    """The action ran to its end, or is durably queued."""
     return Answer(
         202,
         {
@@ -48,7 +70,7 @@ def accepted(schedule_id: str, origin: str, request_id: str) -> Answer:
             "scheduleId": schedule_id,
             "origin": origin,
             "requestId": request_id,
-            "outcome": "succeeded",
+            "outcome": outcome,
         },
     )
 

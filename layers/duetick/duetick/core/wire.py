@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from duetick.domain.errors import InvalidSchedule
-from duetick.domain.policies import Policies
+from duetick.domain.policies import LAST_INSTANT, Policies
 from duetick.domain.schedule import Json, Occurrence, Schedule
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,7 +29,7 @@ def instant(name: str, value: Json) -> int | None:
     """What `iso` wrote, or milliseconds; None where there is none."""
     if value is None:
         return None
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and 0 <= value <= LAST_INSTANT and not isinstance(value, bool):
         return value
     try:
         moment = datetime.fromisoformat(str(value))
@@ -46,7 +46,7 @@ def read_object(text: str | bytes | None) -> dict[str, Json]:
     """A JSON object; an empty, unreadable or other body counts as {}."""
     try:
         value = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -57,6 +57,8 @@ def require_object(text: str) -> dict[str, Json]:
         value = json.loads(text)
     except ValueError as problem:
         raise InvalidSchedule("body", f"is not JSON: {problem}.") from None
+    except RecursionError:
+        raise InvalidSchedule("body", "is nested too deeply.") from None
     if not isinstance(value, dict):
         raise InvalidSchedule("body", f"expected a JSON object, got {type(value).__name__}.")
     return value
@@ -83,7 +85,7 @@ def schedule_json(schedule: Schedule) -> dict[str, Json]:
         "action": schedule.action,
         "input": schedule.input,
         "enabled": schedule.enabled,
-        "policies": _dataclass_json(schedule.policies),
+        "policies": _policies_json(schedule.policies),
         "labels": dict(schedule.labels),
         "externalId": schedule.external_id,
         "version": schedule.version,
@@ -91,8 +93,37 @@ def schedule_json(schedule: Schedule) -> dict[str, Json]:
         "updatedAt": iso(schedule.updated_at),
         "nextFireAt": iso(schedule.next_fire_at),
         "lastRunAt": iso(schedule.last_run_at),
+        "runs": schedule.runs,
         "defect": schedule.defect,
     }
+
+
+def static_json(key: str, schedule: Schedule) -> dict[str, Json]:
+    """A static schedule as its flow declares it."""
+    return {
+        "id": key,
+        "cron": schedule.cron,
+        "timezone": schedule.timezone,
+        "action": schedule.action,
+        "input": schedule.input,
+        "policies": _policies_json(schedule.policies),
+    }
+
+
+def _policies_json(policies: Policies) -> dict[str, Json]:
+    window: dict[str, Json] = {
+        "startsAt": iso(policies.starts_at),
+        "endsAt": iso(policies.ends_at),
+    }
+    return _dataclass_json(policies) | window
+
+
+def _read_policies(given: Mapping[str, Json]) -> Policies:
+    values = _snake_keys(given)
+    for name in ("starts_at", "ends_at"):
+        if name in values:
+            values[name] = instant(f"policies.{camel(name)}", values[name])
+    return Policies.of(values)
 
 
 def _dataclass_json(value: object) -> dict[str, Json]:
@@ -120,7 +151,7 @@ def read_schedule(user_id: str, key: str, body: Mapping[str, Json]) -> Schedule:
         timezone=_text(body, "timezone") if body.get("timezone") is not None else None,
         input=body.get("input"),
         enabled=_flag(body, "enabled"),
-        policies=Policies.of(_snake_keys(policies)),
+        policies=_read_policies(policies),
         labels={str(name): str(value) for name, value in labels.items()},
         external_id=_text(body, "externalId") if body.get("externalId") is not None else None,
     )

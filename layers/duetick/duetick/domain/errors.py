@@ -35,6 +35,36 @@ class ClockSkewed(DuetickError):
     """The host's clock is too far from the database's for anything to be claimed by it."""
 
 
+class VersionConflict(DuetickError):
+    """The schedule was changed by someone else meanwhile, or is there already."""
+
+    def __init__(self, wanted: int, found: int) -> None:
+        super().__init__(
+            f"It has version {found} now, not {wanted}: read it again and repeat the change."
+            if found
+            else f"There is none (any more), where version {wanted} was expected."
+        )
+        self.wanted = wanted
+        self.found = found
+
+
+class QuotaReached(DuetickError):
+    """A limit that the deployment sets: which one, its value, and the way out."""
+
+    def __init__(self, limit: str, value: int, message: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+        self.value = value
+
+
+class LeaseLost(DuetickError):
+    """An attempt was settled by whom nothing is leased to any more; its effects were undone."""
+
+
+class EffectsRefused(DuetickError):
+    """A condition of an action's own writes did not hold; none of them was done."""
+
+
 class NoTransactions(DuetickError):
     """A connection was given that commits each statement by itself."""
 

@@ -45,19 +45,22 @@ class Times:
 
     def after(self, instant: int) -> int | None:
         """The first one later than `instant`."""
-        p = self.policies
-        return next_fire(
-            self.cron, self.timezone, instant, gap=p.gap, repeat=p.repeat, anchor=self.anchor
+        p, since = self.policies, self._since(instant)
+        found = next_fire(
+            self.cron, self.timezone, since, gap=p.gap, repeat=p.repeat, anchor=self.anchor
         )
+        return None if found is None or found > self._until(found) else found
 
     def between(self, after: int, until: int) -> list[int]:
         """Those in (after, until]."""
-        p = self.policies
+        p, since, end = self.policies, self._since(after), self._until(until)
+        if end <= since:
+            return []
         return fires(
             self.cron,
             self.timezone,
-            after,
-            until,
+            since,
+            end,
             gap=p.gap,
             repeat=p.repeat,
             anchor=self.anchor,
@@ -66,17 +69,31 @@ class Times:
 
     def count(self, after: int, until: int) -> int:
         """How many are in (after, until]."""
-        p = self.policies
+        p, since, end = self.policies, self._since(after), self._until(until)
+        if end <= since:
+            return 0
         return count(
-            self.cron, self.timezone, after, until, gap=p.gap, repeat=p.repeat, anchor=self.anchor
+            self.cron, self.timezone, since, end, gap=p.gap, repeat=p.repeat, anchor=self.anchor
         )
 
     def newest(self, after: int, until: int) -> int | None:
         """The last one in (after, until]."""
-        p = self.policies
+        p, since, end = self.policies, self._since(after), self._until(until)
+        if end <= since:
+            return None
         return newest(
-            self.cron, self.timezone, after, until, gap=p.gap, repeat=p.repeat, anchor=self.anchor
+            self.cron, self.timezone, since, end, gap=p.gap, repeat=p.repeat, anchor=self.anchor
         )
+
+    def _since(self, after: int) -> int:
+        """Where the window begins, if that is later."""
+        start = self.policies.starts_at
+        return after if start is None else max(after, start - 1)
+
+    def _until(self, until: int) -> int:
+        """Where the window ends, if that is earlier."""
+        end = self.policies.ends_at
+        return until if end is None else min(until, end)
 
 
 def unfired(row: IndexRow, fired_through: int | None) -> IndexRow | None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.errors import InvalidSchedule, QuotaReached, VersionConflict
 from duetick.domain.firing import Missed, Times, unfired
 from duetick.domain.occurrences import ranged
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule, check_timing
@@ -55,6 +55,8 @@ def row_of(schedule: Schedule, next_fire_at: int) -> IndexRow:
 
 def fresh_row(schedule: Schedule, now: int) -> IndexRow | None:
     """The row with the first time after `now`; None where it never fires again."""
+    if schedule.used_up:
+        return None
     row = row_of(schedule, now)
     next_fire_at = Times.of(row).after(now)
     return None if next_fire_at is None else replace(row, next_fire_at=next_fire_at)
@@ -100,6 +102,23 @@ def repair(schedule: Schedule, row: IndexRow | None, fired_through: int | None, 
     return Change(schedule, fresh_row(schedule, now), lost, False)
 
 
+def check_version(current: Schedule | None, if_version: int | None) -> None:
+    """Raise VersionConflict unless the record has that version; 0 stands for none at all."""
+    found = current.version if current else 0
+    if if_version is not None and if_version != found:
+        raise VersionConflict(if_version, found)
+
+
+def too_many(at_most: int) -> QuotaReached:
+    """The refusal of one more schedule."""
+    return QuotaReached(
+        "schedules",
+        at_most,
+        f"A user may have {at_most} schedules, and these are there. Delete one that is not "
+        "needed, or have DUETICK_QUOTA_SCHEDULES raised.",
+    )
+
+
 def plan_put(before: Before, wanted: Schedule, now: int) -> Change | None:
     """What putting `wanted` changes; None where it is as it was.
 
@@ -130,6 +149,7 @@ def _kept(current: Schedule, wanted: Schedule) -> Schedule:
         next_fire_at=current.next_fire_at,
         last_run_at=current.last_run_at,
         defect=current.defect,
+        runs=current.runs,
     )
 
 
@@ -145,6 +165,7 @@ def _create(before: Before, wanted: Schedule, now: int) -> Change:
         next_fire_at=None,
         last_run_at=None,
         defect=None,
+        runs=0,
     )
     stray = due_range(before.row, before.fired_through, now, Reason.SUPERSEDED)
     return Change(made, _row_if_enabled(made, now), stray, True)
@@ -169,9 +190,15 @@ def _retime(before: Before, current: Schedule, after: Schedule, now: int) -> Cha
 def _row_if_enabled(schedule: Schedule, now: int) -> IndexRow | None:
     if not schedule.enabled:
         return None
+    if schedule.used_up:
+        raise InvalidSchedule(
+            "policies.max_runs", f"all {schedule.runs} runs are used up; allow more, or pause it."
+        )
     row = fresh_row(schedule, now)
     if row is None:
         raise InvalidSchedule(
-            "cron", f"{schedule.cron!r} has no time after now; give one that lies in the future."
+            "cron",
+            f"{schedule.cron!r} has no time after now, within its start and end; "
+            "give one that lies in the future.",
         )
     return row

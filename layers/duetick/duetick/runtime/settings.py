@@ -3,9 +3,11 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 from duetick.domain.errors import ConfigurationError
+
+LONGEST_LOOK_AHEAD: Final = 600_000
 
 DispatchAuth = Literal["iam", "secret"]
 
@@ -21,6 +23,8 @@ class Settings:
     flows: str = "flows"
     dispatch_auth: DispatchAuth = "iam"
     dispatch_secrets: tuple[str, ...] = ()
+    dispatch_secret_arn: str = ""
+    look_ahead: int = 0
     region: str = ""
     local: bool = False
 
@@ -45,9 +49,20 @@ class Settings:
             flows=env.get("DUETICK_FLOWS", "flows"),
             dispatch_auth=cast("DispatchAuth", auth),
             dispatch_secrets=tuple(filter(None, env.get("DUETICK_DISPATCH_SECRET", "").split())),
+            dispatch_secret_arn=env.get("DUETICK_DISPATCH_SECRET_ARN", ""),
+            look_ahead=_milliseconds(env, "DUETICK_LOOK_AHEAD"),
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),
             local=env.get("DUETICK_LOCAL") == "1",
         )
+
+
+def _milliseconds(env: Mapping[str, str], name: str) -> int:
+    text = env.get(name) or "0"
+    if not text.isdecimal() or int(text) > LONGEST_LOOK_AHEAD:
+        raise ConfigurationError(
+            f"{name} is milliseconds, from 0 (off) to {LONGEST_LOOK_AHEAD}; got {text[:20]!r}."
+        )
+    return int(text)
 
 
 def lambda_credentials() -> tuple[str, str, str | None]:

@@ -2,31 +2,16 @@
 
 from dataclasses import replace
 
-from duetick.domain.lifecycle import (
-    after_failure,
-    after_lost_lease,
-    ended,
-    lease_over,
-    why_cancelled,
-)
+from duetick.domain.lifecycle import lease_over, why_cancelled
+from duetick.domain.mirror import due_range
 from duetick.domain.occurrences import leased
 from duetick.domain.policies import Overlap
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import WAITING, Reason, State
 from duetick.ports import Outcome, Refused
+from duetick.stores.attempts import after_lease, cancelled, settled
 from duetick.stores.dynamodb.items import Entity, excludes, wake_of
 from duetick.stores.dynamodb.occurrences import Entry, slot_of
-
-
-def refuse(held: Occurrence, asked: Occurrence, now: int) -> Refused | None:
-    """Why `asked` may not begin, as far as its own entry tells."""
-    if ended(held) or held.state in WAITING:
-        return Refused("duplicate", held.state, held.reason)
-    if held.state is State.PROCESSING:
-        return Refused("in_progress", held.state)
-    if asked.fence == held.fence:
-        return Refused("stale", held.state) if lease_over(held, now) else None
-    return Refused("stale" if asked.fence else "in_progress", held.state)
 
 
 def begin(entity: Entity, held: Occurrence, now: int, token: str) -> Occurrence | Refused:
@@ -38,6 +23,8 @@ def begin(entity: Entity, held: Occurrence, now: int, token: str) -> Occurrence 
         if policies.overlap is Overlap.WAIT:
             return _wait(entity, held, now)
         reason = Reason.OVERLAP
+    if reason is None and entity.record and entity.record.policies.max_runs:
+        reason = None if _count_run(entity, entity.record, now) else Reason.QUOTA
     if reason:
         entity.become(cancelled(held, reason, now))
         return Refused("cancelled", State.CANCELLED, reason)
@@ -56,6 +43,19 @@ def begin(entity: Entity, held: Occurrence, now: int, token: str) -> Occurrence 
     if entity.record:
         entity.record = replace(entity.record, last_run_at=now)
     return begun
+
+
+def _count_run(entity: Entity, record: Schedule, now: int) -> bool:
+    """Whether it may run once more; the last run takes it off the index."""
+    if record.used_up:
+        return False
+    entity.record = replace(record, runs=record.runs + 1)
+    if entity.record.used_up:
+        for lost in due_range(entity.indexed, entity.fired_through, now, Reason.QUOTA):
+            entity.keep(lost)
+            entity.mark(lost.range_end or lost.nominal_at)
+        entity.row = None
+    return True
 
 
 def _running(entity: Entity, now: int) -> bool:
@@ -78,32 +78,18 @@ def _wait(entity: Entity, held: Occurrence, now: int) -> Refused:
     return Refused("in_progress", State.QUEUED, Reason.OVERLAP)
 
 
-def cancelled(held: Occurrence, reason: Reason, now: int) -> Occurrence:
-    """The same, ended without having run."""
-    return replace(held, state=State.CANCELLED, reason=reason, lease_until=None, updated_at=now)
-
-
 def settle(entity: Entity, entry: Entry, outcome: Outcome, now: int) -> Occurrence:
     """The end of an attempt: of the occurrence too, unless another attempt follows."""
     held = entry.occurrence
-    after = _settled(held, outcome, now)
+    after = settled(held, outcome, now)
     retrying = after.state is State.RETRYING
     entity.become(after, f"attempt {held.attempts}: {outcome.error or ''}" if retrying else None)
     return after
 
 
-def _settled(held: Occurrence, outcome: Outcome, now: int) -> Occurrence:
-    done = replace(held, lease_until=None, error=outcome.error, updated_at=now)
-    if outcome.state is not State.FAILED:
-        return replace(done, state=outcome.state, reason=outcome.reason)
-    then = after_failure(held.policies, held.attempts, outcome.reason, now)
-    due_at = held.due_at if then.due_at is None else then.due_at
-    return replace(done, state=then.state, reason=then.reason, due_at=due_at)
-
-
 def release(entity: Entity, held: Occurrence, now: int) -> Occurrence:
     """Due again at once, or lost when its time is over."""
-    after = _after_lease(held, now)
+    after = after_lease(held, now)
     if after.state is State.QUEUED:
         after = replace(after, lease_until=now + 1)
     entity.become(after, "released: it never began")
@@ -120,17 +106,10 @@ def take_up(entity: Entity, held: Occurrence, now: int) -> Occurrence:
 
 def lose(entity: Entity, held: Occurrence, now: int) -> Occurrence:
     """What the end of its lease makes of it."""
-    after = _after_lease(held, now)
+    after = after_lease(held, now)
     ordinary = held.state is State.QUEUED and after.state is State.QUEUED
     entity.become(after, None if ordinary else f"lease ended during attempt {held.attempts}")
     return after
-
-
-def _after_lease(held: Occurrence, now: int) -> Occurrence:
-    then = after_lost_lease(held, now)
-    if then.state is State.QUEUED:
-        return leased(held, now)
-    return replace(held, state=then.state, reason=then.reason, lease_until=None, updated_at=now)
 
 
 def order(held: Occurrence) -> tuple[int, int, int, int]:

@@ -68,11 +68,11 @@ class DynamoIndex:
         """See `ports.Index`."""
         return self._entities.load(user_id, key).indexed
 
-    def poisoned(self, limit: int = 100) -> Sequence[Occurrence]:
+    def poisoned(self, limit: int = 100, *, since: int = 0) -> Sequence[Occurrence]:
         """See `ports.Index`."""
-        found = self._entities.table.query(
-            "att = :a", {":a": text("poisoned")}, index=ATTENTION, page=limit
-        )
+        values = {":a": text("poisoned"), ":since": number(since)}
+        condition = "att = :a AND aat >= :since"
+        found = self._entities.table.query(condition, values, index=ATTENTION, page=limit)
         return list(islice(self._poisoned(found, limit), limit))
 
     def _poisoned(self, found: Iterator[Item], limit: int) -> Iterator[Occurrence]:
@@ -81,6 +81,11 @@ class DynamoIndex:
             for entity in (entities[name] for name in names if name in entities):
                 if entity.row and entity.poison:
                     yield poisoned(entity.row, ValueError(entity.poison.error), entity.poison.at)
+
+    def backlog(self, now: int, limit: int = 10_000) -> int:
+        """See `ports.Index`."""
+        layout, _ = self._entities.layout.read()
+        return sum(1 for _ in islice(self._due(layout, now, min(limit, 1_000)), limit))
 
     def restore(self, user_id: str, key: str, *, now: int | None = None) -> bool:
         """See `ports.Index`."""

@@ -3,11 +3,11 @@
 It holds the record, the index row, the high-water mark and `open`: the occurrences under way, and
 those that ended since the last claim. What each attribute means:
 
-`v cron tz flow act in pr off pol lab ext anc tim cre upd dis lra` are the record (`ia`: its input
-has an item of its own); `x` the index row's own definition where it is not the record's; `st run`
-the row's place in the index `due`, `per pat` why and when it was poisoned (`run` stays); `thru`
-the mark; `def` the newest definition; `rev` counts every write; `hold` names the occurrence that
-keeps others from beginning, `ov` says that none does; `lms` is the lease that a begin takes.
+`v cron tz flow act in pr off pol lab ext anc tim cre upd dis lra max ran` are the record (`ia`: its
+input has an item of its own); `x` the index row's own definition where it is not the record's;
+`st run` the row's place in the index `due`, `per pat` why and when it was poisoned (`run` stays);
+`thru` the mark; `def` the newest definition; `rev` counts every write; `hold` names the occurrence
+that keeps others from beginning, `ov` says that none does; `lms` is the lease that a begin takes.
 
 An occurrence says only what the schedule's present definition does not: a change of the
 definition therefore writes the old one into those that are under way.

@@ -11,6 +11,7 @@ from duetick.domain.schedule import Schedule
 from duetick.ports import Clock, Difference
 from duetick.stores.dynamodb.clock import Skew, host_clock
 from duetick.stores.dynamodb.entities import Entities, Name
+from duetick.stores.dynamodb.erasure import erase
 from duetick.stores.dynamodb.index import DynamoIndex
 from duetick.stores.dynamodb.items import Entity, name_of
 from duetick.stores.dynamodb.journal import Journal
@@ -112,6 +113,10 @@ class DynamoStore:
             return False
         self.schedules.mend(entity, change, now)
         return True
+
+    def erase(self, user_id: str) -> int:
+        """See `ports.Store`."""
+        return erase(self._table, user_id)
 
     def close(self) -> None:
         """See `ports.Store`."""

@@ -13,6 +13,7 @@ from duetick.stores.sql.rows import (
     index_params,
     occurrence_params,
     read_index,
+    read_number,
     read_poisoned,
     storable,
 )
@@ -96,11 +97,17 @@ class SqlIndex:
                 return claimed
 
     @retried
-    def poisoned(self, limit: int = 100) -> Sequence[Occurrence]:
+    def poisoned(self, limit: int = 100, *, since: int = 0) -> Sequence[Occurrence]:
         """See `ports.Index`."""
         with self._database.transaction() as session:
-            rows = session.rows("poison_list", {"limit": limit})
+            rows = session.rows("poison_list", {"since": since, "limit": limit})
         return [read_poisoned(row) for row in rows]
+
+    @retried
+    def backlog(self, now: int, limit: int = 10_000) -> int:
+        """See `ports.Index`."""
+        with self._database.transaction() as session:
+            return read_number(session.rows("backlog", {"now": now, "limit": limit})[0][0])
 
     @retried
     def restore(self, user_id: str, key: str, *, now: int | None = None) -> bool:

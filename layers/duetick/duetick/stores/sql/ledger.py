@@ -1,22 +1,28 @@
 """The ledger on SQL: the domain's rules, read, decided and written in one transaction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
-from duetick.domain.lifecycle import (
-    after_failure,
-    after_lost_lease,
-    ended,
-    lease_over,
-    same_outcome,
-    why_cancelled,
-)
+from duetick.domain.errors import LeaseLost
+from duetick.domain.lifecycle import lease_over, same_outcome, why_cancelled
 from duetick.domain.occurrences import leased
 from duetick.domain.policies import Overlap
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import WAITING, Reason, State
-from duetick.ports import Begun, Event, Outcome, Refused
+from duetick.ports import (
+    SUCCEEDED,
+    Begun,
+    CallerKey,
+    Clock,
+    Event,
+    Outcome,
+    Refused,
+    Transaction,
+)
+from duetick.stores.attempts import after_lease, cancelled, refuse, settled
+from duetick.stores.sql.caller_keys import take_key
 from duetick.stores.sql.rows import (
     identity_params,
     move_params,
@@ -26,6 +32,10 @@ from duetick.stores.sql.rows import (
     storable,
 )
 from duetick.stores.sql.session import Database, Params, Session, Value, retried
+from duetick.stores.sql.transaction import SqlTransaction
+
+CountRun: TypeAlias = Callable[[Session, Schedule, int], bool]
+"""Whether a schedule with a limit may run once more."""
 
 FAR: Final = 2**63 - 1
 
@@ -34,23 +44,33 @@ class SqlLedger:
     """`ports.Ledger` on any SQL database."""
 
     def __init__(
-        self, database: Database, now: Callable[[], int], new_id: Callable[[], str]
+        self,
+        database: Database,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        count_run: CountRun,
     ) -> None:
         self._database = database
         self._now = now
         self._new_id = new_id
+        self._count_run = count_run
 
     @retried
-    def begin(self, occurrence: Occurrence, *, now: int | None = None) -> Begun | Refused:
+    def begin(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Begun | Refused:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
+            taken = key and take_key(session, key, occurrence, at)
+            if taken:
+                return taken
             held, asked = _lock(session, occurrence), occurrence
             if held is None and occurrence.fence == 0:
                 held = asked = self._record(session, occurrence, at)
             if held is None:
                 return Refused("unknown")
-            refused = _refuse(held, asked, at)
+            refused = refuse(held, asked, at)
             return refused or self._begin(session, held, _schedule_of(session, held), at)
 
     @retried
@@ -60,15 +80,15 @@ class SqlLedger:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
-            held = _lock(session, occurrence)
-            if held is None or held.fence != occurrence.fence:
-                return None
-            if held.state is not State.PROCESSING:
-                return held if same_outcome(held, outcome.state, outcome.reason) else None
-            after = _settled(held, outcome, at)
-            if after.state is State.RETRYING:
-                _trace(session, held, after, f"attempt {held.attempts}: {outcome.error or ''}")
-            return _move(session, after)
+            return _settle(session, occurrence, outcome, at)
+
+    @contextmanager
+    def settling(self, occurrence: Occurrence, clock: Clock) -> Iterator[Transaction]:
+        """See `ports.Ledger`."""
+        with self._database.transaction() as session:
+            yield SqlTransaction(session)
+            if _settle(session, occurrence, SUCCEEDED, clock()) is None:
+                raise LeaseLost("The lease ended before the transaction; nothing was written.")
 
     @retried
     def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
@@ -78,7 +98,7 @@ class SqlLedger:
             held = _lock(session, occurrence)
             if held is None or held.fence != occurrence.fence or held.state is not State.QUEUED:
                 return False
-            given_back = _after_lease(held, at)
+            given_back = after_lease(held, at)
             if given_back.state is State.QUEUED:
                 given_back = replace(given_back, lease_until=at + 1)
             _trace(session, held, given_back, "released: it never began")
@@ -98,14 +118,14 @@ class SqlLedger:
             return _move(session, replace(held, lease_until=until, updated_at=at))
 
     @retried
-    def claim_waiting(self, now: int, limit: int = 100) -> Sequence[Occurrence]:
+    def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
         """See `ports.Ledger`."""
         while True:
             with self._database.transaction() as session:
                 found = _select(session, "occurrences_lease_over", {"now": now, "limit": limit})
-                rest: Params = {"now": now, "limit": limit - len(found)}
+                rest: Params = {"until": now + ahead, "limit": limit - len(found)}
                 waiting = _select(session, "occurrences_due", rest)
-                claimed = [_after_lease(held, now) for held in found]
+                claimed = [after_lease(held, now) for held in found]
                 _trace_ended(session, found, claimed)
                 claimed += [leased(held, now) for held in waiting]
                 session.each("occurrence_move", [move_params(after) for after in claimed])
@@ -168,8 +188,10 @@ class SqlLedger:
             if policies.overlap is Overlap.WAIT:
                 return _wait(session, held, now)
             reason = Reason.OVERLAP
+        if reason is None and schedule and schedule.policies.max_runs:
+            reason = None if self._count_run(session, schedule, now) else Reason.QUOTA
         if reason:
-            _move(session, _cancelled(held, reason, now))
+            _move(session, cancelled(held, reason, now))
             return Refused("cancelled", State.CANCELLED, reason)
         begun = replace(
             held,
@@ -183,15 +205,18 @@ class SqlLedger:
         return Begun(_move(session, begun), schedule)
 
 
-def _refuse(held: Occurrence, asked: Occurrence, now: int) -> Refused | None:
-    """Why `asked` may not begin, as far as its own row tells."""
-    if ended(held) or held.state in WAITING:
-        return Refused("duplicate", held.state, held.reason)
-    if held.state is State.PROCESSING:
-        return Refused("in_progress", held.state)
-    if asked.fence == held.fence:
-        return Refused("stale", held.state) if lease_over(held, now) else None
-    return Refused("stale" if asked.fence else "in_progress", held.state)
+def _settle(
+    session: Session, occurrence: Occurrence, outcome: Outcome, now: int
+) -> Occurrence | None:
+    held = _lock(session, occurrence)
+    if held is None or held.fence != occurrence.fence:
+        return None
+    if held.state is not State.PROCESSING:
+        return held if same_outcome(held, outcome.state, outcome.reason) else None
+    after = settled(held, outcome, now)
+    if after.state is State.RETRYING:
+        _trace(session, held, after, f"attempt {held.attempts}: {outcome.error or ''}")
+    return _move(session, after)
 
 
 def _schedule_of(session: Session, held: Occurrence) -> Schedule | None:
@@ -204,7 +229,7 @@ def _running(session: Session, held: Occurrence, now: int) -> bool:
     for other in _select(session, "occurrence_running", {"user_id": held.user_id, "key": held.key}):
         if not lease_over(other, now):
             return True
-        after = _after_lease(other, now)
+        after = after_lease(other, now)
         _trace(session, other, after, f"lease ended during attempt {other.attempts}")
         _move(session, after)
     return False
@@ -214,29 +239,9 @@ def _wait(session: Session, held: Occurrence, now: int) -> Refused:
     """The newest waits for the next tick; an older one that waited is displaced."""
     older: Params = {"user_id": held.user_id, "key": held.key, "nominal_at": held.nominal_at}
     for other in _select(session, "occurrences_waiting_behind", older):
-        _move(session, _cancelled(other, Reason.OVERLAP, now))
+        _move(session, cancelled(other, Reason.OVERLAP, now))
     _move(session, replace(held, lease_until=now + 1, updated_at=now))
     return Refused("in_progress", State.QUEUED, Reason.OVERLAP)
-
-
-def _cancelled(held: Occurrence, reason: Reason, now: int) -> Occurrence:
-    return replace(held, state=State.CANCELLED, reason=reason, lease_until=None, updated_at=now)
-
-
-def _settled(held: Occurrence, outcome: Outcome, now: int) -> Occurrence:
-    done = replace(held, lease_until=None, error=outcome.error, updated_at=now)
-    if outcome.state is not State.FAILED:
-        return replace(done, state=outcome.state, reason=outcome.reason)
-    then = after_failure(held.policies, held.attempts, outcome.reason, now)
-    due_at = held.due_at if then.due_at is None else then.due_at
-    return replace(done, state=then.state, reason=then.reason, due_at=due_at)
-
-
-def _after_lease(held: Occurrence, now: int) -> Occurrence:
-    then = after_lost_lease(held, now)
-    if then.state is State.QUEUED:
-        return leased(held, now)
-    return replace(held, state=then.state, reason=then.reason, lease_until=None, updated_at=now)
 
 
 def _select(session: Session, name: str, params: Params) -> list[Occurrence]:

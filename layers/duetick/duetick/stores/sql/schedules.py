@@ -1,38 +1,25 @@
 """The records on SQL: each change moves the index row and accounts for what was due, at once."""
 
-import base64
-import binascii
 from collections.abc import Callable
 from dataclasses import replace
 
-from duetick.domain.errors import InvalidCursor, InvalidSchedule
+from duetick.domain.errors import InvalidSchedule
 from duetick.domain.expression import TZDATA_VERSION
-from duetick.domain.mirror import Before, Change, due_range, plan_put
+from duetick.domain.mirror import Before, Change, check_version, due_range, plan_put, too_many
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import Reason
 from duetick.ports import Page
+from duetick.stores.cursors import make_cursor, read_cursor
 from duetick.stores.sql.index import drop_poison, drop_row, put_row
 from duetick.stores.sql.rows import (
     occurrence_params,
     read_index,
     read_mark,
+    read_number,
     read_schedule,
     schedule_params,
 )
 from duetick.stores.sql.session import Database, Params, Session, retried
-
-
-def read_cursor(cursor: str | None) -> str:
-    """The key after which a page begins."""
-    try:
-        return base64.b64decode((cursor or "").encode(), altchars=b"-_", validate=True).decode()
-    except (binascii.Error, UnicodeError):
-        raise InvalidCursor("The cursor is not one that a page carried.") from None
-
-
-def make_cursor(key: str) -> str:
-    """What `read_cursor` reads."""
-    return base64.urlsafe_b64encode(key.encode()).decode()
 
 
 def read_before(session: Session, user_id: str, key: str) -> Before:
@@ -72,11 +59,23 @@ class SqlSchedules:
         self._new_id = new_id
 
     @retried
-    def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
+    def put(
+        self,
+        schedule: Schedule,
+        *,
+        now: int | None = None,
+        if_version: int | None = None,
+        at_most: int | None = None,
+    ) -> Schedule:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
+            if at_most is not None:
+                session.rows("user_lock", {"user_id": schedule.user_id})
             before = read_before(session, schedule.user_id, schedule.key)
+            check_version(before.schedule, if_version)
+            if before.schedule is None:
+                self._check_count(session, schedule.user_id, at_most)
             change = plan_put(before, schedule, at)
             if change is None:
                 return before.schedule or schedule
@@ -100,11 +99,14 @@ class SqlSchedules:
         return Page(tuple(found[:limit]), make_cursor(found[limit - 1].key) if more else None)
 
     @retried
-    def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
+    def delete(
+        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+    ) -> bool:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
             before = read_before(session, user_id, key)
+            check_version(before.schedule, if_version)
             if before.schedule is None:
                 return False
             self._record(
@@ -128,6 +130,14 @@ class SqlSchedules:
         return read_schedule(rows[0]) if rows else None
 
     @staticmethod
+    def _check_count(session: Session, user_id: str, at_most: int | None) -> None:
+        if at_most is None:
+            return
+        rows = session.rows("schedule_count", {"user_id": user_id})
+        if read_number(rows[0][0]) >= at_most:
+            raise too_many(at_most)
+
+    @staticmethod
     def _check_external(session: Session, schedule: Schedule) -> None:
         if schedule.external_id is None:
             return
@@ -149,6 +159,23 @@ class SqlSchedules:
             put_row(session, change.row)
         elif change.redefines:
             drop_row(session, schedule.user_id, schedule.key)
+
+    def count_run(self, session: Session, schedule: Schedule, now: int) -> bool:
+        """Whether a schedule with a limit may run once more; its last run takes it off the index.
+
+        In the transaction of the begin that asks.
+        """
+        before = read_before(session, schedule.user_id, schedule.key)
+        if before.schedule is None or before.schedule.used_up:
+            return False
+        name: Params = {"user_id": schedule.user_id, "key": schedule.key}
+        session.rows("schedule_ran", name)
+        if replace(before.schedule, runs=before.schedule.runs + 1).used_up:
+            self._record(session, due_range(before.row, before.fired_through, now, Reason.QUOTA))
+            drop_row(session, schedule.user_id, schedule.key)
+            end = max(now, before.defined_at + 1)
+            self._define(session, replace(before.schedule, enabled=False, timing=end))
+        return True
 
     def _record(self, session: Session, ranges: tuple[Occurrence, ...]) -> None:
         for occurrence in ranges:

@@ -10,12 +10,18 @@ from duetick.ports import Clock, Difference
 from duetick.stores.sql.index import Claim, SqlIndex, drop_row
 from duetick.stores.sql.ledger import SqlLedger
 from duetick.stores.sql.queries import Migration
-from duetick.stores.sql.rows import read_difference, read_schedule, read_version
+from duetick.stores.sql.rows import read_difference, read_number, read_schedule, read_version
 from duetick.stores.sql.schedules import SqlSchedules, read_before
 from duetick.stores.sql.session import Database, Params, Session, retried
 
 VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version
 (version integer NOT NULL, oldest_code integer NOT NULL)"""
+
+OF_USERS = (
+    "schedules", "schedule_index", "poisoned", "watermarks", "definitions", "occurrences", "events",
+    "caller_keys",
+)  # fmt: skip
+"""The tables with what is kept of users."""
 
 
 def new_id() -> str:
@@ -38,7 +44,7 @@ class SqlStore:
         self.now: Clock = clock or database.now
         self.index = SqlIndex(database, self.now, new_id, claim)
         self.schedules = SqlSchedules(database, self.now, new_id)
-        self.ledger = SqlLedger(database, self.now, new_id)
+        self.ledger = SqlLedger(database, self.now, new_id, self.schedules.count_run)
 
     def check_transactions(self) -> None:
         """Raise NoTransactions where the connections cannot hold one."""
@@ -115,6 +121,16 @@ class SqlStore:
                 return False
             self.schedules.write(session, change)
             return True
+
+    @retried
+    def erase(self, user_id: str) -> int:
+        """See `ports.Store`."""
+        params: Params = {"user_id": user_id}
+        with self._database.transaction() as session:
+            count = read_number(session.rows("schedule_count", params)[0][0])
+            for table in OF_USERS:
+                session.rows(f"erase_{table}", params)
+        return count
 
     def close(self) -> None:
         """See `ports.Store`."""

@@ -12,6 +12,7 @@ CREATE TABLE schedules (
     enabled smallint NOT NULL,
     policies text,
     labels text,
+    pause text,
     external_id text COLLATE "C",
     version integer NOT NULL,
     timing bigint NOT NULL,
@@ -19,6 +20,7 @@ CREATE TABLE schedules (
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL,
     disabled_at bigint,
+    runs bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (user_id, key)
 );
 
@@ -117,6 +119,19 @@ CREATE INDEX idx_occurrences_dead
     ON occurrences (nominal_at) WHERE state = 'dead';
 CREATE UNIQUE INDEX idx_occurrences_running
     ON occurrences (user_id, key) WHERE state = 'processing' AND exclusive = 1;
+
+CREATE TABLE caller_keys (
+    flow text NOT NULL,
+    caller_key text NOT NULL,
+    user_id text NOT NULL,
+    key text NOT NULL,
+    nominal_at bigint NOT NULL,
+    origin text NOT NULL,
+    held_until bigint NOT NULL,
+    PRIMARY KEY (flow, caller_key)
+);
+
+CREATE INDEX idx_caller_keys_held_until ON caller_keys (held_until);
 
 CREATE TABLE events (
     place bigint GENERATED ALWAYS AS IDENTITY,
