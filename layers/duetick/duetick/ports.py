@@ -9,8 +9,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+from duetick.domain.attempts import SUCCEEDED, Outcome, Refused
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
-from duetick.domain.states import Reason, State
+from duetick.domain.states import State
+
+__all__ = [
+    "SUCCEEDED",
+    "Begun",
+    "Clock",
+    "Delivery",
+    "Difference",
+    "Event",
+    "Index",
+    "Ledger",
+    "Outcome",
+    "Page",
+    "Refused",
+    "Schedules",
+    "Store",
+    "Transport",
+]
 
 Clock: TypeAlias = Callable[[], int]
 """Milliseconds since the epoch."""
@@ -97,31 +115,6 @@ class Begun:
 
     occurrence: Occurrence
     schedule: Schedule | None
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The attempt may not run.
-
-    `stale`: another holds the fence. `duplicate`: it ended, or waits for a retry. `in_progress`:
-    it is running. `cancelled`: this call ended it, for `reason`. `unknown`: it was never recorded.
-    """
-
-    verdict: Literal["stale", "duplicate", "in_progress", "cancelled", "unknown"]
-    state: State | None = None
-    reason: Reason | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of an attempt."""
-
-    state: Literal[State.SUCCEEDED, State.FAILED, State.CANCELLED]
-    reason: Reason
-    error: str | None = None
-
-
-SUCCEEDED = Outcome(State.SUCCEEDED, Reason.FIRED)
 
 
 @dataclass(frozen=True, slots=True)

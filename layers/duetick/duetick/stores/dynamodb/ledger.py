@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from duetick.domain.attempts import not_begun, refuse, renewed
 from duetick.domain.lifecycle import same_outcome
 from duetick.domain.occurrences import leased
 from duetick.domain.schedule import Occurrence
@@ -71,13 +72,11 @@ class DynamoLedger:
                 noted = noted or self._note(made, made.lease_until or now)
             if held is None:
                 return Refused("unknown"), False
-            refused = attempts.refuse(held, asked, now)
+            refused = refuse(held, asked, now)
             if refused:
                 return refused, False
-            answer = attempts.begin(entity, held, now, token)
-            if isinstance(answer, Refused):
-                return answer, True
-            return self._begun(entity, answer), True
+            after = attempts.begin(entity, held, now, token)
+            return not_begun(after) or self._begun(entity, after), True
 
         answer = self._entities.change(occurrence.user_id, occurrence.key, now, alter)
         if isinstance(answer, Refused) and answer.state is State.QUEUED and answer.reason:
@@ -141,7 +140,7 @@ class DynamoLedger:
             held = _held(entity, occurrence)
             if held is None or held.state is not State.PROCESSING:
                 return None, False
-            longer = replace(held, lease_until=at + held.policies.lease_ms, updated_at=at)
+            longer = renewed(held, at)
             entity.become(longer)
             return longer, True
 
