@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from duetick.domain.attempts import SUCCEEDED, Outcome, Refused
-from duetick.domain.schedule import IndexRow, Occurrence, Schedule
+from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
 from duetick.domain.states import State
 
 __all__ = [
@@ -46,7 +46,8 @@ class Page:
 class Difference:
     """A schedule whose index row is not what its record asks for.
 
-    `missing`: there is none. `stray`: there should be none. `stale`: it says something else.
+    `missing`: there is none. `stray`: there should be none. `stale`: it says something else,
+    or waits for a time that the record does not ask for.
     `unreadable`: the expression or the zone cannot be read (any more).
     """
 
@@ -168,11 +169,13 @@ class Ledger(Protocol):
         *,
         state: State | None = None,
         limit: int = 50,
-        before: int | None = None,
+        before: int | Identity | None = None,
     ) -> Sequence[Occurrence]:
-        """The newest occurrences first, those with a nominal time before `before`.
+        """The newest occurrences first; those of one time by user, key and origin.
 
-        Without a user only `state` dead or waiting ones can be asked for: those have an index.
+        `before` is a time, and nothing of that time is found; or the identity of the last one of
+        a page, and the next page goes on after it. Without a user only `state` dead, scheduled or
+        retrying can be asked for, which have an index; anything else raises InvalidQuery.
         """
 
     def get(self, user_id: str, key: str, nominal_at: int, origin: str) -> Occurrence | None:
@@ -206,8 +209,11 @@ class Store(Protocol):
     def check_schema(self) -> None:
         """Raise SchemaOutdated, naming the command that mends it, unless this code can use it."""
 
-    def check(self) -> Sequence[Difference]:
-        """Where records and index rows disagree. Rows without a record are left alone."""
+    def check(self, *, now: int | None = None) -> Sequence[Difference]:
+        """Where records and index rows disagree. Rows without a record are left alone.
+
+        `domain.mirror.drifted` says whether the time of a row is one that its record asks for.
+        """
 
     def rebuild(self, *, now: int | None = None) -> int:
         """Mend what `check` finds; how many rows were."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from duetick.domain.attempts import not_begun, refuse, renewed
 from duetick.domain.lifecycle import same_outcome
 from duetick.domain.occurrences import leased
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import Identity, Occurrence
 from duetick.domain.states import State
 from duetick.ports import Begun, Event, Outcome, Refused
 from duetick.stores.dynamodb import attempts, quick
@@ -157,7 +157,7 @@ class DynamoLedger:
         *,
         state: State | None = None,
         limit: int = 50,
-        before: int | None = None,
+        before: int | Identity | None = None,
     ) -> Sequence[Occurrence]:
         """See `ports.Ledger`."""
         return self._history.find(user_id, key, state, limit, before)

@@ -1,13 +1,12 @@
 """The store on DynamoDB: one table, and no transaction in anything that a fire needs."""
 
-import secrets
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from duetick.domain.errors import InvalidStoreUrl
-from duetick.domain.mirror import fresh_row, repair, row_of
-from duetick.domain.schedule import Schedule
+from duetick.domain.mirror import drifted, fresh_row, repair, row_of
+from duetick.domain.schedule import IndexRow, Schedule
 from duetick.ports import Clock, Difference
 from duetick.stores.dynamodb.clock import Skew, host_clock
 from duetick.stores.dynamodb.entities import Entities, Name
@@ -20,16 +19,12 @@ from duetick.stores.dynamodb.occurrences import text
 from duetick.stores.dynamodb.schedules import DynamoSchedules
 from duetick.stores.dynamodb.schema import DIRECTORIES, DIRECTORY
 from duetick.stores.dynamodb.table import Conflict, Table, connect
+from duetick.stores.ids import new_id
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 LARGEST_SHARDS: Final = 256
-
-
-def new_id() -> str:
-    """A random id of an occurrence, with the prefix that tells what it names."""
-    return f"occ_{secrets.token_hex(12)}"
 
 
 class DynamoStore:
@@ -63,9 +58,9 @@ class DynamoStore:
         """See `ports.Store`."""
         check_schema(self._table)
 
-    def check(self) -> Sequence[Difference]:
+    def check(self, *, now: int | None = None) -> Sequence[Difference]:
         """See `ports.Store`."""
-        at = self.now()
+        at = self.now() if now is None else now
         found = [difference(entity, at) for entity in self._everything()]
         return sorted((one for one in found if one), key=lambda one: (one.user_id, one.key))
 
@@ -135,7 +130,18 @@ def _problem(entity: Entity, now: int) -> Literal["missing", "stray", "stale", "
         return "stray" if row else None
     if row is None:
         return _missing(record, now)
-    return None if row == row_of(record, row.next_fire_at) else "stale"
+    if row != row_of(record, row.next_fire_at):
+        return "stale"
+    return _drift(row, entity.fired_through, now)
+
+
+def _drift(
+    row: IndexRow, fired_through: int | None, now: int
+) -> Literal["stale", "unreadable"] | None:
+    try:
+        return "stale" if drifted(row, fired_through, now) else None
+    except ValueError:
+        return "unreadable"
 
 
 def _missing(record: Schedule, now: int) -> Literal["missing", "unreadable"] | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
 
 from duetick.domain.attempts import (
     RELEASED,
@@ -21,9 +20,10 @@ from duetick.domain.attempts import (
 )
 from duetick.domain.lifecycle import lease_over, same_outcome
 from duetick.domain.occurrences import leased
-from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.schedule import Identity, Occurrence, Schedule
 from duetick.domain.states import WAITING, Reason, State
 from duetick.ports import Begun, Event, Outcome, Refused
+from duetick.stores.paging import check_findable, place_of
 from duetick.stores.sql.rows import (
     identity_params,
     move_params,
@@ -32,9 +32,7 @@ from duetick.stores.sql.rows import (
     read_schedule,
     storable,
 )
-from duetick.stores.sql.session import Database, Params, Session, Value, retried
-
-FAR: Final = 2**63 - 1
+from duetick.stores.sql.session import Database, Params, Session, retried
 
 
 class SqlLedger:
@@ -122,16 +120,16 @@ class SqlLedger:
         *,
         state: State | None = None,
         limit: int = 50,
-        before: int | None = None,
+        before: int | Identity | None = None,
     ) -> Sequence[Occurrence]:
         """See `ports.Ledger`."""
-        params: dict[str, Value] = {"before": FAR if before is None else before, "limit": limit}
+        check_findable(user_id, key, state)
         if user_id is None:
             name = "occurrences_waiting" if state in WAITING else "occurrences_dead"
-            params |= {"state": state or ""}
         else:
             name = "occurrences_of_user" if key is None else "occurrences_of_schedule"
-            params |= {"user_id": user_id, "key": key, "state": state or ""}
+        wanted: Params = {"user_id": user_id, "key": key, "state": state or "", "limit": limit}
+        params = {**wanted, **_page_params(before)}
         with self._database.transaction() as session:
             return _select(session, name, params)
 
@@ -166,6 +164,16 @@ def _begin(session: Session, held: Occurrence, now: int) -> Begun | Refused:
     if after.state is State.QUEUED:
         _displace(session, after, now)
     return not_begun(_move(session, after)) or Begun(after, schedule)
+
+
+def _page_params(before: int | Identity | None) -> Params:
+    user_id, key, nominal_at, origin = place_of(before)
+    return {
+        "before": nominal_at,
+        "after_user": user_id,
+        "after_key": key,
+        "after_origin": origin,
+    }
 
 
 def _schedule_of(session: Session, held: Occurrence) -> Schedule | None:

@@ -1,38 +1,23 @@
 """The records on SQL: each change moves the index row and accounts for what was due, at once."""
 
-import base64
-import binascii
 from collections.abc import Callable
 from dataclasses import replace
 
-from duetick.domain.errors import InvalidCursor, InvalidSchedule
+from duetick.domain.errors import InvalidSchedule
 from duetick.domain.expression import TZDATA_VERSION
 from duetick.domain.mirror import Before, Change, due_range, plan_put
-from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.schedule import Schedule
 from duetick.domain.states import Reason
 from duetick.ports import Page
-from duetick.stores.sql.index import drop_poison, drop_row, put_row
+from duetick.stores.paging import make_cursor, read_cursor
+from duetick.stores.sql.index import drop_poison, drop_row, put_row, record_ranges
 from duetick.stores.sql.rows import (
-    occurrence_params,
     read_index,
     read_mark,
     read_schedule,
     schedule_params,
 )
 from duetick.stores.sql.session import Database, Params, Session, retried
-
-
-def read_cursor(cursor: str | None) -> str:
-    """The key after which a page begins."""
-    try:
-        return base64.b64decode((cursor or "").encode(), altchars=b"-_", validate=True).decode()
-    except (binascii.Error, UnicodeError):
-        raise InvalidCursor("The cursor is not one that a page carried.") from None
-
-
-def make_cursor(key: str) -> str:
-    """What `read_cursor` reads."""
-    return base64.urlsafe_b64encode(key.encode()).decode()
 
 
 def read_before(session: Session, user_id: str, key: str) -> Before:
@@ -107,9 +92,8 @@ class SqlSchedules:
             before = read_before(session, user_id, key)
             if before.schedule is None:
                 return False
-            self._record(
-                session, due_range(before.row, before.fired_through, at, Reason.SCHEDULE_DELETED)
-            )
+            lost = due_range(before.row, before.fired_through, at, Reason.SCHEDULE_DELETED)
+            record_ranges(session, lost, self._new_id)
             drop_row(session, user_id, key)
             drop_poison(session, user_id, key)
             session.rows("schedule_delete", {"user_id": user_id, "key": key})
@@ -139,7 +123,7 @@ class SqlSchedules:
         """Carry out what was planned, in the caller's transaction."""
         schedule = change.schedule
         session.rows("schedule_put", schedule_params(schedule))
-        self._record(session, change.ranges)
+        record_ranges(session, change.ranges, self._new_id)
         if change.redefines:
             self._define(session, schedule)
             drop_poison(session, schedule.user_id, schedule.key)
@@ -149,11 +133,6 @@ class SqlSchedules:
             put_row(session, change.row)
         elif change.redefines:
             drop_row(session, schedule.user_id, schedule.key)
-
-    def _record(self, session: Session, ranges: tuple[Occurrence, ...]) -> None:
-        for occurrence in ranges:
-            kept = replace(occurrence, id=self._new_id())
-            session.rows("occurrence_insert", occurrence_params(kept))
 
     @staticmethod
     def _define(session: Session, schedule: Schedule) -> None:
