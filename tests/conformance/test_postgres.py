@@ -1,5 +1,6 @@
 """Postgres is a store as the contract wants it, by socket and on a caller's own connections."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -9,7 +10,15 @@ from duetick.ports import Store
 from duetick.stores import open_store
 from duetick.testing import Capability, StoreConformance
 
-from tests.lab.postgres import connect
+from tests.lab.postgres import (
+    OUTSIDE,
+    Postgres,
+    connect,
+    drop_database,
+    emptied,
+    fresh_database,
+    machines_own,
+)
 
 FULL_DISK = """
 CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql
@@ -32,9 +41,20 @@ class PostgresConformance(StoreConformance):
         """What the store is opened with."""
         return url
 
+    @pytest.fixture(scope="class")
+    def server(self, postgres: Postgres) -> Postgres:
+        """Postgres 18 out of a wheel, or the server that the environment names."""
+        return postgres
+
+    @pytest.fixture(scope="class")
+    def database(self, server: Postgres) -> Iterator[str]:
+        url = fresh_database(server)
+        yield url
+        drop_database(server, url)
+
     @pytest.fixture(autouse=True)
-    def _database(self, postgres_url: str) -> Iterator[None]:
-        self._url = postgres_url
+    def _empty(self, database: str) -> Iterator[None]:
+        self._url = emptied(database)
         self._open: list[Store] = []
         yield
         for store in self._open:
@@ -67,6 +87,26 @@ class PostgresConformance(StoreConformance):
 
 class TestPostgres(PostgresConformance):
     """At an address."""
+
+
+if machines_own():
+
+    class TestTheMachinesOwnPostgres(PostgresConformance):
+        """Whatever version that is. Where there is none, the head of the report says so."""
+
+        @pytest.fixture(scope="class")
+        def server(self, machines_own_postgres: Postgres) -> Postgres:
+            return machines_own_postgres
+
+
+if OUTSIDE in os.environ:
+
+    class TestEmbeddedPostgres(PostgresConformance):
+        """The environment names a server: Postgres 18 is tested beside it all the same."""
+
+        @pytest.fixture(scope="class")
+        def server(self, embedded_postgres: Postgres) -> Postgres:
+            return embedded_postgres
 
 
 class TestPostgresOnConnectionsOfTheCaller(PostgresConformance):

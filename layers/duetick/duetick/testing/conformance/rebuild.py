@@ -73,6 +73,17 @@ class RebuildConformance(StoreSuite):
         assert only(store.check(now=NOON)).problem == "missing"
         assert list(store.check(now=NOON + HOUR)) == []
 
+    def test_m03_what_became_unreadable_is_kept_not_indexed_and_reported(
+        self, store: Store
+    ) -> None:
+        made = store.schedules.put(schedule(), now=NOON)
+        kept = must(store.index.get("ada", "digest"))
+        store.index.upsert(replace(kept, timezone="Gone/Zone"))
+        assert drain(store, SOON + DAY) == []
+        assert only(store.check(now=SOON + DAY)).problem == "unreadable"
+        assert store.index.get("ada", "digest") is None
+        assert must(store.schedules.get("ada", "digest")).cron == made.cron
+
 
 class DriftConformance(StoreSuite):
     """I-16: a row waits for the time that its record asks for, and no other."""
@@ -127,6 +138,6 @@ class DriftConformance(StoreSuite):
 
 def drift(store: Store, next_fire_at: int, key: str = "digest") -> None:
     """A daily schedule whose row waits for another time."""
-    store.schedules.put(schedule(key), now=NOON)
+    store.schedules.put(schedule(key, timezone="UTC"), now=NOON)
     kept = must(store.index.get("ada", key))
     store.index.upsert(replace(kept, next_fire_at=next_fire_at))
