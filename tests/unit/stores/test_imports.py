@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
+import botocore
 import pytest
 from duetick.stores import open_store
 
@@ -28,7 +30,8 @@ print(*sorted(sys.modules))
 """
 DYNAMODB = "dynamodb://t?region=us-east-1&endpoint=http://127.0.0.1:1"
 POSTGRES = "postgresql://nobody@127.0.0.1:1/nothing"
-WITH_TOKENS = f"{POSTGRES}?iam=true&region=us-east-1&sslmode=verify-full&sslrootcert=ca.pem"
+AUTHORITIES = Path(botocore.__file__).with_name("cacert.pem")
+WITH_TOKENS = f"{POSTGRES}?iam=true&region=us-east-1&sslmode=verify-full&sslrootcert={AUTHORITIES}"
 CLIENTS = {"boto3", "botocore", "pg8000", "sqlite3"}
 
 
@@ -45,7 +48,7 @@ def loaded(code: str, url: str) -> set[str]:
     [
         (DYNAMODB, {"botocore"}),
         (POSTGRES, {"pg8000"}),
-        (WITH_TOKENS, {"pg8000"}),
+        (WITH_TOKENS, {"pg8000", "boto3", "botocore"}),
         ("sqlite://", {"sqlite3"}),
     ],
 )
