@@ -7,9 +7,10 @@ store asks its own clock. A store raises `StoreUnavailable` where its database d
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from duetick.domain.attempts import SUCCEEDED, Outcome, Refused
+from duetick.domain.mirror import Problem
 from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
 from duetick.domain.states import State
 
@@ -53,7 +54,7 @@ class Difference:
 
     user_id: str
     key: str
-    problem: Literal["missing", "stray", "stale", "unreadable"]
+    problem: Problem
 
 
 class Index(Protocol):
@@ -212,7 +213,7 @@ class Store(Protocol):
     def check(self, *, now: int | None = None) -> Sequence[Difference]:
         """Where records and index rows disagree. Rows without a record are left alone.
 
-        `domain.mirror.drifted` says whether the time of a row is one that its record asks for.
+        A poisoned row is `unreadable`; `domain.mirror.problem_of` knows the rest.
         """
 
     def rebuild(self, *, now: int | None = None) -> int:

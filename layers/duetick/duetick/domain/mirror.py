@@ -1,12 +1,16 @@
 """What a change of a schedule means for its index row and the ledger: one plan for every store."""
 
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from duetick.domain.errors import InvalidSchedule, PoisonedRow
 from duetick.domain.firing import Missed, Times, unfired
 from duetick.domain.occurrences import ranged
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason
+
+Problem: TypeAlias = Literal["missing", "stray", "stale", "unreadable"]
+"""See `ports.Difference`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,24 @@ def drifted(row: IndexRow, fired_through: int | None, now: int) -> bool:
     """
     seen = max(now, row.timing, fired_through or 0)
     return row.next_fire_at > seen and row.next_fire_at != Times.of(row).after(seen)
+
+
+def problem_of(
+    record: Schedule | None, row: IndexRow | None, fired_through: int | None, now: int
+) -> Problem | None:
+    """Where a record and its index row disagree; `row` is one that is not poisoned.
+
+    A row without a record, and no record's (`timing` 0), is left alone.
+    """
+    if record is None or not record.enabled:
+        return "stray" if row and (record or row.timing) else None
+    try:
+        if row is None:
+            return "missing" if fresh_row(record, now) else None
+        same = row == row_of(record, row.next_fire_at) and not drifted(row, fired_through, now)
+    except ValueError:
+        return "unreadable"
+    return None if same else "stale"
 
 
 def repair(schedule: Schedule, row: IndexRow | None, fired_through: int | None, now: int) -> Change:

@@ -1,12 +1,11 @@
 """The store on DynamoDB: one table, and no transaction in anything that a fire needs."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from duetick.domain.errors import InvalidStoreUrl
-from duetick.domain.mirror import drifted, fresh_row, repair, row_of
-from duetick.domain.schedule import IndexRow, Schedule
+from duetick.domain.mirror import problem_of, repair
 from duetick.ports import Clock, Difference
 from duetick.stores.dynamodb.clock import Skew, host_clock
 from duetick.stores.dynamodb.entities import Entities, Name
@@ -116,40 +115,10 @@ class DynamoStore:
 
 def difference(entity: Entity, now: int) -> Difference | None:
     """Where a record and its index row disagree. A row without a record is left alone."""
-    problem = _problem(entity, now)
-    return Difference(entity.user_id, entity.key, problem) if problem else None
-
-
-def _problem(entity: Entity, now: int) -> Literal["missing", "stray", "stale", "unreadable"] | None:
-    record, row = entity.record, entity.row
+    problem = problem_of(entity.record, entity.indexed, entity.fired_through, now)
     if entity.poison:
-        return "unreadable"
-    if record is None:
-        return "stray" if row and row.timing else None
-    if not record.enabled:
-        return "stray" if row else None
-    if row is None:
-        return _missing(record, now)
-    if row != row_of(record, row.next_fire_at):
-        return "stale"
-    return _drift(row, entity.fired_through, now)
-
-
-def _drift(
-    row: IndexRow, fired_through: int | None, now: int
-) -> Literal["stale", "unreadable"] | None:
-    try:
-        return "stale" if drifted(row, fired_through, now) else None
-    except ValueError:
-        return "unreadable"
-
-
-def _missing(record: Schedule, now: int) -> Literal["missing", "unreadable"] | None:
-    """That there is no row may be right (it never fires again) or impossible to mend."""
-    try:
-        return "missing" if fresh_row(record, now) else None
-    except ValueError:
-        return "unreadable"
+        problem = "unreadable"
+    return Difference(entity.user_id, entity.key, problem) if problem else None
 
 
 def open_dynamodb(url: str, clock: Clock | None) -> DynamoStore:
