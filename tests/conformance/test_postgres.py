@@ -32,25 +32,25 @@ Address = str | Callable[[], object]
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="class")
+def database(request: pytest.FixtureRequest) -> Iterator[str]:
+    """One for all tests of a class, which empty it."""
+    server: Postgres = request.getfixturevalue(request.cls.server)
+    url = fresh_database(server)
+    yield url
+    drop_database(server, url)
+
+
 class PostgresConformance(StoreConformance):
     """Each store of a test has connections of its own to one database."""
 
     capabilities = frozenset(Capability)
+    server = "postgres"
+    """The fixture: Postgres 18 out of a wheel, or the server that the environment names."""
 
     def address(self, url: str) -> Address:
         """What the store is opened with."""
         return url
-
-    @pytest.fixture(scope="class")
-    def server(self, postgres: Postgres) -> Postgres:
-        """Postgres 18 out of a wheel, or the server that the environment names."""
-        return postgres
-
-    @pytest.fixture(scope="class")
-    def database(self, server: Postgres) -> Iterator[str]:
-        url = fresh_database(server)
-        yield url
-        drop_database(server, url)
 
     @pytest.fixture(autouse=True)
     def _empty(self, database: str) -> Iterator[None]:
@@ -94,9 +94,7 @@ if machines_own():
     class TestTheMachinesOwnPostgres(PostgresConformance):
         """Whatever version that is. Where there is none, the head of the report says so."""
 
-        @pytest.fixture(scope="class")
-        def server(self, machines_own_postgres: Postgres) -> Postgres:
-            return machines_own_postgres
+        server = "machines_own_postgres"
 
 
 if OUTSIDE in os.environ:
@@ -104,9 +102,7 @@ if OUTSIDE in os.environ:
     class TestEmbeddedPostgres(PostgresConformance):
         """The environment names a server: Postgres 18 is tested beside it all the same."""
 
-        @pytest.fixture(scope="class")
-        def server(self, embedded_postgres: Postgres) -> Postgres:
-            return embedded_postgres
+        server = "embedded_postgres"
 
 
 class TestPostgresOnConnectionsOfTheCaller(PostgresConformance):
