@@ -35,7 +35,8 @@ FOR UPDATE OF o
 
 -- name: occurrence_running
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1
+WHERE (o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1)
+    OR (o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 0)
 FOR UPDATE OF o
 
 -- name: occurrences_waiting_behind

@@ -5,12 +5,13 @@ from typing import cast
 
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Clock
+from duetick.stores.ids import new_id
 from duetick.stores.sql.claim import ClaimPlan, DueRow, Remembered, Yield, on_hand
 from duetick.stores.sql.index import drop_row, poison
 from duetick.stores.sql.queries import migrations
 from duetick.stores.sql.rows import occurrence_params
 from duetick.stores.sql.session import Params, Row, Session
-from duetick.stores.sql.store import SqlStore, new_id
+from duetick.stores.sql.store import SqlStore
 from duetick.stores.sqlite.database import Connect, SqliteDatabase
 
 
