@@ -21,6 +21,7 @@ class Settings:
     store_secret_arn: str = ""
     api_url: str = ""
     api_address: str = ""
+    dispatch_function: str = ""
     flows: str = "flows"
     dispatch_auth: DispatchAuth = "iam"
     dispatch_secrets: tuple[str, ...] = ()
@@ -50,6 +51,7 @@ class Settings:
             store_secret_arn=env.get("DUETICK_STORE_SECRET_ARN", ""),
             api_url=env.get("DUETICK_API_URL", ""),
             api_address=env.get("DUETICK_API_ADDRESS", ""),
+            dispatch_function=env.get("DUETICK_DISPATCH_FUNCTION", ""),
             flows=env.get("DUETICK_FLOWS", "flows"),
             dispatch_auth=cast("DispatchAuth", auth),
             dispatch_secrets=tuple(filter(None, env.get("DUETICK_DISPATCH_SECRET", "").split())),

@@ -124,10 +124,14 @@ def authenticate(request: Request) -> bool:
 
 @cache
 def transport() -> Transport:
-    """HTTP to the dispatch API, signed or with the secret."""
+    """HTTP to the dispatch API, signed or with the secret; or its function, where that is named."""
+    chosen = settings()
+    if chosen.dispatch_function:
+        from duetick.runtime.invoking import InvokeTransport
+
+        return InvokeTransport(chosen.dispatch_function)
     from duetick.transports.http import HttpTransport, bearer
 
-    chosen = settings()
     authorize = _signed(chosen.region) if chosen.dispatch_auth == "iam" else bearer(secrets())
     return HttpTransport(chosen.api_url, authorize, connect_to=chosen.api_address)
 
