@@ -1,13 +1,38 @@
-"""Run by hand, or at a deploy: create or update the schema."""
+"""At a deploy, as its custom resource, or by hand; and each hour, to count what is active."""
 
-from duetick.runtime import wiring
-from duetick.runtime.telemetry import logger
+from typing import Any
+
+from duetick.core.deployment import STEPS, deploy
+from duetick.runtime.custom_resource import (
+    RESERVE,
+    Answering,
+    Context,
+    Event,
+    is_asked_by_cloudformation,
+)
+from duetick.runtime.telemetry import logger, record_audit
 
 
 @logger.inject_lambda_context
-def handler(_event: object, _context: object) -> dict[str, str]:
-    """Safe to run twice, and beside another."""
-    store = wiring.store()
-    store.migrate()
-    store.check_schema()
-    return {"schema": "up to date"}
+def handler(event: dict[str, Any], context: Context) -> dict[str, object]:
+    """Safe to run twice, and beside another. `{"Step": "schema"}` takes one step alone."""
+    patience = context.get_remaining_time_in_millis() / 1_000 - 2 * RESERVE
+    if is_asked_by_cloudformation(event):
+        Answering(event, context).run(lambda asked: work(asked["ResourceProperties"], patience))
+        return {}
+    return work(event, patience)
+
+
+def work(asked: Event, patience: float) -> dict[str, object]:
+    """Take the step that is asked for, or all that a deployment takes."""
+    # Imported here: a flow that cannot be imported fails the deployment with its reason.
+    from duetick.core.audit import audit
+    from duetick.runtime import wiring
+
+    step = asked.get("Step")
+    if step == "audit":
+        return record_audit(audit(wiring.store()))
+    steps = tuple(each for each in STEPS if step in (None, each))
+    done = deploy(wiring.store(), wiring.flows, steps, patience=patience)
+    logger.info("deployed", action="deploy", done=done)
+    return done

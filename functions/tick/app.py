@@ -6,7 +6,7 @@ from duetick.core.tick import run_tick
 from duetick.runtime import wiring
 from duetick.runtime.telemetry import logger, metrics, record_tick
 
-store, transport = wiring.store(), wiring.transport()
+settings, store, transport = wiring.settings(), wiring.store(), wiring.transport()
 
 RESERVE = 3.0
 """Seconds of the function's time that are left to report."""
@@ -16,7 +16,12 @@ RESERVE = 3.0
 @metrics.log_metrics
 def handler(_event: object, context: wiring.LambdaContext) -> dict[str, int]:
     """One tick, in the time that the function has."""
-    budget = context.get_remaining_time_in_millis() / 1_000 - RESERVE
-    report = run_tick(store, transport, budget=budget)
+    report = run_tick(
+        store,
+        transport,
+        budget=context.get_remaining_time_in_millis() / 1_000 - RESERVE,
+        look_ahead=settings.look_ahead,
+        on_dispatch=wiring.observe,
+    )
     record_tick(report)
     return asdict(report)

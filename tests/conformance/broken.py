@@ -36,6 +36,8 @@ class AlteredDatabase(SqliteDatabase):
             session._queries = load("sqlite") | self.altered
             yield session
 
+    claiming = transaction
+
 
 class AlteredStore(SqlStore):
     """The SQLite store on such a database, open to being taken apart."""

@@ -5,20 +5,20 @@ for every defect would tell nobody what is wrong.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from duetick.domain.firing import Times
 from duetick.domain.mirror import Change, fresh_row
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
-from duetick.ports import Begun, Outcome, Page, Refused
+from duetick.ports import Begun, CallerKey, Outcome, Page, Refused
+from duetick.stores.ids import new_id
 from duetick.stores.sql.index import Claim, SqlIndex, put_row
 from duetick.stores.sql.ledger import SqlLedger
 from duetick.stores.sql.rows import index_params, read_index
 from duetick.stores.sql.schedules import SqlSchedules
 from duetick.stores.sql.session import Database, Params, Row, Session
-from duetick.stores.sql.store import new_id
 from duetick.stores.sqlite.store import SqliteClaim
 from duetick.testing.conformance.samples import SOON
 
@@ -66,7 +66,7 @@ def ledger(kind: type[SqlLedger]) -> Breaks:
     """The ledger has one method of another kind."""
 
     def breaks(store: AlteredStore) -> None:
-        store.ledger = kind(store.database, store.now, new_id)
+        store.ledger = kind(store.database, store.now, new_id, store.schedules.count_run)
 
     return breaks
 
@@ -94,6 +94,10 @@ class Meddled:
     def script(self, sql: str) -> None:
         """Run it."""
         self._session.script(sql)
+
+    def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
+        """Run it."""
+        return self._session.run(sql, params)
 
 
 class CommitsBetween(Meddled):
@@ -223,15 +227,24 @@ class CommitsTheRowFirst(SqlSchedules):
 class ForgetsWhatWasDue(SqlSchedules):
     """A delete does not account for what was due."""
 
-    def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
-        return super().delete(user_id, key, now=0)
+    def delete(
+        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+    ) -> bool:
+        return super().delete(user_id, key, now=0, if_version=if_version)
 
 
 class MovesTheUnchanged(SqlSchedules):
     """Declaring a schedule again computes its time anew."""
 
-    def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
-        made = super().put(schedule, now=now)
+    def put(
+        self,
+        schedule: Schedule,
+        *,
+        now: int | None = None,
+        if_version: int | None = None,
+        at_most: int | None = None,
+    ) -> Schedule:
+        made = super().put(schedule, now=now, if_version=if_version, at_most=at_most)
         row = fresh_row(made, self._now() if now is None else now)
         if row and made.enabled:
             with self._database.transaction() as session:
@@ -259,9 +272,11 @@ class LetsAnybodySettle(SqlLedger):
 class LetsAnybodyBegin(SqlLedger):
     """A begin does not look at the fence."""
 
-    def begin(self, occurrence: Occurrence, *, now: int | None = None) -> Begun | Refused:
+    def begin(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Begun | Refused:
         held = self.get(*occurrence.identity) if occurrence.fence else None
-        return super().begin(held or occurrence, now=now)
+        return super().begin(held or occurrence, now=now, key=key)
 
 
 class LetsAnybodyRelease(SqlLedger):
@@ -275,14 +290,17 @@ class LetsAnybodyRelease(SqlLedger):
 class ChecksThenActs(SqlLedger):
     """Whether another one runs is looked up in one transaction, and trusted in the next."""
 
-    def begin(self, occurrence: Occurrence, *, now: int | None = None) -> Begun | Refused:
+    def begin(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Begun | Refused:
         name: Params = {"user_id": occurrence.user_id, "key": occurrence.key}
         with self._database.transaction() as session:
             session.script("DROP INDEX IF EXISTS idx_occurrences_running")
             seen = session.rows("occurrence_running", name)
         time.sleep(0.001)  # the way to a database and back
         trusted = _Remembering(self._database, "occurrence_running", seen)
-        return SqlLedger(trusted, self._now, self._new_id).begin(occurrence, now=now)
+        ledger = SqlLedger(trusted, self._now, self._new_id, self._count_run)
+        return ledger.begin(occurrence, now=now, key=key)
 
 
 class _Remembering:

@@ -4,28 +4,40 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 TOP = Path(__file__).parents[2]
-TOOLS = ("sh", "ls", "sort", "cat", "cksum", "tr", "dirname", "mkdir", "rm", "id", "tail", "mktemp")
+PYTHON = os.path.realpath(TOP / ".venv" / "bin" / "python")
+NOBODY = 65534
+TOOLS = ("sh", "ls", "sort", "cat", "cksum", "tr", "dirname", "mkdir", "rm", "id", "tail", "sleep")
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
+def place() -> Iterator[Path]:
+    """A folder that anyone may look into: pytest's own are closed to all but their owner."""
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
+@pytest.fixture
+def clone(place: Path) -> Path:
     """A folder with what the set-up reads, as after a clone."""
-    place = tmp_path / "clone"
-    shutil.copytree(TOP / ".ci", place / ".ci")
+    made = place / "clone"
+    shutil.copytree(TOP / ".ci", made / ".ci")
     for name in ("requirements.lock", "pyproject.toml"):
-        shutil.copy(TOP / name, place)
-    return place
+        shutil.copy(TOP / name, made)
+    return made
 
 
 @pytest.fixture
-def tools(tmp_path: Path) -> Path:
+def tools(place: Path) -> Path:
     """A PATH with the tools of any machine, and no Python."""
-    folder = tmp_path / "bin"
+    folder = place / "bin"
     folder.mkdir()
     for name in TOOLS:
         found = shutil.which(name)
@@ -34,11 +46,19 @@ def tools(tmp_path: Path) -> Path:
     return folder
 
 
-def setup(clone: Path, path: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run the set-up with that PATH and no home."""
+def setup(
+    clone: Path, path: Path, *, unprivileged: bool = False, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the set-up with that PATH and no home, as somebody without rights where it is said."""
     env = {"PATH": str(path), "HOME": "/nonexistent", **more}
+    nobody = NOBODY if unprivileged and os.geteuid() == 0 else None
     return subprocess.run(
-        [clone / ".ci" / "setup"], env=env, capture_output=True, text=True, check=False
+        [clone / ".ci" / "setup"],
+        env=env,
+        user=nobody,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -64,21 +84,39 @@ def test_no_python_at_all_is_said(clone: Path, tools: Path) -> None:
     assert "no Python on the PATH" in done.stderr
 
 
-def test_a_folder_that_cannot_be_written_to_is_named(
-    clone: Path, tools: Path, tmp_path: Path
-) -> None:
-    real = shutil.which("python3.13") or shutil.which("python3")
-    assert real
-    # A file where the folder would be made stops root as well as anyone.
-    (clone / ".venv").mkdir()
-    (tools / "rm").unlink()
-    (tools / "rm").write_text("#!/bin/sh\nexit 1\n")
-    (tools / "rm").chmod(0o755)
-    env = {"PYTHON": os.path.realpath(TOP / ".venv" / "bin" / "python")}
-    done = setup(clone, tools, **env)
+def test_a_python_that_is_named_and_does_not_do_is_told(clone: Path, tools: Path) -> None:
+    done = setup(clone, tools, PYTHON="/nope")
+    assert done.returncode == 1
+    assert "PYTHON=/nope does not run" in done.stderr
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(clone: Path, tools: Path) -> None:
+    (tools / "python3").write_text("#!/bin/sh\nexit 0\n")
+    (tools / "python3").chmod(0o755)
+    clone.chmod(0o555)
+    done = setup(clone, tools, unprivileged=True)
+    clone.chmod(0o755)
     assert done.returncode == 1
     assert f"The folder {clone} cannot be written to" in done.stderr
     assert "chown" in done.stderr
+
+
+def test_a_set_up_that_was_killed_does_not_hold_up_the_next_one(clone: Path, tools: Path) -> None:
+    lock = clone / ".cache" / "setup.lock"
+    lock.mkdir(parents=True)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    (lock / "pid").write_text(str(gone.pid))
+    done = setup(clone, tools, PYTHON=PYTHON, PIP_INDEX_URL="http://127.0.0.1:9", PIP_RETRIES="0")
+    assert "Setting up .venv" in done.stdout
+    assert "network" in done.stderr
+    assert not lock.exists()
+
+
+def test_a_clone_that_was_moved_is_set_up_again(clone: Path, tools: Path) -> None:
+    assert "Setting up" in setup(clone, tools, PYTHON=PYTHON, PIP_NO_INDEX="1").stdout
+    moved = clone.rename(clone.with_name("moved"))
+    assert "Setting up" in setup(moved, tools, PYTHON=PYTHON, PIP_NO_INDEX="1").stdout
 
 
 def duetick(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -109,6 +147,31 @@ def test_a_store_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert store in done.stderr
     assert "--store" in done.stderr
+
+
+def test_a_port_that_cannot_be_is_told() -> None:
+    done = duetick("local", "--port", "99999", "--store", "sqlite://", folder=TOP)
+    assert done.returncode == 1
+    assert "Port 99999 cannot be used" in done.stderr
+    assert "--port 8080" in done.stderr
+
+
+def test_a_damaged_file_is_told_without_a_stack(tmp_path: Path) -> None:
+    (tmp_path / "file.db").write_bytes(b"x" * 4096)
+    store = f"sqlite:///{tmp_path}/file.db"
+    done = duetick("local", "--port", "0", "--store", store, folder=TOP)
+    assert done.returncode == 1
+    assert "no SQLite database, or it is damaged" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_password_of_a_store_is_never_printed(tmp_path: Path) -> None:
+    store = "postgresql://bob:hunter2@127.0.0.1:9/x?sslmode=disable"
+    done = duetick("local", "--port", "0", "--store", store, folder=TOP)
+    assert done.returncode == 1
+    assert "bob:…@127.0.0.1" in done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
+    assert "sqlite" not in done.stderr
 
 
 def test_the_wrong_folder_is_named(tmp_path: Path) -> None:

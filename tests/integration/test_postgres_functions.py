@@ -15,6 +15,7 @@ from duetick.stores.postgres.ledger import PostgresLedger
 from duetick.stores.postgres.store import open_database
 from duetick.stores.sql.ledger import SqlLedger
 from duetick.stores.sql.rows import occurrence_params, schedule_params
+from duetick.stores.sql.schedules import SqlSchedules
 from duetick.stores.sql.store import new_id
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -147,10 +148,11 @@ def both(postgres: Postgres) -> Iterator[Both]:
     url = fresh_database(postgres)
     database = PostgresDatabase(connect_to(read_address(url)), 2)
     open_database(database, None).migrate()
+    count_run = SqlSchedules(database, database.now, new_id).count_run
     yield Both(
         database,
-        PostgresLedger(database, None, database.now, new_id),
-        SqlLedger(database, database.now, new_id),
+        PostgresLedger(database, None, database.now, new_id, count_run),
+        SqlLedger(database, database.now, new_id, count_run),
     )
     database.close()
     drop_database(postgres, url)

@@ -1,5 +1,6 @@
 """The README tells the truth: what it shows can be run."""
 
+import doctest
 import re
 import subprocess
 from pathlib import Path
@@ -18,7 +19,11 @@ def blocks(language: str) -> list[str]:
 
 @pytest.mark.parametrize("code", blocks("python"))
 def test_each_python_example_runs(code: str) -> None:
-    exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
+    if code.startswith(">>>"):
+        test = doctest.DocTestParser().get_doctest(code, {}, "README.md", None, 0)
+        assert doctest.DocTestRunner().run(test).failed == 0
+    else:
+        exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
 
 
 def test_there_are_python_examples() -> None:

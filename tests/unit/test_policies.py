@@ -20,6 +20,9 @@ DEFAULTS = {
     "repeat": "first",
     "priority": 0,
     "timeout": 25,
+    "starts_at": None,
+    "ends_at": None,
+    "max_runs": None,
 }
 
 WRONG = [
@@ -37,6 +40,9 @@ WRONG = [
     ("priority", 101),
     ("timeout", 0),
     ("timeout", 901),
+    ("starts_at", -1),
+    ("ends_at", 10**15),
+    ("max_runs", 0),
 ]
 
 RETRIES = st.builds(

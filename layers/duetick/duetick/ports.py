@@ -5,12 +5,34 @@ store asks its own clock. A store raises `StoreUnavailable` where its database d
 `SchemaOutdated` where its schema is missing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from duetick.domain.schedule import IndexRow, Occurrence, Schedule
-from duetick.domain.states import Reason, State
+from duetick.domain.attempts import SUCCEEDED, Outcome, Refused
+from duetick.domain.mirror import Problem
+from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
+from duetick.domain.states import State
+
+__all__ = [
+    "SUCCEEDED",
+    "Begun",
+    "CallerKey",
+    "Clock",
+    "Delivery",
+    "Difference",
+    "Event",
+    "Index",
+    "Ledger",
+    "Outcome",
+    "Page",
+    "Refused",
+    "Schedules",
+    "Store",
+    "Transaction",
+    "Transport",
+]
 
 Clock: TypeAlias = Callable[[], int]
 """Milliseconds since the epoch."""
@@ -28,13 +50,14 @@ class Page:
 class Difference:
     """A schedule whose index row is not what its record asks for.
 
-    `missing`: there is none. `stray`: there should be none. `stale`: it says something else.
+    `missing`: there is none. `stray`: there should be none. `stale`: it says something else,
+    or waits for a time that the record does not ask for.
     `unreadable`: the expression or the zone cannot be read (any more).
     """
 
     user_id: str
     key: str
-    problem: Literal["missing", "stray", "stale", "unreadable"]
+    problem: Problem
 
 
 class Index(Protocol):
@@ -59,8 +82,11 @@ class Index(Protocol):
         an empty answer means that nothing is due. A row may yield several occurrences.
         """
 
-    def poisoned(self, limit: int = 100) -> Sequence[Occurrence]:
-        """Rows whose expression or zone could not be read, with the reason as `error`."""
+    def poisoned(self, limit: int = 100, *, since: int = 0) -> Sequence[Occurrence]:
+        """Rows that could not be read and left the index since then, with the reason as `error`."""
+
+    def backlog(self, now: int, limit: int = 10_000) -> int:
+        """How many rows are due, counted up to `limit`."""
 
     def restore(self, user_id: str, key: str, *, now: int | None = None) -> bool:
         """Put a poisoned row back with a fresh time. False where there is none.
@@ -72,10 +98,20 @@ class Index(Protocol):
 class Schedules(Protocol):
     """The records. Each change moves the index row in the same transaction."""
 
-    def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
+    def put(
+        self,
+        schedule: Schedule,
+        *,
+        now: int | None = None,
+        if_version: int | None = None,
+        at_most: int | None = None,
+    ) -> Schedule:
         """Create or replace; the answer holds what the store set (version, anchor, next time).
 
         An unchanged schedule is left as it is. A change of timing first accounts for what was due.
+        Raises VersionConflict unless the record has version `if_version`, where 0 stands for none;
+        QuotaReached where it would be one more than `at_most` of its user's. Both are decided by
+        the very write: of several at once, one wins.
         """
 
     def get(self, user_id: str, key: str) -> Schedule | None:
@@ -84,8 +120,13 @@ class Schedules(Protocol):
     def list(self, user_id: str, *, limit: int = 100, cursor: str | None = None) -> Page:
         """One user's, ordered by key."""
 
-    def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
-        """False where there was none. What was due is accounted for."""
+    def delete(
+        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+    ) -> bool:
+        """False where there was none. What was due is accounted for.
+
+        Raises VersionConflict unless the record has version `if_version`.
+        """
 
     def find_by_external(self, external_id: str) -> Schedule | None:
         """The one schedule that owns an outside id."""
@@ -100,28 +141,22 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """The attempt may not run.
+class CallerKey:
+    """An idempotency key of an outside caller's own. One run at most holds it, within its flow."""
 
-    `stale`: another holds the fence. `duplicate`: it ended, or waits for a retry. `in_progress`:
-    it is running. `cancelled`: this call ended it, for `reason`. `unknown`: it was never recorded.
-    """
-
-    verdict: Literal["stale", "duplicate", "in_progress", "cancelled", "unknown"]
-    state: State | None = None
-    reason: Reason | None = None
+    flow: str
+    key: str
+    window_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of an attempt."""
+class Transaction(Protocol):
+    """Writes of an action's own that are committed with the settling of its attempt, or not."""
 
-    state: Literal[State.SUCCEEDED, State.FAILED, State.CANCELLED]
-    reason: Reason
-    error: str | None = None
+    def run(self, sql: str, /, **params: object) -> Sequence[Sequence[object]]:
+        """A statement in the store's SQL database, its parameters written `:name`; its rows."""
 
-
-SUCCEEDED = Outcome(State.SUCCEEDED, Reason.FIRED)
+    def write(self, item: Mapping[str, Any], /) -> None:
+        """On DynamoDB, a Put, Update, Delete or ConditionCheck as TransactWriteItems takes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +172,14 @@ class Event:
 class Ledger(Protocol):
     """All occurrences and what became of them."""
 
-    def begin(self, occurrence: Occurrence, *, now: int | None = None) -> Begun | Refused:
+    def begin(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Begun | Refused:
         """Take up an attempt if the fence, the schedule and the overlap policy allow it.
 
         One conditional write: it counts the attempt. A fence of 0 records the occurrence first
-        (a caller that is not the tick), unless it is recorded already.
+        (a caller that is not the tick), unless it is recorded already. With `key`, in the same
+        write, only if no other occurrence holds it; a failure or the end of its window frees it.
         """
 
     def settle(
@@ -150,6 +188,13 @@ class Ledger(Protocol):
         """Write what became of a begun attempt; None where the fence is stale.
 
         A failure of a schedule that retries leaves it retrying until its attempts are spent.
+        """
+
+    def settling(self, occurrence: Occurrence, clock: Clock) -> AbstractContextManager[Transaction]:
+        """A transaction for an action's effects: its commit settles the attempt as succeeded.
+
+        Where the block raises, nothing is written, the settling neither. Raises LeaseLost, and
+        writes nothing, where the fence is stale at the block's end.
         """
 
     def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
@@ -162,10 +207,11 @@ class Ledger(Protocol):
     def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
         """Hold a begun attempt longer; None where the fence is stale."""
 
-    def claim_waiting(self, now: int, limit: int = 100) -> Sequence[Occurrence]:
+    def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
         """Lease what waits: ended leases first, then due scheduled and retrying occurrences.
 
-        Those that may not be tried again become dead, reason `lost`, and are not in the answer.
+        With `ahead`, those too that come due by then. Those that may not be tried again become
+        dead, reason `lost`, and are not in the answer.
         """
 
     def find(
@@ -175,11 +221,13 @@ class Ledger(Protocol):
         *,
         state: State | None = None,
         limit: int = 50,
-        before: int | None = None,
+        before: int | Identity | None = None,
     ) -> Sequence[Occurrence]:
-        """The newest occurrences first, those with a nominal time before `before`.
+        """The newest occurrences first; those of one time by user, key and origin.
 
-        Without a user only `state` dead or waiting ones can be asked for: those have an index.
+        `before` is a time, and nothing of that time is found; or the identity of the last one of
+        a page, and the next page goes on after it. Without a user only `state` dead, scheduled or
+        retrying can be asked for, which have an index; anything else raises InvalidQuery.
         """
 
     def get(self, user_id: str, key: str, nominal_at: int, origin: str) -> Occurrence | None:
@@ -213,11 +261,20 @@ class Store(Protocol):
     def check_schema(self) -> None:
         """Raise SchemaOutdated, naming the command that mends it, unless this code can use it."""
 
-    def check(self) -> Sequence[Difference]:
-        """Where records and index rows disagree. Rows without a record are left alone."""
+    def check(self, *, now: int | None = None) -> Sequence[Difference]:
+        """Where records and index rows disagree. Rows without a record are left alone.
+
+        A poisoned row is `unreadable`; `domain.mirror.problem_of` knows the rest.
+        """
 
     def rebuild(self, *, now: int | None = None) -> int:
         """Mend what `check` finds; how many rows were."""
+
+    def erase(self, user_id: str) -> int:
+        """Delete everything that is kept of a user; how many schedules there were.
+
+        Their history goes as well: nothing of it is accounted for afterwards.
+        """
 
     def close(self) -> None:
         """Let go of connections. A closed store may be used again; it connects anew."""

@@ -12,6 +12,7 @@ class LocalContext:
 
     function_name = "local"
     function_version = "$LATEST"
+    log_stream_name = "local"
     memory_limit_in_mb = 512
     invoked_function_arn = "arn:aws:lambda:local:000000000000:function:local"
 

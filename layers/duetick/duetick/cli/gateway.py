@@ -1,17 +1,21 @@
 """API Gateway's part in the local stack: HTTP in, REST events to the handlers, HTTP out."""
 
+import json
 import logging
+import sys
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from duetick.cli.context import LocalContext
 
 Handler: TypeAlias = Callable[[dict[str, Any], LocalContext], Mapping[str, Any]]
 Authorizer: TypeAlias = Callable[[str], dict[str, Any] | None]
+
+LARGEST_BODY: Final = 10 * 1024 * 1024
 
 logger = logging.getLogger("duetick.local")
 
@@ -34,6 +38,12 @@ class LocalServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hung up is no news; anything else is."""
+        del request, client_address
+        if not isinstance(sys.exception(), ConnectionError):
+            logger.exception("a connection failed")
+
     def __init__(self, port: int, routes: list[Route]) -> None:
         super().__init__(("127.0.0.1", port), LocalRequest)
         self.routes = routes
@@ -52,36 +62,75 @@ class LocalRequest(BaseHTTPRequestHandler):
     server: LocalServer
 
     def _serve(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        length = self.headers.get("content-length", "0")
+        if not length.isdecimal() or "transfer-encoding" in self.headers:
+            self._refuse(411, "length_required", "Send the body's length as Content-Length.")
+            self.close_connection = True
+            return
+        if int(length) > LARGEST_BODY:
+            self._refuse(413, "too_large", "A request may have 10 MB, as on API Gateway.")
+            self.close_connection = True
+            return
+        self._answer(self.rfile.read(int(length)))
+
+    def _answer(self, body: bytes) -> None:
         parts = urlsplit(self.path)
         route = next((r for r in self.server.routes if parts.path.startswith(r.prefix)), None)
         if route is None:
-            self._send(404, b'{"error": "not_found", "message": "No such route."}')
+            self._refuse(404, "not_found", "No such route; the README lists them.")
             return
         granted = route.authorize(self.headers.get("authorization", ""))
         if granted is None:
-            self._send(401, b'{"message": "Unauthorized"}')
+            self._refuse(
+                401,
+                "unauthorized",
+                "The token is missing, wrong or expired. Each start of the local stack makes a new "
+                "one: copy the command that it printed last.",
+            )
             return
         event = _event(self, parts.path, parts.query, body, granted)
         try:
             answer = route.handler(event, LocalContext())
         except Exception:
             logger.exception("a handler raised", extra={"path": parts.path})
-            self._send(502, b'{"message": "Internal server error"}')
+            self._refuse(502, "handler_failed", "The function raised; its log says why.")
             return
-        self._send(answer["statusCode"], str(answer.get("body") or "").encode())
+        content = str(answer.get("body") or "").encode()
+        self._send(answer["statusCode"], content, _headers(answer))
 
-    def _send(self, status: int, body: bytes) -> None:
+    def _refuse(self, status: int, code: str, message: str) -> None:
+        self._send(status, json.dumps({"error": code, "message": message}).encode())
+
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
+        for name, value in (headers or {"content-type": "application/json"}).items():
+            self.send_header(name, value)
+        if status != 204:
+            self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
+    def _unrouted(self) -> None:
+        """What API Gateway says to a method that no route has."""
+        self.close_connection = True
+        self._send(403, b'{"message": "Missing Authentication Token"}')
+
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
+
+    def __getattr__(self, name: str) -> Callable[[], None]:
+        if name.startswith("do_"):
+            return self._unrouted
+        raise AttributeError(name)
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
         """The handlers log; a second line for each call would say less."""
+
+
+def _headers(answer: Mapping[str, Any]) -> dict[str, str]:
+    """A handler's headers; a REST answer may have them under either name."""
+    several = answer.get("multiValueHeaders") or {}
+    joined = {name: ", ".join(values) for name, values in several.items()}
+    return {**joined, **(answer.get("headers") or {})}
 
 
 def _event(

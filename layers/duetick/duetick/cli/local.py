@@ -1,6 +1,7 @@
 """The whole product on this machine: the real handlers behind HTTP, and a tick each minute."""
 
 import errno
+import logging
 import os
 import secrets
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from duetick.cli.context import LocalContext
 from duetick.cli.gateway import LocalServer, Route
@@ -18,6 +20,8 @@ from duetick.cli.problem import Problem
 from duetick.domain.errors import DuetickError, StoreUnavailable
 from duetick.runtime import wiring
 from duetick.runtime.tokens import mint, verify
+
+logger = logging.getLogger("duetick.local")
 
 USER: Final = "you"
 TOKEN_SECONDS: Final = 12 * 3_600
@@ -31,6 +35,7 @@ class LocalStack:
         self._key = secrets.token_bytes(32)
         self.secret = secrets.token_urlsafe(32)
         self._stopping = threading.Event()
+        self._ticking = False
         self._project = project
         self.server = _listen(port)
         self._set_environment(store)
@@ -46,13 +51,21 @@ class LocalStack:
 
     def tick(self) -> dict[str, int]:
         """One tick; its report."""
-        report: dict[str, int] = self._tick({"source": "duetick.local"}, LocalContext())
+        self._ticking = True
+        try:
+            report: dict[str, int] = self._tick({"source": "duetick.local"}, LocalContext())
+        finally:
+            self._ticking = False
         return report
 
     @property
     def token(self) -> str:
         """A user token for `USER`."""
-        return mint(self._key, USER, int(time.time()) + TOKEN_SECONDS)
+        return self.token_of(USER)
+
+    def token_of(self, user_id: str) -> str:
+        """A user token for anyone."""
+        return mint(self._key, user_id, int(time.time()) + TOKEN_SECONDS)
 
     def run(self) -> None:
         """Serve and tick until stopped; a tick that runs is finished first."""
@@ -68,8 +81,12 @@ class LocalStack:
         self.server.server_close()
 
     def stop(self) -> None:
-        """End `run`."""
+        """End `run` when the tick that runs is finished; asked again, at once."""
+        if self._stopping.is_set():
+            os._exit(130)
         self._stopping.set()
+        if self._ticking:
+            print("Finishing the tick; Ctrl-C again stops at once.", file=sys.stderr)
 
     def _tick_each_minute(self, clock: Callable[[], float]) -> None:
         while True:
@@ -77,6 +94,8 @@ class LocalStack:
                 self.tick()
             except DuetickError as error:
                 print(f"tick failed, the next one tries again: {error}", file=sys.stderr)
+            except Exception:
+                logger.exception("tick failed, the next one tries again")
             if self._stopping.wait(MINUTE - clock() % MINUTE):
                 return
 
@@ -85,7 +104,8 @@ class LocalStack:
         return {"claims": claims} if claims else None
 
     def _operator(self, header: str) -> dict[str, Any] | None:
-        return {} if secrets.compare_digest(header, f"Bearer {self.secret}") else None
+        known = f"Bearer {self.secret}".encode()
+        return {} if secrets.compare_digest(header.encode(), known) else None
 
     def _set_environment(self, store: str) -> None:
         os.environ |= {
@@ -118,18 +138,35 @@ def _migrate(address: str) -> None:
         wiring.store().migrate()
     except StoreUnavailable as error:
         raise Problem(
-            f"The store {address} cannot be opened ({error}). Is its folder there, and may you "
-            "write to it? Name another with --store sqlite:///path/to/file.db."
+            f"The store {shown(address)} cannot be used: {error} {_advice(address)}"
         ) from error
+
+
+def _advice(address: str) -> str:
+    if address.startswith("sqlite"):
+        return (
+            "Is its folder there, and may you write to it? Name another with "
+            "--store sqlite:///path/to/file.db."
+        )
+    return "Is its server up, is the address right, and are its credentials set?"
+
+
+def shown(address: str) -> str:
+    """The address of a store without what may be a secret."""
+    parts = urlsplit(address)
+    if not parts.password:
+        return address
+    return address.replace(f":{parts.password}@", ":…@", 1)
 
 
 def _listen(port: int) -> LocalServer:
     try:
         return LocalServer(port, [])
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise
+    except (OSError, OverflowError) as error:
+        used = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        other = port + 1 if 1_023 < port < 65_535 else 8_080
         raise Problem(
-            f"Port {port} is in use. Stop what listens there, or choose another: "
-            f"`make run PORT={port + 1}`, or `duetick local --port {port + 1}`."
+            f"Port {port} {'is in use' if used else f'cannot be used ({error})'}. Stop what "
+            f"listens there, or choose another: `make run PORT={other}`, or "
+            f"`duetick local --port {other}`."
         ) from error

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from duetick.cli.local import LocalStack
+from duetick.cli.local import LocalStack, shown
 from duetick.cli.problem import Problem
+from duetick.cli.schedules import add_schedules
 from duetick.domain.errors import DuetickError
 from duetick.stores import open_store
 
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     migrate = commands.add_parser("migrate", help="create or update a store's schema")
     migrate.add_argument("--store", default=DEFAULT_STORE, help=f"default: {DEFAULT_STORE}")
     migrate.set_defaults(command=_migrate)
+    add_schedules(commands)
     return parser
 
 
@@ -63,7 +65,7 @@ def _local(chosen: argparse.Namespace) -> None:
     stack = LocalStack(chosen.project, chosen.store, chosen.port)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stack.stop())
-    text = WELCOME.format(url=stack.server.url, store=chosen.store, token=stack.token)
+    text = WELCOME.format(url=stack.server.url, store=shown(chosen.store), token=stack.token)
     print(text, flush=True)
     stack.run()
 
@@ -73,8 +75,8 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise Problem(
-            f"The folder {folder.absolute()} cannot be made ({error.strerror}). Choose a place "
-            "that you may write to: --store sqlite:////absolute/path/file.db."
+            f"The folder {folder.absolute()} cannot be made ({error.strerror}). Move what is in "
+            "its way, or choose a place of yours: --store sqlite:////absolute/path/file.db."
         ) from error
 
 

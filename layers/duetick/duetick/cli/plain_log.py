@@ -19,6 +19,7 @@ class PlainFormatter(LambdaPowertoolsFormatter):
         extra = " ".join(f"{name}={fields[name]}" for name in SHOWN if name in fields)
         time = self.formatTime(record, "%H:%M:%S")
         line = f"{time} {record.levelname.lower():7} {record.getMessage()}  {extra}"
+        line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
         stack = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
         return line.rstrip() + stack
 

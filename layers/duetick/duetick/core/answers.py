@@ -1,9 +1,13 @@
 """What dispatch answers: the one table of statuses and codes."""
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
 from duetick.domain.schedule import Json
+from duetick.ports import Outcome
+
+LONGEST_ERROR: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +16,7 @@ class Answer:
 
     status: int
     body: dict[str, Json]
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 _STATUS: Final = {
@@ -19,28 +24,54 @@ _STATUS: Final = {
     "invalid_schedule": 400,
     "invalid_cursor": 400,
     "unauthorized": 401,
+    "forbidden": 403,
     "flow_not_found": 404,
     "schedule_not_found": 404,
     "not_found": 404,
     "method_not_allowed": 405,
     "in_progress": 409,
+    "schedule_exists": 409,
+    "schedule_paused": 409,
+    "quota_exceeded": 409,
+    "version_conflict": 412,
     "too_large": 413,
     "resolver_failed": 500,
     "dispatch_failed": 500,
     "action_failed": 500,
+    "internal": 500,
     "flow_unregistered": 503,
+    "not_delivered": 503,
     "store_unavailable": 503,
     "schema_outdated": 503,
 }
 
 
-def error(code: str, message: str) -> Answer:
+def error(code: str, message: str, **more: Json) -> Answer:
     """An error body; it tells no secret and no stack."""
-    return Answer(_STATUS[code], {"error": code, "message": message})
+    return Answer(_STATUS[code], {"error": code, "message": message, **more})
 
 
-def accepted(schedule_id: str, origin: str, request_id: str) -> Answer:
-    """The action ran to its end."""
+class Stop(Exception):
+    """Ends a dispatch with an answer; what was begun is settled with the outcome."""
+
+    def __init__(self, answer: Answer, outcome: Outcome | None = None) -> None:
+        super().__init__(answer.body.get("message"))
+        self.answer = answer
+        self.outcome = outcome
+
+
+def told(problem: BaseException) -> str:
+    """An error as the ledger keeps it."""
+    return f"{type(problem).__name__}: {problem}"[:LONGEST_ERROR]
+
+
+def accepted(
+    schedule_id: str,
+    origin: str,
+    request_id: str,
+    outcome: Literal["succeeded", "queued"] = "succeeded",
+) -> Answer:
+    """The action ran to its end, or is durably queued."""
     return Answer(
         202,
         {
@@ -48,7 +79,7 @@ def accepted(schedule_id: str, origin: str, request_id: str) -> Answer:
             "scheduleId": schedule_id,
             "origin": origin,
             "requestId": request_id,
-            "outcome": "succeeded",
+            "outcome": outcome,
         },
     )
 

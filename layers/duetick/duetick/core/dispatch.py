@@ -2,223 +2,255 @@
 
 The order is CONTRACT's D-02: nothing but the id's form is looked at before the caller is known.
 An occurrence that a tick leased is begun first, which reads its schedule in the same write;
-whatever then keeps it from running is settled, so that the ledger says so.
+whatever then keeps it from running is settled, so that the ledger says so. One that an outside
+caller asks for is resolved and validated first: what cannot run is not recorded.
 """
 
-import asyncio
-import inspect
+import json
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, TypeAlias
 
-from duetick.core.answers import Answer, accepted, duplicate, error, skipped
-from duetick.core.context import Context
-from duetick.core.flows import Action, Flow, Flows
-from duetick.core.wire import instant, read_object
-from duetick.domain.errors import DuetickError, InvalidSchedule
-from duetick.domain.expression import newest
-from duetick.domain.identity import SCHEDULE_ORIGIN, InvalidId, check_id, from_path, split_id
+from duetick.core.accepting import Quotas
+from duetick.core.answers import Answer, Stop, accepted, duplicate, error, skipped
+from duetick.core.attempts import Attempt
+from duetick.core.calls import Authenticate, Call, Request, read_call
+from duetick.core.flows import Flow, Flows
+from duetick.core.resolving import is_own, resolve
+from duetick.core.running import Runner
+from duetick.core.wire import iso, read_object, static_json
+from duetick.domain.errors import InvalidSchedule, StoreUnavailable
+from duetick.domain.expression import InvalidExpression, InvalidTimezone
+from duetick.domain.firing import Times
+from duetick.domain.identity import RUN_ORIGIN, InvalidId, check_id, from_path
 from duetick.domain.mirror import row_of
 from duetick.domain.occurrences import of_row
 from duetick.domain.policies import DAY
 from duetick.domain.schedule import Json, Occurrence, Schedule, check_timing
-from duetick.domain.states import Reason, State
+from duetick.domain.states import TERMINAL, Reason, State
 from duetick.ports import SUCCEEDED, Begun, Clock, Outcome, Refused, Store
 
 LARGEST_BODY: Final = 256 * 1024
-LONGEST_ERROR: Final = 500
+LOOK_BACK_MS: Final = 5 * 366 * DAY * 1_000
 NOT_FOUND: Final = "No such schedule."
+
+Enqueue: TypeAlias = Callable[[Request], None]
+Settled: TypeAlias = Callable[[Occurrence], object]
 
 logger = logging.getLogger("duetick.dispatch")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A call of the dispatch route, as it came. `path_id` is still encoded."""
-
-    flow: str
-    path_id: str
-    headers: Mapping[str, str]
-    body: str
-    request_id: str
-
-
-Authenticate: TypeAlias = Callable[[Request], bool]
-
-
-class Stop(Exception):
-    """Ends a dispatch with an answer; what was begun is settled with the outcome."""
-
-    def __init__(self, answer: Answer, outcome: Outcome | None = None) -> None:
-        super().__init__(answer.body.get("message"))
-        self.answer = answer
-        self.outcome = outcome
+def _ignore(_occurrence: Occurrence) -> None:
+    """Nobody counts."""
 
 
 class Dispatcher:
-    """The path of an occurrence, for one deployment's flows."""
+    """The path of an occurrence, for one deployment's flows.
+
+    `enqueue` starts an invocation of its own that calls `run_queued`, and returns when that is
+    durable. `on_settled` sees every occurrence as it was settled.
+    """
 
     def __init__(
-        self, store: Store, flows: Flows, authenticate: Authenticate, clock: Clock
+        self,
+        store: Store,
+        flows: Flows,
+        authenticate: Authenticate,
+        clock: Clock,
+        *,
+        enqueue: Enqueue | None = None,
+        on_settled: Settled = _ignore,
+        quotas: Quotas | None = None,
     ) -> None:
         self._store = store
         self._flows = flows
+        self._runner = Runner(store, flows, clock, quotas or Quotas())
         self._authenticate = authenticate
         self._clock = clock
+        self._enqueue = enqueue
+        self._on_settled = on_settled
 
     def __call__(self, request: Request) -> Answer:
         """The answer to a call; D-03's table."""
-        try:
-            return self._dispatch(request)
-        except Stop as stop:
-            return stop.answer
-        except InvalidId as problem:
-            return error("invalid_schedule_id", str(problem))
-        except InvalidSchedule as problem:
-            return error("invalid_schedule", str(problem))
-        except DuetickError:
-            logger.exception("dispatch failed", extra={"action": "dispatch_failed"})
-            return error("dispatch_failed", "The occurrence could not be taken up; try again.")
+        return _answered(lambda: self._dispatch(request))
+
+    def run_queued(self, request: Request) -> Answer:
+        """Run what `enqueue` was given: its caller was authenticated then."""
+        return _answered(lambda: self._deliver(*self._read(request), request, queued=True))
 
     def _dispatch(self, request: Request) -> Answer:
-        schedule_id = check_id(from_path(request.path_id))
+        if request.path_id is not None:
+            check_id(from_path(request.path_id))
         if not self._authenticate(request):
-            return error("unauthorized", "The caller's secret is missing or wrong.")
-        flow = self._flow(request.flow)
-        if len(request.body) > LARGEST_BODY:
-            return error("too_large", f"A body may have {LARGEST_BODY // 1024} KB.")
-        occurrence = self._named(flow, schedule_id, read_object(request.body))
-        begun = self._store.ledger.begin(occurrence, now=self._clock())
-        if isinstance(begun, Refused):
-            return _refused(begun)
-        return self._settle(flow, begun, request.request_id)
+            raise Stop(error("unauthorized", "The caller's secret is missing or wrong."))
+        wanted = "GET" if request.path_id is None else "POST"
+        if request.method != wanted:
+            raise Stop(error("method_not_allowed", f"This route takes {wanted}."))
+        if request.path_id is None:
+            return _describe(self._flow(request.flow))
+        return self._deliver(*self._read(request), request)
 
-    def _flow(self, name: str) -> Flow:
+    def _read(self, request: Request) -> tuple[Flow, Call]:
+        schedule_id, flow = from_path(request.path_id or ""), self._flow(request.flow)
+        if len(request.body) > LARGEST_BODY:
+            raise Stop(error("too_large", f"A body may have {LARGEST_BODY // 1024} KB."))
+        return flow, read_call(flow.name, schedule_id, read_object(request.body))
+
+    def _flow(self, path: str) -> Flow:
         if not self._flows:
             raise Stop(error("flow_unregistered", "This deployment has no flows."))
-        flow = self._flows.get(name)
+        flow = self._flows.get(path)
         if flow is None:
-            raise Stop(error("flow_not_found", f"There is no flow {name[:64]!r}."))
+            raise Stop(error("flow_not_found", f"There is no flow {path[:64]!r}."))
         return flow
 
-    def _named(self, flow: Flow, schedule_id: str, body: dict[str, Json]) -> Occurrence:
-        """The occurrence that a call is about."""
-        user_id, key = split_id(flow.name, schedule_id)
-        if body.get("userId", user_id) != user_id or body.get("key", key) != key:
-            raise Stop(error("invalid_schedule_id", "Path and body name different schedules."))
-        nominal_at = instant("nominalFireTime", body.get("nominalFireTime"))
-        fence = body.get("fence")
-        if isinstance(fence, int) and nominal_at is not None:
-            origin = str(body.get("origin", SCHEDULE_ORIGIN))
-            return Occurrence(user_id, key, "", None, nominal_at, fence, origin, flow=flow.name)
-        return self._called(flow, schedule_id, body, nominal_at)
+    def _deliver(self, flow: Flow, call: Call, request: Request, *, queued: bool = False) -> Answer:
+        leased = call.leased()
+        if leased and (queued or not flow.has_background):
+            return self._take_up(flow, call, leased, None, request)
+        definition = self._definition(flow, call, request)
+        if definition is None:
+            return self._take_up(flow, call, leased, None, request) if leased else _missing()
+        occurrence = leased or self._called(definition, call)
+        if self._flows.action_of(definition).background and not queued:
+            return self._queue(occurrence, request)
+        return self._take_up(flow, call, occurrence, definition, request)
 
-    def _called(
-        self, flow: Flow, schedule_id: str, body: dict[str, Json], nominal_at: int | None
-    ) -> Occurrence:
-        """A caller that holds no lease asks for the newest fire time, or the one it names."""
-        schedule = self._resolve(flow, schedule_id)
-        if schedule is None or not schedule.enabled:
+    def _definition(self, flow: Flow, call: Call, request: Request) -> Schedule | None:
+        """What is to run, before anything is begun; None where a lease's holder finds nothing."""
+        found = resolve(flow, call.schedule_id, request, self._store)
+        if call.leased():
+            known = found and found.action in flow.actions
+            return found if known else None
+        if found is None or not found.enabled:
             raise Stop(error("schedule_not_found", NOT_FOUND))
-        check_timing(schedule.cron, schedule.timezone)
+        check_timing(found.cron, found.timezone)
+        self._flows.check_input(found)
+        return found
+
+    def _called(self, schedule: Schedule, call: Call) -> Occurrence:
+        """The newest fire time, or the one that the caller names.
+
+        A key of the caller's own is a run of its own, and so is a time at which the schedule does
+        not fire: neither may stand where a scheduled occurrence belongs.
+        """
+        now, times = self._clock(), Times.of(row_of(schedule, 0))
+        nominal_at = call.nominal_at
         if nominal_at is None:
-            nominal_at = _newest(schedule, self._clock())
-        origin = SCHEDULE_ORIGIN
-        if body.get("idempotencyKey") is not None:
-            origin = f"call:{str(body['idempotencyKey'])[:128]}"
-        made = of_row(row_of(schedule, nominal_at), nominal_at, self._clock())
-        return replace(made, origin=origin, due_at=self._clock())
+            nominal_at = times.newest(now - LOOK_BACK_MS, now)
+        if nominal_at is None:
+            raise InvalidSchedule("cron", "has no fire time up to now; send nominalFireTime.")
+        made = of_row(row_of(schedule, nominal_at), nominal_at, now)
+        origin = call.origin
+        if call.caller_key:
+            origin = f"call:{secrets.token_hex(8)}"
+        elif not origin.startswith(RUN_ORIGIN) and (
+            nominal_at > now or times.after(nominal_at - 1) != nominal_at
+        ):
+            origin = "call:time"
+        key = call.caller_key.key if call.caller_key else None
+        return replace(made, origin=origin, due_at=now, idempotency_key=key)
 
-    def _resolve(self, flow: Flow, schedule_id: str) -> Schedule | None:
-        """Static first, then the flow's own resolver, else the store."""
-        if schedule_id in flow.static:
-            return flow.static[schedule_id]
-        if flow.resolve is not None:
-            return _resolve_own(flow.resolve, schedule_id)
-        found = self._store.schedules.get(*split_id(flow.name, schedule_id))
-        return found if found and found.flow == flow.name else None
+    def _queue(self, occurrence: Occurrence, request: Request) -> Answer:
+        """Hand it to an invocation of its own, unless it was taken up already."""
+        held = self._store.ledger.get(*occurrence.identity)
+        if held and held.state is State.PROCESSING:
+            return error("in_progress", "This occurrence is running.")
+        if held and held.state in TERMINAL:
+            return _ended(held.state, held.reason)
+        if self._enqueue is None:
+            return error("dispatch_failed", "Background actions need an `enqueue` of yours.")
+        named = {**read_object(request.body), "nominalFireTime": iso(occurrence.nominal_at)}
+        self._enqueue(replace(request, body=json.dumps(named)))
+        return accepted(occurrence.schedule_id, occurrence.origin, request.request_id, "queued")
 
-    def _settle(self, flow: Flow, begun: Begun, request_id: str) -> Answer:
+    def _take_up(
+        self,
+        flow: Flow,
+        call: Call,
+        occurrence: Occurrence,
+        definition: Schedule | None,
+        request: Request,
+    ) -> Answer:
+        key = call.caller_key if call.caller_key and call.caller_key.window_ms else None
+        key = None if call.leased() else key
+        begun = self._store.ledger.begin(occurrence, now=self._clock(), key=key)
+        if isinstance(begun, Refused):
+            return _refused(begun)
+        own = is_own(flow, call.schedule_id)
+        known = definition if own or begun.schedule is None else begun.schedule
+        return self._settle(flow, call, begun, known, request)
+
+    def _settle(
+        self, flow: Flow, call: Call, begun: Begun, known: Schedule | None, request: Request
+    ) -> Answer:
         """Run what was begun; whatever happens is settled."""
         occurrence = begun.occurrence
+        attempt = Attempt(self._store.ledger, occurrence, self._clock)
+        outcome = SUCCEEDED
+        answer = accepted(occurrence.schedule_id, occurrence.origin, request.request_id)
         try:
-            self._run(flow, begun)
-            outcome = SUCCEEDED
-            answer = accepted(occurrence.schedule_id, occurrence.origin, request_id)
+            schedule = known or self._defined(flow, call, begun, request)
+            self._runner.run(schedule, attempt, request.seconds)
         except Stop as stop:
-            answer = stop.answer
-            message = str(answer.body.get("message", ""))[:LONGEST_ERROR]
-            outcome = stop.outcome or Outcome(State.FAILED, Reason.REJECTED, message)
-        if self._store.ledger.settle(occurrence, outcome, now=self._clock()) is None:
+            message = str(stop.answer.body.get("message", ""))
+            rejected = Outcome(State.FAILED, Reason.REJECTED, message)
+            outcome, answer = stop.outcome or rejected, stop.answer
+        settled = attempt.settle(outcome)
+        if settled is None:
             return error("dispatch_failed", "The lease ended before the action did.")
+        self._on_settled(settled)
+        if attempt.committed:
+            return accepted(occurrence.schedule_id, occurrence.origin, request.request_id)
         return answer
 
-    def _run(self, flow: Flow, begun: Begun) -> None:
-        occurrence = begun.occurrence
-        schedule = begun.schedule or self._resolve(flow, occurrence.schedule_id)
-        if schedule is None:
-            gone = Outcome(State.CANCELLED, Reason.SCHEDULE_DELETED)
-            raise Stop(error("schedule_not_found", NOT_FOUND), gone)
-        action, value = self._validate(schedule)
-        known = replace(occurrence, cron=schedule.cron, timezone=schedule.timezone)
-        context = Context.of(schedule.flow, known, schedule.runs_as, self._clock())
-        _run_action(action, value, context)
-
-    def _validate(self, schedule: Schedule) -> tuple[Action, object]:
-        """The action and its input; a schedule that has become invalid is rejected."""
-        try:
-            check_timing(schedule.cron, schedule.timezone)
-            self._flows.check_action(schedule.flow, schedule.action)
-            flow = self._flows.get(schedule.flow)
-            action = (flow.actions if flow else {})[schedule.action]
-            return action, action.takes.read(schedule.input)
-        except ValueError as problem:
-            raise Stop(error("invalid_schedule", str(problem))) from problem
+    def _defined(self, flow: Flow, call: Call, begun: Begun, request: Request) -> Schedule:
+        """The definition of what a tick leased: the flow's own, or the record that was read."""
+        found = begun.schedule
+        if is_own(flow, call.schedule_id):
+            found = resolve(flow, call.schedule_id, request, self._store)
+        if found is None:
+            raise _withdrawn(Reason.SCHEDULE_DELETED)
+        if not found.enabled:
+            raise _withdrawn(Reason.DISABLED)
+        return found
 
 
-def _newest(schedule: Schedule, now: int) -> int:
-    policies = schedule.policies
-    found = newest(
-        schedule.cron,
-        schedule.timezone,
-        now - 5 * 366 * DAY * 1_000,
-        now,
-        gap=policies.gap,
-        repeat=policies.repeat,
-        anchor=schedule.anchor,
-    )
-    if found is None:
-        raise InvalidSchedule("cron", "has no fire time up to now; send nominalFireTime.")
-    return found
-
-
-def _resolve_own(resolver: Callable[[str], object], schedule_id: str) -> Schedule | None:
+def _answered(act: Callable[[], Answer]) -> Answer:
+    """Its answer; what it raises becomes one that tells no secret and no stack."""
     try:
-        found = resolver(schedule_id)
-        if inspect.iscoroutine(found):
-            found = asyncio.run(found)
+        return act()
+    except Stop as stop:
+        return stop.answer
+    except InvalidId as problem:
+        return error("invalid_schedule_id", str(problem))
+    except (InvalidSchedule, InvalidExpression, InvalidTimezone) as problem:
+        return error("invalid_schedule", str(problem))
     except Exception as problem:
-        logger.exception("resolver failed", extra={"action": "resolver_failed"})
-        failed = Outcome(State.FAILED, Reason.FAILED, _tell(problem))
-        message = "The flow's resolver raised; see the log."
-        raise Stop(error("resolver_failed", message), failed) from problem
-    return found if isinstance(found, Schedule) else None
+        logger.exception("dispatch failed", extra={"action": "dispatch_failed"})
+        down = isinstance(problem, StoreUnavailable)
+        why = "The database did not answer" if down else "Something unexpected happened"
+        return error("dispatch_failed", f"{why}; the log says more. Try again.")
 
 
-def _run_action(action: Action, value: object, context: Context) -> None:
-    try:
-        result = action.run(value, context)
-        if inspect.iscoroutine(result):
-            asyncio.run(result)
-    except Exception as problem:
-        logger.exception("action failed", extra={"action": "action_failed"})
-        failed = Outcome(State.FAILED, Reason.FAILED, _tell(problem))
-        raise Stop(error("action_failed", "The action raised; see the log."), failed) from problem
+def _describe(flow: Flow) -> Answer:
+    static: list[Json] = [static_json(key, schedule) for key, schedule in flow.static.items()]
+    body: dict[str, Json] = {"flow": flow.name, "resolver": flow.resolve is not None}
+    return Answer(200, {**body, "schedules": static})
 
 
-def _tell(problem: Exception) -> str:
-    return f"{type(problem).__name__}: {problem}"[:LONGEST_ERROR]
+def _missing() -> Answer:
+    return error("schedule_not_found", NOT_FOUND)
+
+
+def _withdrawn(reason: Reason) -> Stop:
+    return Stop(skipped(reason), Outcome(State.CANCELLED, reason))
+
+
+def _ended(state: State, reason: Reason | None) -> Answer:
+    return skipped(reason or "") if state is State.CANCELLED else duplicate(state)
 
 
 def _refused(refused: Refused) -> Answer:
@@ -226,10 +258,8 @@ def _refused(refused: Refused) -> Answer:
         case "cancelled":
             return skipped(refused.reason or "")
         case "duplicate":
-            if refused.state is State.CANCELLED:
-                return skipped(refused.reason or "")
-            return duplicate(refused.state or "")
+            return _ended(refused.state or State.SUCCEEDED, refused.reason)
         case "unknown":
-            return error("schedule_not_found", NOT_FOUND)
+            return _missing()
         case "stale" | "in_progress":
             return error("in_progress", "This occurrence is another's at the moment.")

@@ -3,25 +3,39 @@
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
+from duetick.core.context import Context
 from duetick.core.inputs import InputType, input_type
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.identity import check_key, check_name
-from duetick.domain.policies import Policies
-from duetick.domain.schedule import Json, Principal, Schedule, check_timing
+from duetick.domain.policies import Delivery, Policies
+from duetick.domain.schedule import Json, Occurrence, Principal, Schedule, check_timing
 
 ActionFunction: TypeAlias = Callable[..., object]
-Resolver: TypeAlias = Callable[[str], Schedule | None | Awaitable[Schedule | None]]
+Found: TypeAlias = Schedule | None
+Resolver: TypeAlias = Callable[..., Found | Awaitable[Found]]
+"""Called with the schedule's id and a `ResolveContext`."""
+Compute: TypeAlias = Callable[[Context], Json]
+Observer: TypeAlias = Callable[[Occurrence, int], object]
+
+Given = TypeVar("Given", bound=Callable[..., object])
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One function of a flow, and what it takes."""
+    """One function of a flow, and what it takes.
+
+    `compute` makes its input where a schedule has none. `background` runs it in an invocation of
+    its own. `transactional` promises that what must not happen twice is in `ctx.transaction()`.
+    """
 
     name: str
     run: ActionFunction
     takes: InputType
+    compute: Compute | None = None
+    background: bool = False
+    transactional: bool = False
 
 
 @dataclass(slots=True)
@@ -31,23 +45,45 @@ class Flow:
     name: str
     actions: dict[str, Action] = field(default_factory=dict)
     static: dict[str, Schedule] = field(default_factory=dict)
+    computed: dict[str, Compute] = field(default_factory=dict)
     resolve: Resolver | None = None
+    observers: list[Observer] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         check_name("flow", self.name)
 
-    def action(self, name: str) -> Callable[[ActionFunction], ActionFunction]:
-        """Register the function under it as an action: `(input, ctx)`, sync or async."""
+    @property
+    def has_background(self) -> bool:
+        """Whether any of its actions runs in the background."""
+        return any(action.background for action in self.actions.values())
+
+    def action(
+        self,
+        name: str,
+        *,
+        input: Compute | None = None,
+        background: bool = False,
+        transactional: bool = False,
+        target: ActionFunction | None = None,
+    ) -> Callable[[Given], Given]:
+        """Register the function under it as an action: `(input, ctx)`, sync or async.
+
+        A `target` of `duetick.actions` needs no function under it: it is the action.
+        `input` is a function of the context: it makes the input of schedules that have none.
+        """
         check_name("action", name)
         if name in self.actions:
             raise InvalidSchedule("action", f"{self.name} has an action {name!r} already.")
+        if target is not None:
+            self.actions[name] = Action(name, target, InputType(object), input, background)
 
-        def register(function: ActionFunction) -> ActionFunction:
+        def register(function: Given) -> Given:
             if len(inspect.signature(function).parameters) != 2:
                 raise InvalidSchedule(
                     "action", f"{name!r} must take two arguments: (input, ctx), in this order."
                 )
-            self.actions[name] = Action(name, function, input_type(function))
+            takes = input_type(function)
+            self.actions[name] = Action(name, function, takes, input, background, transactional)
             return function
 
         return register
@@ -59,13 +95,15 @@ class Flow:
         cron: str,
         action: str,
         timezone: str | None = None,
-        input: Json = None,  # noqa: A002
+        input: Json | Compute = None,
         principal: Principal | None = None,
         policies: Policies | None = None,
     ) -> None:
         """A static schedule, there in every deployment; its id is `flow/key`."""
         check_timing(cron, timezone)
         check_key("", f"{self.name}/{key}")
+        if callable(input):
+            self.computed[key] = input
         self.static[key] = Schedule(
             user_id="",
             key=f"{self.name}/{key}",
@@ -73,7 +111,7 @@ class Flow:
             flow=self.name,
             action=action,
             timezone=timezone,
-            input=input,
+            input=None if callable(input) else input,
             principal=principal,
             policies=policies or Policies(),
         )
@@ -83,12 +121,26 @@ class Flow:
         self.resolve = function
         return function
 
+    def on_dispatch(self, function: Observer) -> Observer:
+        """Call it with (occurrence, status) after each delivery; 0 says that none was made."""
+        self.observers.append(function)
+        return function
+
+    def computes(self, schedule: Schedule) -> Compute | None:
+        """What makes the input of a schedule that has none."""
+        static = self.computed.get(schedule.id) if not schedule.user_id else None
+        action = self.actions[schedule.action].compute
+        return static or (action if schedule.input is None else None)
+
 
 class Flows:
     """All flows of a deployment, by name."""
 
     def __init__(self, flows: Mapping[str, Flow]) -> None:
         self._flows = dict(flows)
+        for flow in self._flows.values():
+            for schedule in flow.static.values():
+                self.check_input(schedule)
 
     def __bool__(self) -> bool:
         return bool(self._flows)
@@ -97,20 +149,43 @@ class Flows:
         """The flow of that name."""
         return self._flows.get(name)
 
-    def check_action(self, flow: str, action: str) -> None:
-        """Raise InvalidSchedule, naming what there is, unless the flow has the action."""
-        found = self.get(flow)
-        if found is None:
+    def static(self) -> list[Schedule]:
+        """The schedules that every deployment has."""
+        return [one for flow in self._flows.values() for one in flow.static.values()]
+
+    def observe(self, occurrence: Occurrence, status: int) -> None:
+        """Tell the occurrence's flow how its delivery went."""
+        flow = self._flows.get(occurrence.flow)
+        for observer in flow.observers if flow else ():
+            observer(occurrence, status)
+
+    def action_of(self, schedule: Schedule) -> Action:
+        """The schedule's action; raise InvalidSchedule, naming what there is, without one."""
+        flow = self._flows.get(schedule.flow)
+        if flow is None:
             known = ", ".join(sorted(self._flows)) or "none"
-            raise InvalidSchedule("flow", f"{flow!r} is not known; known flows: {known}.")
-        if action not in found.actions:
-            known = ", ".join(sorted(found.actions)) or "none"
+            raise InvalidSchedule("flow", f"{schedule.flow!r} is not known; known flows: {known}.")
+        action = flow.actions.get(schedule.action)
+        if action is None:
+            known = ", ".join(sorted(flow.actions)) or "none"
             raise InvalidSchedule(
-                "action", f"{flow!r} has no action {action!r}; its actions: {known}."
+                "action", f"{flow.name!r} has no action {schedule.action!r}; its actions: {known}."
             )
+        if schedule.policies.delivery is Delivery.EFFECTIVELY_ONCE and not action.transactional:
+            raise InvalidSchedule(
+                "policies.delivery",
+                f"{action.name!r} does not commit its effects through ctx.transaction(), so they "
+                "can happen twice. Declare it with transactional=True, or use at_least_once.",
+            )
+        return action
 
     def check_input(self, schedule: Schedule) -> None:
         """Raise InvalidSchedule unless the action is there and takes the schedule's input."""
-        self.check_action(schedule.flow, schedule.action)
-        flow = self._flows[schedule.flow]
-        flow.actions[schedule.action].takes.read(schedule.input)
+        action = self.action_of(schedule)
+        if self._flows[schedule.flow].computes(schedule) is None:
+            action.takes.read(schedule.input)
+
+    def input_for(self, schedule: Schedule, context: Context) -> object:
+        """What the action is called with: the schedule's input, or what is computed for it."""
+        action, compute = self.action_of(schedule), self._flows[schedule.flow].computes(schedule)
+        return action.takes.read(schedule.input if compute is None else compute(context))

@@ -1,35 +1,58 @@
-"""One pass: claim, then deliver."""
+"""One pass: claim, then deliver. Claims go on while deliveries do; each keeps within the time."""
 
+import heapq
+import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from duetick.core.claiming import MARGIN, Claiming
 from duetick.core.turns import Turns
+from duetick.domain.errors import DuetickError
 from duetick.domain.schedule import Occurrence
+from duetick.domain.states import Reason, State
 from duetick.ports import Delivery, Store, Transport
 
 Observer: TypeAlias = Callable[[Occurrence, int], object]
 
 CHUNK: Final = 1_000
 SLOTS: Final = 64
-MARGIN: Final = 5.0
-"""Seconds that a delivery may take beyond its action's timeout."""
+FIRST_CHUNK: Final = 4 * SLOTS
+DOWN: Final = frozenset({0, 401, 403, 429})
+"""Statuses below 500 that say more of the endpoint than of the occurrence."""
+GLANCE: Final = 0.5
+"""Seconds after which a tick that waits looks whether it is to stop."""
+
+logger = logging.getLogger("duetick.tick")
 
 
 @dataclass(slots=True)
 class TickReport:
-    """What a tick did. `left` was claimed and given back for want of time."""
+    """What a tick did. `claimed` is delivered + failed + left.
+
+    `skipped` are those of the delivered that did not run; `failed` were not answered with success;
+    `left` were given back for want of time; `lost` ran out of attempts or time without an end.
+    `lateness_ms` is the longest that a delivery began after its due time.
+    """
 
     claimed: int = 0
     delivered: int = 0
+    skipped: int = 0
     failed: int = 0
+    lost: int = 0
     poisoned: int = 0
     left: int = 0
+    backlog: int = 0
     lateness_ms: int = 0
+
+
+def never() -> bool:
+    """Nobody stops it."""
+    return False
 
 
 def run_tick(
@@ -39,81 +62,248 @@ def run_tick(
     now: int | None = None,
     budget: float = 55.0,
     on_dispatch: Observer | None = None,
+    look_ahead: int = 0,
     chunk: int = CHUNK,
     slots: int = SLOTS,
+    stopped: Callable[[], bool] = never,
     elapsed: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], object] = time.sleep,
 ) -> TickReport:
-    """Claim until nothing is due or `budget` seconds are nearly spent, and deliver each chunk.
+    """Claim until nothing is due or `budget` seconds are nearly spent, and deliver what is claimed.
 
-    `on_dispatch` sees every delivery with its status, 0 for a transport error.
+    `on_dispatch` sees every delivery with its status, 0 for a transport error. With `look_ahead`
+    (milliseconds), what comes due by then is claimed too, and delivered each at its own time.
+    When `stopped` says so, nothing more is begun, and what is under way is finished. What a claim
+    raises is raised when that is done.
     """
     at = store.now() if now is None else now
-    end = elapsed() + budget
-    tick = _Tick(store, transport, at, on_dispatch, slots)
-    while elapsed() < end - MARGIN:
-        claimed = store.ledger.claim_waiting(at, chunk) or store.index.claim_due(at, chunk)
-        if not claimed:
-            break
-        tick.deliver(claimed, lambda: end - elapsed())
-    tick.report.poisoned = sum(row.created_at >= at for row in store.index.poisoned())
+    tick = Tick(
+        store,
+        transport,
+        now=at,
+        budget=budget,
+        on_dispatch=on_dispatch,
+        slots=slots,
+        elapsed=elapsed,
+        stopped=stopped,
+    )
+    tick.run(Claiming(store, at, chunk, look_ahead), sleep)
+    tick.report.poisoned = len(store.index.poisoned(chunk, since=at))
+    tick.report.backlog = store.index.backlog(at)
+    tick.report.lost = _lost(store, at)
     return tick.report
 
 
-class _Tick:
+def _lost(store: Store, since: int) -> int:
+    dead = store.ledger.find(state=State.DEAD)
+    return sum(o.reason is Reason.LOST and o.updated_at >= since for o in dead)
+
+
+class Tick:
+    """The deliveries of one tick, and how they went."""
+
     def __init__(
         self,
         store: Store,
         transport: Transport,
+        *,
         now: int,
+        budget: float,
         on_dispatch: Observer | None,
         slots: int,
+        elapsed: Callable[[], float],
+        stopped: Callable[[], bool],
     ) -> None:
         self._store = store
         self._transport = transport
         self._now = now
         self._on_dispatch = on_dispatch
         self._slots = slots
+        self._elapsed = elapsed
+        self._stopped = stopped
+        self._start = elapsed()
+        self._end = self._start + budget
+        self._turns = Turns((), slots)
+        self._later: list[tuple[int, int, Occurrence]] = []
+        self._seen: set[tuple[str, str, int, str]] = set()
+        self._again: list[Occurrence] = []
         self._counting = threading.Lock()
+        self._failures = 0
+        self._workers = self._number = 0
+        self._broken: Exception | None = None
         self.report = TickReport()
 
-    def deliver(self, claimed: Sequence[Occurrence], left: Callable[[], float]) -> None:
-        """Hand on a chunk, concurrently; give back what there is no time for."""
-        turns = Turns(claimed, self._slots)
-        self.report.claimed += len(claimed)
-        lateness = max(self._now - occurrence.due_at for occurrence in claimed)
-        self.report.lateness_ms = max(self.report.lateness_ms, lateness)
-        workers = min(self._slots, len(claimed))
-        with ThreadPoolExecutor(workers, thread_name_prefix="deliver") as pool:
-            work = [pool.submit(self._work, turns, left) for _ in range(workers)]
-        for each in work:
-            each.result()
-
-    def _work(self, turns: Turns, left: Callable[[], float]) -> None:
-        while (occurrence := turns.take()) is not None:
+    def run(self, claiming: Claiming, sleep: Callable[[float], object]) -> None:
+        """Claim and deliver, to the end."""
+        with ThreadPoolExecutor(self._slots, thread_name_prefix="deliver") as pool:
             try:
-                self._one(occurrence, left())
+                while self._may_begin() and self._step(claiming, pool, sleep):
+                    pass
             finally:
-                turns.done(occurrence)
+                self._give_back()
+                self._turns.close()
+        if self._broken:
+            raise self._broken
 
-    def _one(self, occurrence: Occurrence, left: float) -> None:
-        if left <= 0:
-            self._store.ledger.release(occurrence)
-            self._count("left")
+    def _step(
+        self, claiming: Claiming, pool: ThreadPoolExecutor, sleep: Callable[[float], object]
+    ) -> bool:
+        """Claim, or wait for the next to come due; False when there is nothing more to do."""
+        self._ripen(pool)
+        if not claiming.over and self._turns.waiting < self._slots and not self._pointless():
+            self._claim(claiming)
+        elif self._turns.waiting:
+            few = 1 if claiming.over else self._slots
+            self._turns.wait_until_fewer(few, GLANCE)
+        elif self._later:
+            due_in = (self._later[0][0] - self._clock()) / 1_000
+            sleep(max(0.0, min(due_in, GLANCE)))
+        else:
+            return False
+        return True
+
+    def _claim(self, claiming: Claiming) -> None:
+        """Take a chunk in. Where that fails, what was claimed before is delivered first."""
+        try:
+            claimed = claiming.next(self._deliverable(), self._left())
+        except Exception as error:
+            logger.exception("claim failed", extra={"action": "claim_failed"})
+            self._broken, claiming.over = error, True
             return
+        self.report.claimed += len(claimed)
+        for occurrence in claimed:
+            if occurrence.identity in self._seen:
+                self._again.append(occurrence)
+                continue
+            self._seen.add(occurrence.identity)
+            self._number += 1
+            heapq.heappush(self._later, (occurrence.due_at, self._number, occurrence))
+
+    def _ripen(self, pool: ThreadPoolExecutor) -> None:
+        """What is due takes its turn."""
+        due: list[Occurrence] = []
+        now = self._clock()
+        while self._later and self._later[0][0] <= now:
+            due.append(heapq.heappop(self._later)[2])
+        if due:
+            self._turns.add(due)
+            wanted = min(self._slots, self._workers + len(due))
+            for _ in range(wanted - self._workers):
+                pool.submit(self._work)
+            self._workers = wanted
+
+    def _work(self) -> None:
+        while (occurrence := self._turns.take()) is not None:
+            try:
+                self._one(occurrence)
+            finally:
+                self._turns.done(occurrence)
+
+    def _one(self, occurrence: Occurrence) -> None:
+        left = self._left()
+        if not self._may_begin():
+            self._release([occurrence])
+            return
+        self._note_lateness(self._clock() - occurrence.due_at)
         timeout = min(occurrence.policies.timeout + MARGIN, left)
-        delivery = self._transport.deliver(occurrence, timeout=timeout)
-        delivered = 200 <= delivery.status < 300
-        if not delivered:
-            self._store.ledger.release(occurrence)
-        self._count("delivered" if delivered else "failed")
+        delivery = self._deliver(occurrence, timeout)
+        self._count_delivery(occurrence, delivery)
         self._observe(occurrence, delivery)
 
-    def _observe(self, occurrence: Occurrence, delivery: Delivery) -> None:
-        if self._on_dispatch is None:
+    def _deliver(self, occurrence: Occurrence, timeout: float) -> Delivery:
+        try:
+            return self._transport.deliver(occurrence, timeout=timeout)
+        except Exception as error:
+            logger.exception("a transport raised", extra={"action": "transport_failed"})
+            return Delivery(0, f"{type(error).__name__}: {error}")
+
+    def _count_delivery(self, occurrence: Occurrence, delivery: Delivery) -> None:
+        if 200 <= delivery.status < 300:
+            self._failures = 0
+            self._count("delivered")
+            if _skipped(delivery):
+                self._count("skipped")
             return
-        with suppress(Exception):
-            self._on_dispatch(occurrence, delivery.status)
+        never_began = self._give_up(occurrence)
+        down = delivery.status in DOWN or delivery.status >= 500
+        self._failures = self._failures + 1 if never_began and down else 0
+        self._count("failed")
+        _log_failure(occurrence, delivery)
+
+    def _give_up(self, occurrence: Occurrence) -> bool:
+        """Give back what never began. Where the store does not answer, its lease's end will."""
+        try:
+            return self._store.ledger.release(occurrence, now=self._clock())
+        except DuetickError:
+            logger.warning("not released", extra={"action": "release_failed"}, exc_info=True)
+            return True
+
+    def _give_back(self) -> None:
+        """What there is no time for, and what came back in this very tick: it waits for another,
+        or another's clock is behind ours, and it would only come back again.
+        """
+        later = [occurrence for _, _, occurrence in self._later]
+        self._release([*self._turns.rest(), *later, *self._again])
+        self._later.clear()
+
+    def _release(self, occurrences: Sequence[Occurrence]) -> None:
+        for occurrence in occurrences:
+            self._give_up(occurrence)
+        with self._counting:
+            self.report.left += len(occurrences)
+
+    def _observe(self, occurrence: Occurrence, delivery: Delivery) -> None:
+        try:
+            if self._on_dispatch:
+                self._on_dispatch(occurrence, delivery.status)
+        except Exception:
+            logger.warning("a hook raised", extra={"action": "hook_failed"}, exc_info=True)
+
+    def _note_lateness(self, milliseconds: int) -> None:
+        with self._counting:
+            self.report.lateness_ms = max(self.report.lateness_ms, milliseconds)
 
     def _count(self, name: str) -> None:
         with self._counting:
             setattr(self.report, name, getattr(self.report, name) + 1)
+
+    def _pointless(self) -> bool:
+        """Whether an endpoint that takes nothing should be given more: it would only be leased."""
+        return self._failures >= self._slots
+
+    def _deliverable(self) -> int:
+        """How many more can be delivered, at the pace so far."""
+        done = self.report.delivered + self.report.failed
+        if not done:
+            return FIRST_CHUNK
+        pace = done / max(self._elapsed() - self._start, 0.001)
+        return int(pace * (self._left() - MARGIN)) - self._turns.waiting
+
+    def _may_begin(self) -> bool:
+        return self._left() > MARGIN and not self._stopped()
+
+    def _left(self) -> float:
+        return self._end - self._elapsed()
+
+    def _clock(self) -> int:
+        """The tick's time: what it was given, and as much as went by since."""
+        return self._now + int((self._elapsed() - self._start) * 1_000)
+
+
+def _log_failure(occurrence: Occurrence, delivery: Delivery) -> None:
+    """Of an answer only its code: a gateway's own words may repeat what was signed."""
+    why = delivery.detail[:200] if delivery.status == 0 else _told(delivery, "error")
+    details = {"action": "delivery_failed", "occurrence": occurrence.id, "why": why}
+    logger.warning("delivery failed: %s", delivery.status, extra=details)
+
+
+def _told(delivery: Delivery, name: str) -> str:
+    try:
+        return str(json.loads(delivery.detail)[name])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def _skipped(delivery: Delivery) -> bool:
+    """Whether dispatch answered that it did not run."""
+    return _told(delivery, "status") in ("skipped", "duplicate")

@@ -1,76 +1,172 @@
 """Who is next: users take turns, and none holds more than half of the slots while others wait."""
 
+import heapq
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from duetick.domain.schedule import Occurrence
 
+Urgency: TypeAlias = tuple[int, int, int, str, int]
+Name: TypeAlias = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _User:
+    """One user's: the first of each schedule that is not under way, by urgency; the others behind.
+
+    `ready` holds (urgency, number, occurrence): the number keeps occurrences from being compared.
+    """
+
+    ready: list[tuple[Urgency, int, Occurrence]] = field(default_factory=list)
+    behind: dict[str, deque[Occurrence]] = field(default_factory=dict)
+    in_flight: int = 0
+    in_line: bool = False
+
 
 class Turns:
-    """Occurrences waiting to be delivered. One schedule's go one after another, in order."""
+    """Occurrences waiting to be delivered. One schedule's go one after another, in order.
+
+    Every operation costs O(log n) of one user's, whatever the others have: users stand in a line,
+    the first of it gives one occurrence and goes to its end. Who has half of the slots leaves the
+    line until one of its own is done, unless nobody else waits.
+    """
 
     def __init__(self, occurrences: Iterable[Occurrence], slots: int) -> None:
         self._half = max(1, slots // 2)
-        self._changed = threading.Condition()
-        self._waiting: dict[str, deque[Occurrence]] = {}
-        self._in_flight: dict[str, int] = {}
-        self._running: set[tuple[str, str]] = set()
-        for occurrence in sorted(occurrences, key=_urgency):
-            self._waiting.setdefault(occurrence.user_id, deque()).append(occurrence)
+        lock = threading.RLock()
+        self._changed, self._lower = threading.Condition(lock), threading.Condition(lock)
+        self._users: dict[str, _User] = {}
+        self._line: deque[str] = deque()
+        self._full: dict[str, None] = {}
+        self._number = 0
+        self._idle = 0
+        self._closed = False
+        self.waiting = 0
+        self.add(occurrences)
+
+    def add(self, occurrences: Iterable[Occurrence]) -> None:
+        """Let them wait for their turn."""
+        with self._changed:
+            before = self.waiting
+            for occurrence in sorted(occurrences, key=_urgency):
+                self._wait(occurrence)
+            self._changed.notify(self.waiting - before)
 
     def take(self) -> Occurrence | None:
-        """The next one, when it may go; None when none is left."""
+        """The next one, when it may go; None when nothing waits and nothing will come."""
         with self._changed:
-            while self._waiting:
+            while True:
                 taken = self._pick()
                 if taken is not None:
+                    self._wake_another()
                     return taken
+                if self._closed and not self.waiting:
+                    self._changed.notify_all()
+                    return None
+                self._idle += 1
                 self._changed.wait()
-            return None
+                self._idle -= 1
 
     def done(self, occurrence: Occurrence) -> None:
         """Its slot is free again."""
         with self._changed:
-            self._running.discard((occurrence.user_id, occurrence.key))
-            self._in_flight[occurrence.user_id] -= 1
+            user = self._users[occurrence.user_id]
+            user.in_flight -= 1
+            behind = user.behind.pop(occurrence.key)
+            if behind:
+                user.behind[occurrence.key] = behind
+                self._make_ready(user, behind.popleft())
+            self._full.pop(occurrence.user_id, None)
+            self._line_up(occurrence.user_id)
+            if not user.behind and not user.ready:
+                del self._users[occurrence.user_id]
+            self._wake_another()
+
+    def wait_until_fewer(self, than: int, seconds: float) -> None:
+        """Until fewer wait, or the time is over."""
+        with self._changed:
+            self._lower.wait_for(lambda: self.waiting < than, seconds)
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        with self._changed:
+            self._closed = True
             self._changed.notify_all()
 
-    def rest(self) -> list[Occurrence]:
+    def rest(self) -> Sequence[Occurrence]:
         """Take back all that still wait."""
         with self._changed:
-            left = [one for queue in self._waiting.values() for one in queue]
-            self._waiting.clear()
+            left = [one for user in self._users.values() for one in _give_up(user)]
+            self._line.clear()
+            self._full.clear()
+            for user in self._users.values():
+                user.in_line = False
+            self.waiting = 0
             self._changed.notify_all()
             return left
 
+    def _wait(self, occurrence: Occurrence) -> None:
+        self.waiting += 1
+        user = self._users.setdefault(occurrence.user_id, _User())
+        behind = user.behind.get(occurrence.key)
+        if behind is not None:
+            behind.append(occurrence)
+            return
+        user.behind[occurrence.key] = deque()
+        self._make_ready(user, occurrence)
+        if occurrence.user_id not in self._full:
+            self._line_up(occurrence.user_id)
+
+    def _make_ready(self, user: _User, occurrence: Occurrence) -> None:
+        self._number += 1
+        heapq.heappush(user.ready, (_urgency(occurrence), self._number, occurrence))
+
+    def _line_up(self, user_id: str) -> None:
+        user = self._users[user_id]
+        if user.ready and not user.in_line:
+            user.in_line = True
+            self._line.append(user_id)
+
     def _pick(self) -> Occurrence | None:
-        for user_id in list(self._waiting):
-            alone = len(self._waiting) == 1
-            if alone or self._in_flight.get(user_id, 0) < self._half:
-                taken = self._first_free(user_id)
-                if taken is not None:
-                    return taken
+        while self._line:
+            user_id = self._line.popleft()
+            user = self._users[user_id]
+            user.in_line = False
+            if user.in_flight < self._half or not (self._line or self._full):
+                return self._start(user_id, user)
+            self._full[user_id] = None
+        if len(self._full) == 1:
+            user_id, _ = self._full.popitem()
+            return self._start(user_id, self._users[user_id])
         return None
 
-    def _first_free(self, user_id: str) -> Occurrence | None:
-        queue = self._waiting[user_id]
-        for occurrence in queue:
-            if (user_id, occurrence.key) not in self._running:
-                queue.remove(occurrence)
-                self._start(user_id, occurrence)
-                return occurrence
-        return None
+    def _start(self, user_id: str, user: _User) -> Occurrence:
+        occurrence = heapq.heappop(user.ready)[2]
+        user.in_flight += 1
+        self.waiting -= 1
+        self._lower.notify_all()
+        self._line_up(user_id)
+        return occurrence
 
-    def _start(self, user_id: str, occurrence: Occurrence) -> None:
-        queue = self._waiting.pop(user_id)
-        if queue:
-            self._waiting[user_id] = queue
-        self._running.add((user_id, occurrence.key))
-        self._in_flight[user_id] = self._in_flight.get(user_id, 0) + 1
+    def _wake_another(self) -> None:
+        """One more may go: the one who is woken looks, and wakes the next."""
+        if self._idle and (self._line or self._full or (self._closed and not self.waiting)):
+            self._changed.notify()
 
 
-def _urgency(occurrence: Occurrence) -> tuple[int, int, int, str, int]:
+def _give_up(user: _User) -> Sequence[Occurrence]:
+    left = [occurrence for _, _, occurrence in user.ready]
+    ready = {occurrence.key for occurrence in left}
+    left += [occurrence for behind in user.behind.values() for occurrence in behind]
+    user.ready.clear()
+    user.behind = {key: deque() for key in user.behind if key not in ready}
+    return left
+
+
+def _urgency(occurrence: Occurrence) -> Urgency:
     """Ended leases and retries first, by priority, then by due time."""
     again = occurrence.fence > 1
     return (

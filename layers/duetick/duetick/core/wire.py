@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from duetick.domain.errors import InvalidSchedule
-from duetick.domain.policies import Policies
-from duetick.domain.schedule import Json, Occurrence, Schedule
+from duetick.domain.pausing import is_paused, resumed
+from duetick.domain.policies import LAST_INSTANT, Policies
+from duetick.domain.redaction import redact_text
+from duetick.domain.schedule import Json, Occurrence, Pause, Schedule
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 WRITABLE: Final = (
@@ -29,7 +31,7 @@ def instant(name: str, value: Json) -> int | None:
     """What `iso` wrote, or milliseconds; None where there is none."""
     if value is None:
         return None
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and 0 <= value <= LAST_INSTANT and not isinstance(value, bool):
         return value
     try:
         moment = datetime.fromisoformat(str(value))
@@ -46,7 +48,7 @@ def read_object(text: str | bytes | None) -> dict[str, Json]:
     """A JSON object; an empty, unreadable or other body counts as {}."""
     try:
         value = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -57,6 +59,8 @@ def require_object(text: str) -> dict[str, Json]:
         value = json.loads(text)
     except ValueError as problem:
         raise InvalidSchedule("body", f"is not JSON: {problem}.") from None
+    except RecursionError:
+        raise InvalidSchedule("body", "is nested too deeply.") from None
     if not isinstance(value, dict):
         raise InvalidSchedule("body", f"expected a JSON object, got {type(value).__name__}.")
     return value
@@ -73,8 +77,10 @@ def snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-def schedule_json(schedule: Schedule) -> dict[str, Json]:
-    """A schedule as its owner sees it."""
+def schedule_json(given: Schedule, now: int = 0) -> dict[str, Json]:
+    """A schedule as its owner sees it: as it was written, its pause apart."""
+    schedule = resumed(given) if given.pause else given
+    paused = is_paused(given, now)
     return {
         "key": schedule.key,
         "cron": schedule.cron,
@@ -82,8 +88,9 @@ def schedule_json(schedule: Schedule) -> dict[str, Json]:
         "flow": schedule.flow,
         "action": schedule.action,
         "input": schedule.input,
-        "enabled": schedule.enabled,
-        "policies": _dataclass_json(schedule.policies),
+        "enabled": not paused,
+        "paused": _pause_json(given.pause) if given.pause and paused else None,
+        "policies": _policies_json(schedule.policies),
         "labels": dict(schedule.labels),
         "externalId": schedule.external_id,
         "version": schedule.version,
@@ -91,8 +98,47 @@ def schedule_json(schedule: Schedule) -> dict[str, Json]:
         "updatedAt": iso(schedule.updated_at),
         "nextFireAt": iso(schedule.next_fire_at),
         "lastRunAt": iso(schedule.last_run_at),
+        "runs": schedule.runs,
         "defect": schedule.defect,
     }
+
+
+def _pause_json(pause: Pause) -> dict[str, Json]:
+    return {"since": iso(pause.since), "note": pause.note, "until": iso(pause.until)}
+
+
+def definition_json(schedule: Schedule) -> dict[str, Json]:
+    """As much of it as `read_schedule` takes."""
+    shown = schedule_json(schedule)
+    return {name: shown[name] for name in WRITABLE}
+
+
+def static_json(key: str, schedule: Schedule) -> dict[str, Json]:
+    """A static schedule as its flow declares it."""
+    return {
+        "id": key,
+        "cron": schedule.cron,
+        "timezone": schedule.timezone,
+        "action": schedule.action,
+        "input": schedule.input,
+        "policies": _policies_json(schedule.policies),
+    }
+
+
+def _policies_json(policies: Policies) -> dict[str, Json]:
+    window: dict[str, Json] = {
+        "startsAt": iso(policies.starts_at),
+        "endsAt": iso(policies.ends_at),
+    }
+    return _dataclass_json(policies) | window
+
+
+def _read_policies(given: Mapping[str, Json]) -> Policies:
+    values = _snake_keys(given)
+    for name in ("starts_at", "ends_at"):
+        if name in values:
+            values[name] = instant(f"policies.{camel(name)}", values[name])
+    return Policies.of(values)
 
 
 def _dataclass_json(value: object) -> dict[str, Json]:
@@ -120,7 +166,7 @@ def read_schedule(user_id: str, key: str, body: Mapping[str, Json]) -> Schedule:
         timezone=_text(body, "timezone") if body.get("timezone") is not None else None,
         input=body.get("input"),
         enabled=_flag(body, "enabled"),
-        policies=Policies.of(_snake_keys(policies)),
+        policies=_read_policies(policies),
         labels={str(name): str(value) for name, value in labels.items()},
         external_id=_text(body, "externalId") if body.get("externalId") is not None else None,
     )
@@ -156,7 +202,7 @@ def occurrence_json(occurrence: Occurrence) -> dict[str, Json]:
         "attempts": occurrence.attempts,
         "until": iso(occurrence.range_end),
         "count": occurrence.count,
-        "error": occurrence.error,
+        "error": redact_text(occurrence.error),
         "begunAt": iso(occurrence.begun_at),
         "updatedAt": iso(occurrence.updated_at),
     }

@@ -35,6 +35,46 @@ class ClockSkewed(DuetickError):
     """The host's clock is too far from the database's for anything to be claimed by it."""
 
 
+class NotFound(DuetickError, LookupError):
+    """No such schedule: it never was, it is gone, or it is another user's."""
+
+    def __init__(self, message: str = "No such schedule.") -> None:
+        super().__init__(message)
+
+
+class VersionConflict(DuetickError):
+    """The schedule was changed by someone else meanwhile, or is there already."""
+
+    def __init__(self, wanted: int, found: int, *, tag: str | None = None) -> None:
+        now = f"it has the ETag {tag} now" if tag else f"it has version {found} now"
+        super().__init__(
+            "There is none (any more), so that there is nothing to change."
+            if not found
+            else "There is one already: leave out the condition to replace it."
+            if not wanted
+            else f"It was changed meanwhile, {now}: read it again, then repeat the change."
+        )
+        self.wanted = wanted
+        self.found = found
+
+
+class QuotaReached(DuetickError):
+    """A limit that the deployment sets: which one, its value, and the way out."""
+
+    def __init__(self, limit: str, value: int, message: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+        self.value = value
+
+
+class LeaseLost(DuetickError):
+    """An attempt was settled by whom nothing is leased to any more; its effects were undone."""
+
+
+class EffectsRefused(DuetickError):
+    """A condition of an action's own writes did not hold; none of them was done."""
+
+
 class NoTransactions(DuetickError):
     """A connection was given that commits each statement by itself."""
 
@@ -45,6 +85,10 @@ class PoisonedRow(DuetickError, ValueError):
 
 class InvalidCursor(DuetickError, ValueError):
     """A page was asked for with a cursor that no answer carried."""
+
+
+class InvalidQuery(DuetickError, ValueError):
+    """Something was asked that no index answers."""
 
 
 class ConfigurationError(DuetickError):

@@ -45,19 +45,22 @@ class Times:
 
     def after(self, instant: int) -> int | None:
         """The first one later than `instant`."""
-        p = self.policies
-        return next_fire(
-            self.cron, self.timezone, instant, gap=p.gap, repeat=p.repeat, anchor=self.anchor
+        p, since = self.policies, self._since(instant)
+        found = next_fire(
+            self.cron, self.timezone, since, gap=p.gap, repeat=p.repeat, anchor=self.anchor
         )
+        return None if found is None or found > self._until(found) else found
 
     def between(self, after: int, until: int) -> list[int]:
         """Those in (after, until]."""
-        p = self.policies
+        p, since, end = self.policies, self._since(after), self._until(until)
+        if end <= since:
+            return []
         return fires(
             self.cron,
             self.timezone,
-            after,
-            until,
+            since,
+            end,
             gap=p.gap,
             repeat=p.repeat,
             anchor=self.anchor,
@@ -66,17 +69,31 @@ class Times:
 
     def count(self, after: int, until: int) -> int:
         """How many are in (after, until]."""
-        p = self.policies
+        p, since, end = self.policies, self._since(after), self._until(until)
+        if end <= since:
+            return 0
         return count(
-            self.cron, self.timezone, after, until, gap=p.gap, repeat=p.repeat, anchor=self.anchor
+            self.cron, self.timezone, since, end, gap=p.gap, repeat=p.repeat, anchor=self.anchor
         )
 
     def newest(self, after: int, until: int) -> int | None:
         """The last one in (after, until]."""
-        p = self.policies
+        p, since, end = self.policies, self._since(after), self._until(until)
+        if end <= since:
+            return None
         return newest(
-            self.cron, self.timezone, after, until, gap=p.gap, repeat=p.repeat, anchor=self.anchor
+            self.cron, self.timezone, since, end, gap=p.gap, repeat=p.repeat, anchor=self.anchor
         )
+
+    def _since(self, after: int) -> int:
+        """Where the window begins, if that is later."""
+        start = self.policies.starts_at
+        return after if start is None else max(after, start - 1)
+
+    def _until(self, until: int) -> int:
+        """Where the window ends, if that is earlier."""
+        end = self.policies.ends_at
+        return until if end is None else min(until, end)
 
 
 def unfired(row: IndexRow, fired_through: int | None) -> IndexRow | None:
@@ -104,6 +121,29 @@ def decide(row: IndexRow, now: int, ahead: int = 0) -> Decision:
     if following is None or following > end:
         return Decision((first,), (), following)
     return Decision((first, *times.between(first, end)), (), times.after(end))
+
+
+class Decisions:
+    """Decides once for all rows of a claim that are alike; raises as `decide` does."""
+
+    __slots__ = ("_ahead", "_known", "_now")
+
+    def __init__(self, now: int, ahead: int = 0) -> None:
+        self._now = now
+        self._ahead = ahead
+        self._known: dict[tuple[object, ...], Decision] = {}
+
+    def of(self, row: IndexRow) -> Decision:
+        """What becomes of a row. Only a rate counts from its anchor: any other row's is no matter.
+
+        A text in which "rate" stands somewhere else costs a decision of its own, no more.
+        """
+        anchor = row.anchor if "rate" in row.cron.lower() else 0
+        group = (row.cron, row.timezone, row.next_fire_at, anchor, row.policies)
+        decision = self._known.get(group)
+        if decision is None:
+            decision = self._known[group] = decide(row, self._now, self._ahead)
+        return decision
 
 
 def _decide_late(times: Times, first: int, now: int, edge: int, end: int) -> Decision:

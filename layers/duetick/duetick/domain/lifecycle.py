@@ -1,12 +1,15 @@
 """What the states of an occurrence allow: the rules behind every store's conditional writes."""
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from duetick.domain.firing import Times
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.policies import Delivery, Policies
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import TERMINAL, Reason, State
+
+Held: TypeAlias = Literal["duplicate", "in_progress"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,25 @@ def after_lost_lease(occurrence: Occurrence, now: int) -> Next:
     if again and occurrence.attempts < policies.retry.attempts:
         return Next(State.QUEUED)
     return Next(State.DEAD, Reason.LOST)
+
+
+def held_key(holder: Occurrence, until: int, now: int) -> Held | None:
+    """What a caller's own key says that `holder` took; None where it is free again.
+
+    It holds while its occurrence runs or waits for another attempt, and after a success up to
+    `until`; a failure lets go of it.
+    """
+    match holder.state:
+        case State.QUEUED | State.PROCESSING:
+            over = lease_over(holder, now)
+            lost = over and after_lost_lease(holder, now).state is State.DEAD
+            return None if lost else "in_progress"
+        case State.SCHEDULED | State.RETRYING:
+            return "duplicate"
+        case State.SUCCEEDED:
+            return "duplicate" if now < until else None
+        case _:
+            return None
 
 
 def ended(occurrence: Occurrence) -> bool:

@@ -1,4 +1,4 @@
-"""How a schedule wants to be fired. Every duration is in seconds."""
+"""How a schedule wants to be fired. Every duration is in seconds, every instant in milliseconds."""
 
 import json
 from collections.abc import Mapping
@@ -15,6 +15,8 @@ Repeat = Literal["first", "both"]
 LEASE_MARGIN: Final = 35
 LONGEST_TIMEOUT: Final = 900
 DAY: Final = 86_400
+LAST_INSTANT: Final = 253_402_300_799_999
+"""The end of the year 9999."""
 
 
 class Delivery(StrEnum):
@@ -86,7 +88,11 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The defaults are those of the README's table."""
+    """The defaults are those of the README's table.
+
+    Nothing fires before `starts_at` or after `ends_at`. `max_runs` counts what has begun since
+    the limit was set: the schedule is done with the last of them.
+    """
 
     delivery: Delivery = Delivery.AT_MOST_ONCE
     retry: Retry = field(default_factory=Retry)
@@ -100,6 +106,9 @@ class Policies:
     repeat: Repeat = "first"
     priority: int = 0
     timeout: int = 25
+    starts_at: int | None = None
+    ends_at: int | None = None
+    max_runs: int | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("delivery", Delivery), ("overlap", Overlap), ("misfire", Misfire)):
@@ -115,6 +124,16 @@ class Policies:
         _bounded("policies.timeout", self.timeout, 1, LONGEST_TIMEOUT)
         if self.longest_lateness is not None:
             _bounded("policies.longest_lateness", self.longest_lateness, 1, 366 * DAY)
+        if self.max_runs is not None:
+            _bounded("policies.max_runs", self.max_runs, 1, 1_000_000)
+        self._check_window()
+
+    def _check_window(self) -> None:
+        for name in ("starts_at", "ends_at"):
+            if getattr(self, name) is not None:
+                _bounded(f"policies.{name}", getattr(self, name), 0, LAST_INSTANT)
+        if self.ends_at is not None and self.ends_at < (self.starts_at or 0):
+            raise InvalidSchedule("policies.ends_at", "is before starts_at; put it after.")
 
     @property
     def on_time_ms(self) -> int:

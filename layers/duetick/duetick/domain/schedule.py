@@ -13,7 +13,11 @@ from duetick.domain.states import Reason, State
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
+Identity: TypeAlias = tuple[str, str, int, str]
+"""What names an occurrence for ever: user, key, nominal time, origin."""
+
 LARGEST_INPUT: Final = 64 * 1024
+LONGEST_NOTE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +34,44 @@ class Principal:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """Why and since when a schedule does not fire, and from when on it does again.
+
+    A pause without an end has disabled the schedule. One with an end has moved the start of its
+    window there; `starts_at` is what the window began with before.
+    """
+
+    since: int
+    note: str = ""
+    until: int | None = None
+    starts_at: int | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.note) > LONGEST_NOTE:
+            raise InvalidSchedule(
+                "note", f"has {len(self.note)} characters; {LONGEST_NOTE} are allowed."
+            )
+
+    def holds(self, now: int) -> bool:
+        """Whether it is not over."""
+        return self.until is None or now < self.until
+
+    def dump(self) -> str:
+        """As compact JSON."""
+        parts = [self.since, self.note, self.until, self.starts_at]
+        return json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def load(cls, text: str | None) -> "Pause | None":
+        """What `dump` wrote; None where there is none."""
+        return cls(*json.loads(text)) if text else None
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """The record of a schedule, the source of truth. Checked when it is made.
 
-    What stands below `external_id` is the store's: it sets those fields and ignores what
+    What stands below `pause` is the store's: it sets those fields and ignores what
     a caller wrote there. `version` counts every change, `timing` those that move fire times.
     """
 
@@ -49,6 +87,7 @@ class Schedule:
     policies: Policies = field(default_factory=Policies)
     labels: Mapping[str, str] = field(default_factory=dict)
     external_id: str | None = None
+    pause: Pause | None = None
     version: int = 0
     timing: int = 0
     anchor: int = 0
@@ -58,6 +97,7 @@ class Schedule:
     next_fire_at: int | None = None
     last_run_at: int | None = None
     defect: str | None = None
+    runs: int = 0
 
     def __post_init__(self) -> None:
         check_key(self.user_id, self.key)
@@ -74,7 +114,15 @@ class Schedule:
     @property
     def times(self) -> tuple[object, ...]:
         """What its fire times follow from, besides whether it is enabled."""
-        return (self.cron, self.timezone, self.policies.gap, self.policies.repeat)
+        p = self.policies
+        window = (p.starts_at, p.ends_at, p.max_runs)
+        return (self.cron, self.timezone, p.gap, p.repeat, *window)
+
+    @property
+    def used_up(self) -> bool:
+        """Whether it has run as often as it may."""
+        limit = self.policies.max_runs
+        return limit is not None and self.runs >= limit
 
     @property
     def runs_as(self) -> Principal:
@@ -154,6 +202,6 @@ class Occurrence:
         return schedule_id(self.user_id, self.key)
 
     @property
-    def identity(self) -> tuple[str, str, int, str]:
+    def identity(self) -> Identity:
         """What names it, for ever."""
         return (self.user_id, self.key, self.nominal_at, self.origin)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from duetick.core.answers import Answer, error
-from duetick.core.dispatch import Request
-from duetick.domain.identity import from_path
+from duetick.core.calls import Request
+from duetick.domain.schedule import Principal
 
 Event: TypeAlias = Mapping[str, Any]
 Response: TypeAlias = dict[str, object]
@@ -17,7 +17,7 @@ def respond(answer: Answer) -> Response:
     """An answer in the form that API Gateway takes."""
     return {
         "statusCode": answer.status,
-        "headers": {"content-type": "application/json"},
+        "headers": {"content-type": "application/json", **answer.headers},
         "body": json.dumps(answer.body, ensure_ascii=False),
     }
 
@@ -35,22 +35,31 @@ def body(event: Event) -> str:
     return str(text)
 
 
-def dispatch_request(event: Event) -> Request | Answer:
-    """The call of `/api/flows/{flow}/schedules/{id}/dispatch`, or why it is none.
+def dispatch_request(event: Event, seconds: float | None = None) -> Request | Answer:
+    """The call of a flow's route, or why it is none.
 
     The path is read as it was sent: still encoded, because an id may hold a slash.
     """
     parts = str(event["path"]).split("/")
-    if parts[1:3] != ["api", "flows"] or parts[4:5] != ["schedules"] or len(parts) < 7:
-        return error("not_found", "POST /api/flows/{flow}/schedules/{id}/dispatch is the route.")
-    if parts[-1] != "dispatch":
-        return error("not_found", "A schedule's route ends with /dispatch.")
-    if event["httpMethod"] != "POST":
-        return error("method_not_allowed", "Dispatch takes POST.")
+    flow_alone = len(parts) == 5
+    is_dispatch = len(parts) > 6 and parts[-1] == "dispatch"
+    if parts[1:3] != ["api", "flows"] or parts[4:5] != ["schedules"]:
+        return error("not_found", "The routes begin with /api/flows/{flow}/schedules.")
+    if not flow_alone and not is_dispatch:
+        return error("not_found", "The route is /api/flows/{flow}/schedules/{id}/dispatch.")
     return Request(
-        flow=from_path(parts[3]),
-        path_id="/".join(parts[5:-1]),
+        flow=parts[3],
+        path_id=None if flow_alone else "/".join(parts[5:-1]),
         headers=headers(event),
         body=body(event),
         request_id=str(event["requestContext"].get("requestId", "")),
+        method=event["httpMethod"],
+        caller=_caller(event),
+        seconds=seconds,
     )
+
+
+def _caller(event: Event) -> Principal | None:
+    """Whom IAM says is calling."""
+    arn = (event["requestContext"].get("identity") or {}).get("userArn")
+    return Principal(str(arn)) if arn else None

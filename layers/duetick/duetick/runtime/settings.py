@@ -3,9 +3,12 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 from duetick.domain.errors import ConfigurationError
+from duetick.domain.schedule import LARGEST_INPUT
+
+LONGEST_LOOK_AHEAD: Final = 600_000
 
 DispatchAuth = Literal["iam", "secret"]
 
@@ -15,13 +18,19 @@ class Settings:
     """What a deployment is told. Each field is the variable DUETICK_<NAME>."""
 
     store: str
+    store_secret_arn: str = ""
     api_url: str = ""
     api_address: str = ""
     flows: str = "flows"
     dispatch_auth: DispatchAuth = "iam"
     dispatch_secrets: tuple[str, ...] = ()
+    dispatch_secret_arn: str = ""
+    look_ahead: int = 0
     region: str = ""
     local: bool = False
+    quota_schedules: int = 100
+    quota_gap_seconds: int = 60
+    quota_input_bytes: int = LARGEST_INPUT
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> "Settings":
@@ -38,14 +47,38 @@ class Settings:
             raise ConfigurationError(f"DUETICK_DISPATCH_AUTH is iam or secret, not {auth!r}.")
         return cls(
             store=store,
+            store_secret_arn=env.get("DUETICK_STORE_SECRET_ARN", ""),
             api_url=env.get("DUETICK_API_URL", ""),
             api_address=env.get("DUETICK_API_ADDRESS", ""),
             flows=env.get("DUETICK_FLOWS", "flows"),
             dispatch_auth=cast("DispatchAuth", auth),
             dispatch_secrets=tuple(filter(None, env.get("DUETICK_DISPATCH_SECRET", "").split())),
+            dispatch_secret_arn=env.get("DUETICK_DISPATCH_SECRET_ARN", ""),
+            look_ahead=_milliseconds(env, "DUETICK_LOOK_AHEAD"),
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),
             local=env.get("DUETICK_LOCAL") == "1",
+            quota_schedules=_number(env, "DUETICK_QUOTA_SCHEDULES", 100, 1_000_000),
+            quota_gap_seconds=_number(env, "DUETICK_QUOTA_GAP_SECONDS", 60, 86_400),
+            quota_input_bytes=_number(
+                env, "DUETICK_QUOTA_INPUT_BYTES", LARGEST_INPUT, LARGEST_INPUT
+            ),
         )
+
+
+def _number(env: Mapping[str, str], name: str, default: int, most: int) -> int:
+    text = env.get(name) or str(default)
+    if not text.isdecimal() or int(text) > most:
+        raise ConfigurationError(f"{name} is a number from 0 to {most}; got {text[:20]!r}.")
+    return int(text)
+
+
+def _milliseconds(env: Mapping[str, str], name: str) -> int:
+    text = env.get(name) or "0"
+    if not text.isdecimal() or int(text) > LONGEST_LOOK_AHEAD:
+        raise ConfigurationError(
+            f"{name} is milliseconds, from 0 (off) to {LONGEST_LOOK_AHEAD}; got {text[:20]!r}."
+        )
+    return int(text)
 
 
 def lambda_credentials() -> tuple[str, str, str | None]:

@@ -1,33 +1,76 @@
 """Logs and metrics: the one place that knows the tools behind them."""
 
 import logging
+import os
+from dataclasses import asdict
 from typing import Final
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.logging.utils import copy_config_to_registered_loggers
 from aws_lambda_powertools.metrics import MetricUnit
 
+from duetick.core.audit import Audit
 from duetick.core.tick import TickReport
+from duetick.domain.schedule import Occurrence
+from duetick.domain.states import State
 
-logger: Final = Logger(service="duetick")
-metrics: Final = Metrics(namespace="Duetick", service="duetick")
+# The stack's name, so that the metrics of two stacks in one account do not run together.
+SERVICE: Final = os.environ.get("POWERTOOLS_SERVICE_NAME", "duetick")
+
+logger: Final = Logger(service=SERVICE)
+metrics: Final = Metrics(namespace="Duetick", service=SERVICE)
 
 logging.getLogger("duetick")
 copy_config_to_registered_loggers(logger, include={"duetick"})
 
+SERVER_ERROR: Final = 500
+_COUNTED: Final = (
+    "claimed",
+    "delivered",
+    "failed",
+    "skipped",
+    "lost",
+    "poisoned",
+    "left",
+    "backlog",
+)
+
 
 def record_tick(report: TickReport) -> None:
     """What a tick did, as one log line and as metrics."""
-    for name in ("claimed", "delivered", "failed", "poisoned", "left"):
+    for name in _COUNTED:
         metrics.add_metric(name.capitalize(), MetricUnit.Count, getattr(report, name))
     metrics.add_metric("Lateness", MetricUnit.Milliseconds, report.lateness_ms)
-    logger.info(
-        "tick",
-        action="tick",
-        claimed=report.claimed,
-        delivered=report.delivered,
-        failed=report.failed,
-        poisoned=report.poisoned,
-        left=report.left,
-        lateness_ms=report.lateness_ms,
-    )
+    logger.info("tick", action="tick", **asdict(report))
+
+
+def record_answer(status: int) -> None:
+    """One call of dispatch, by how it was answered."""
+    metrics.add_metric("Dispatches", MetricUnit.Count, 1)
+    metrics.add_metric("DispatchErrors", MetricUnit.Count, int(status >= SERVER_ERROR))
+
+
+def record_settled(occurrence: Occurrence) -> None:
+    """One attempt's end, where it is counted: the death of an occurrence wants an alarm."""
+    dead = occurrence.state is State.DEAD
+    metrics.add_metric("Dead", MetricUnit.Count, int(dead))
+    if dead:
+        logger.error(
+            "dead",
+            action="dead",
+            occurrence=occurrence.id,
+            schedule=occurrence.schedule_id,
+            user=occurrence.user_id,
+            flow=occurrence.flow,
+            reason=occurrence.reason,
+            attempts=occurrence.attempts,
+        )
+
+
+def record_audit(found: Audit) -> dict[str, object]:
+    """What is active, and what should be, as one log line and as metrics."""
+    metrics.add_metric("Active", MetricUnit.Count, found.active)
+    metrics.add_metric("Unindexed", MetricUnit.Count, found.unindexed)
+    metrics.flush_metrics()
+    logger.info("audit", action="audit", **asdict(found))
+    return asdict(found)

@@ -1,17 +1,24 @@
 """What a function needs, made once for each sandbox from the settings."""
 
-import hmac
 import pkgutil
+import time
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
-from duetick.core.dispatch import Dispatcher, Request
+from duetick.core.accepting import Quotas
+from duetick.core.answers import Answer
+from duetick.core.calls import Request
+from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Flow, Flows
 from duetick.domain.errors import ConfigurationError
+from duetick.domain.schedule import Occurrence
 from duetick.ports import Store, Transport
+from duetick.runtime.background import in_thread, invoke
+from duetick.runtime.secrets import Guard, SecretSource, given, kept_in_secrets_manager
 from duetick.runtime.settings import Settings, lambda_credentials
+from duetick.runtime.telemetry import record_settled
 from duetick.stores import open_store
 
 if TYPE_CHECKING:
@@ -34,41 +41,85 @@ def settings() -> Settings:
 @cache
 def store() -> Store:
     """The store at DUETICK_STORE."""
-    return open_store(settings().store)
+    chosen = settings()
+    looks_ahead = chosen.look_ahead > 0
+    if chosen.store_secret_arn:
+        from duetick.runtime.database_password import open_with_secret
+
+        return open_with_secret(chosen.store, chosen.store_secret_arn, look_ahead=looks_ahead)
+    return open_store(chosen.store, look_ahead=looks_ahead)
 
 
 @cache
 def flows() -> Flows:
     """Every flow of the package DUETICK_FLOWS."""
     package = import_module(settings().flows)
-    found = _flows_of(package)
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        found |= _flows_of(import_module(module.name))
+    names = [m.name for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+    found: dict[str, Flow] = {}
+    for module in [package, *map(import_module, names)]:
+        for flow in _flows_of(module):
+            if found.setdefault(flow.name, flow) is not flow:
+                raise ConfigurationError(
+                    f"Two flows are called {flow.name!r}; the second is in {module.__name__}. "
+                    "Give one of them another name."
+                )
     return Flows(found)
 
 
-def _flows_of(module: ModuleType) -> dict[str, Flow]:
-    return {value.name: value for value in vars(module).values() if isinstance(value, Flow)}
+def _flows_of(module: ModuleType) -> list[Flow]:
+    return [value for value in vars(module).values() if isinstance(value, Flow)]
+
+
+@cache
+def quotas() -> Quotas:
+    """What a user may have."""
+    chosen = settings()
+    return Quotas(
+        schedules=chosen.quota_schedules,
+        gap_seconds=chosen.quota_gap_seconds,
+        input_bytes=chosen.quota_input_bytes,
+        look_ahead=chosen.look_ahead > 0,
+    )
 
 
 @cache
 def dispatcher() -> Dispatcher:
     """Dispatch, with the caller's authentication as the settings say."""
-    return Dispatcher(store(), flows(), authenticate, store().now)
+    return Dispatcher(
+        store(),
+        flows(),
+        authenticate,
+        store().now,
+        enqueue=in_thread(_run_queued) if settings().local else invoke,
+        on_settled=record_settled,
+        quotas=quotas(),
+    )
+
+
+def _run_queued(request: Request) -> Answer:
+    return dispatcher().run_queued(request)
+
+
+@cache
+def secrets() -> SecretSource:
+    """The live secrets, from Secrets Manager or the environment."""
+    chosen = settings()
+    if chosen.dispatch_secret_arn:
+        return kept_in_secrets_manager(chosen.dispatch_secret_arn)
+    return given(chosen.dispatch_secrets)
+
+
+@cache
+def guard() -> Guard:
+    """Who may dispatch in secret mode."""
+    return Guard(secrets())
 
 
 def authenticate(request: Request) -> bool:
     """In IAM mode the gateway has refused everyone else; in secret mode the secret tells."""
     if settings().dispatch_auth == "iam":
         return True
-    return knows_secret(request.headers.get("authorization", ""))
-
-
-def knows_secret(header: str) -> bool:
-    """Whether the header carries a live secret; without a configured one nobody does."""
-    given = header.removeprefix("Bearer ").encode()
-    known = [hmac.compare_digest(given, s.encode()) for s in settings().dispatch_secrets]
-    return any(known)
+    return guard().admits(request.headers.get("authorization", ""))
 
 
 @cache
@@ -77,18 +128,27 @@ def transport() -> Transport:
     from duetick.transports.http import HttpTransport, bearer
 
     chosen = settings()
-    if chosen.dispatch_auth == "iam":
-        authorize = _signed(chosen.region)
-    elif chosen.dispatch_secrets:
-        authorize = bearer(chosen.dispatch_secrets[0])
-    else:
-        raise ConfigurationError("Secret mode without a secret: set the dispatch secret.")
+    authorize = _signed(chosen.region) if chosen.dispatch_auth == "iam" else bearer(secrets())
     return HttpTransport(chosen.api_url, authorize, connect_to=chosen.api_address)
+
+
+def observe(occurrence: Occurrence, status: int) -> None:
+    """Tell the flows' hooks of a delivery. The first one imports them: a tick that finds nothing
+    due does without.
+    """
+    flows().observe(occurrence, status)
 
 
 def _signed(region: str) -> "Authorize":
     from duetick.transports.sigv4 import Credentials, Signer
 
     signer = Signer(lambda: Credentials(*lambda_credentials()), region)
-    now = store().now
-    return lambda host, path, body: signer.headers(host, path, body, now())
+
+    def authorize(
+        host: str, path: str, body: bytes, *, fresh: bool = False
+    ) -> dict[str, str] | None:
+        """Signatures are of this minute: a new one would be refused as well."""
+        now = time.time_ns() // 1_000_000
+        return None if fresh else signer.headers(host, path, body, now)
+
+    return authorize

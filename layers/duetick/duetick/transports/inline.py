@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 
 from duetick.core.answers import Answer
-from duetick.core.dispatch import Request
+from duetick.core.calls import Request
 from duetick.core.wire import delivery_json
 from duetick.domain.identity import to_path
 from duetick.domain.schedule import Occurrence

@@ -3,9 +3,9 @@
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.schedule import Schedule
@@ -19,8 +19,11 @@ from duetick.stores.dynamodb.items import (
     write,
 )
 from duetick.stores.dynamodb.layout import Layout
-from duetick.stores.dynamodb.occurrences import slot_of, write_history
-from duetick.stores.dynamodb.table import Conflict, Table
+from duetick.stores.dynamodb.occurrences import number, slot_of, write_history
+from duetick.stores.dynamodb.table import Conflict, Item, Table
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
 T = TypeVar("T")
 Name: TypeAlias = tuple[str, str]
@@ -61,11 +64,17 @@ class Entities:
         return True
 
     def change(
-        self, user_id: str, key: str, now: int, alter: Callable[[Entity], tuple[T, bool]]
+        self,
+        user_id: str,
+        key: str,
+        now: int,
+        alter: Callable[[Entity], tuple[T, bool]],
+        together: "Sequence[TransactWriteItemTypeDef]" = (),
     ) -> T:
         """Read, alter, write back; again when somebody else wrote first.
 
-        `alter` answers what to return and whether it altered anything.
+        `alter` answers what to return and whether it altered anything. What is given as
+        `together` is written in one transaction with the item.
         """
         for attempt in range(TRIES):
             entity = self.load(user_id, key)
@@ -75,12 +84,21 @@ class Entities:
             if not altered:
                 return answer
             try:
-                self.save(entity, now)
+                self._write(entity, now, together)
             except Conflict:
                 pause(attempt)
             else:
                 return answer
         raise contended(user_id, key)
+
+    def _write(
+        self, entity: Entity, now: int, together: "Sequence[TransactWriteItemTypeDef]"
+    ) -> None:
+        if together:
+            item = write(entity, self.shards, now)
+            self.table.transact_with(put_revised(self.table.name, item, entity.rev), together)
+        else:
+            self.save(entity, now)
 
     def flush(self, entities: Iterable[Entity], now: int) -> None:
         """Write what ended to the history and let go of it.
@@ -99,6 +117,21 @@ class Entities:
             return schedule
         item = self.table.get(input_key(schedule.user_id, schedule.key))
         return replace(schedule, input=json.loads(item["in"]["S"])) if item else schedule
+
+
+def put_revised(table: str, item: Item, rev: int) -> "TransactWriteItemTypeDef":
+    """Put the item as part of a transaction, if it is there in that revision."""
+    if not rev:
+        absent = "attribute_not_exists(p)"
+        return {"Put": {"TableName": table, "Item": item, "ConditionExpression": absent}}
+    return {
+        "Put": {
+            "TableName": table,
+            "Item": item,
+            "ConditionExpression": "rev = :rev",
+            "ExpressionAttributeValues": {":rev": number(rev)},
+        }
+    }
 
 
 def pause(attempt: int) -> None:

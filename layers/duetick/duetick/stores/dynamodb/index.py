@@ -7,15 +7,12 @@ before it to the history 1, begin 1, settle 1, and its share of a note, 2 notes 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from duetick.domain.errors import PoisonedRow
-from duetick.domain.firing import Missed, Times
-from duetick.domain.occurrences import poisoned, ranged
+from duetick.domain.mirror import restored
+from duetick.domain.occurrences import poisoned
 from duetick.domain.schedule import IndexRow, Occurrence
-from duetick.domain.states import Reason
 from duetick.stores.dynamodb.claim import Claim
 from duetick.stores.dynamodb.clock import Skew
 from duetick.stores.dynamodb.entities import Entities, Name
@@ -68,11 +65,11 @@ class DynamoIndex:
         """See `ports.Index`."""
         return self._entities.load(user_id, key).indexed
 
-    def poisoned(self, limit: int = 100) -> Sequence[Occurrence]:
+    def poisoned(self, limit: int = 100, *, since: int = 0) -> Sequence[Occurrence]:
         """See `ports.Index`."""
-        found = self._entities.table.query(
-            "att = :a", {":a": text("poisoned")}, index=ATTENTION, page=limit
-        )
+        values = {":a": text("poisoned"), ":since": number(since)}
+        condition = "att = :a AND aat >= :since"
+        found = self._entities.table.query(condition, values, index=ATTENTION, page=limit)
         return list(islice(self._poisoned(found, limit), limit))
 
     def _poisoned(self, found: Iterator[Item], limit: int) -> Iterator[Occurrence]:
@@ -82,6 +79,11 @@ class DynamoIndex:
                 if entity.row and entity.poison:
                     yield poisoned(entity.row, ValueError(entity.poison.error), entity.poison.at)
 
+    def backlog(self, now: int, limit: int = 10_000) -> int:
+        """See `ports.Index`."""
+        layout, _ = self._entities.layout.read()
+        return sum(1 for _ in islice(self._due(layout, now, min(limit, 1_000)), limit))
+
     def restore(self, user_id: str, key: str, *, now: int | None = None) -> bool:
         """See `ports.Index`."""
         at = self._now() if now is None else now
@@ -89,25 +91,12 @@ class DynamoIndex:
         def alter(entity: Entity) -> tuple[bool, bool]:
             if entity.row is None or entity.poison is None:
                 return False, False
-            self._mend(entity, entity.row, at)
+            row, missed = restored(entity.row, at)
+            entity.account(missed, self._new_id)
+            entity.row, entity.poison = row, None
             return True, True
 
         return self._entities.change(user_id, key, at, alter)
-
-    def _mend(self, entity: Entity, row: IndexRow, now: int) -> None:
-        times = Times.of(row)
-        try:
-            fresh, first = times.after(now), times.after(row.next_fire_at)
-        except ValueError as error:
-            raise PoisonedRow(f"{row.user_id}/{row.key} still cannot be read: {error}") from error
-        if first is not None and first <= now:
-            last = times.newest(row.next_fire_at, now) or first
-            count = times.count(row.next_fire_at, now)
-            held = ranged(row, Missed(first, last, count), Reason.MISSED, now)
-            entity.keep(replace(held, id=self._new_id()))
-            entity.mark(last)
-        entity.poison = None
-        entity.row = None if fresh is None else replace(row, next_fire_at=fresh)
 
     def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
         """See `ports.Index`. Pages forward: what the index shows late is not asked for again."""

@@ -3,17 +3,17 @@
 It holds the record, the index row, the high-water mark and `open`: the occurrences under way, and
 those that ended since the last claim. What each attribute means:
 
-`v cron tz flow act in pr off pol lab ext anc tim cre upd dis lra` are the record (`ia`: its input
-has an item of its own); `x` the index row's own definition where it is not the record's; `st run`
-the row's place in the index `due`, `per pat` why and when it was poisoned (`run` stays); `thru`
-the mark; `def` the newest definition; `rev` counts every write; `hold` names the occurrence that
-keeps others from beginning, `ov` says that none does; `lms` is the lease that a begin takes.
+`v cron tz flow act in pr off pol lab ext anc tim cre upd dis lra max ran` are the record (`ia`: its
+input has an item of its own); `x` the index row's own definition where it is not the record's;
+`st run` the row's place in the index `due`, `per pat` why and when it was poisoned (`run` stays);
+`thru` the mark; `def` the newest definition; `rev` counts every write; `hold` names the occurrence
+that keeps others from beginning, `ov` says that none does; `lms` is the lease that a begin takes.
 
 An occurrence says only what the schedule's present definition does not: a change of the
 definition therefore writes the old one into those that are under way.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final
@@ -130,6 +130,12 @@ class Entity:
         self.open[name] = Entry(occurrence)
         return True
 
+    def account(self, ranges: Iterable[Occurrence], new_id: Callable[[], str]) -> None:
+        """Hold ranges of times that do not fire, and see that no claim makes them again."""
+        for held in ranges:
+            self.keep(replace(held, id=new_id()))
+            self.mark(held.range_end or held.nominal_at)
+
     def become(self, after: Occurrence, note: str | None = None) -> None:
         """A transition of one that is held."""
         name = slot_of(after)
@@ -221,13 +227,17 @@ def _usual(record: Schedule | None, row: IndexRow | None) -> Definition | None:
 
 
 def _holder(entity: Entity) -> str | None:
-    return next((name for name, entry in entity.open.items() if excludes(entry.occurrence)), None)
+    """One that runs. The quick settle of an exclusive one lets go of it without a look at others:
+    where there are others, which began when the policy allowed that, one of those is named.
+    """
+    running = {n: e.occurrence for n, e in entity.open.items() if excludes(e.occurrence)}
+    shares = (name for name, one in running.items() if one.policies.overlap is Overlap.ALLOW)
+    return next(shares, next(iter(running), None))
 
 
 def excludes(occurrence: Occurrence) -> bool:
-    """Whether it is running and keeps others of its schedule from beginning."""
-    exclusive = occurrence.policies.overlap is not Overlap.ALLOW
-    return exclusive and occurrence.state is State.PROCESSING
+    """Whether it is running, which keeps others of its schedule from beginning, unless they may."""
+    return occurrence.state is State.PROCESSING
 
 
 def _write_attention(item: Item, entity: Entity) -> None:

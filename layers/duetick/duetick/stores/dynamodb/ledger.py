@@ -1,22 +1,40 @@
 """The ledger: what is under way stands in the schedule's item, what ended in the history."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from duetick.domain.attempts import not_begun, refuse, renewed
+from duetick.domain.errors import EffectsRefused, LeaseLost
 from duetick.domain.lifecycle import same_outcome
 from duetick.domain.occurrences import leased
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import Identity, Occurrence
 from duetick.domain.states import State
-from duetick.ports import Begun, Event, Outcome, Refused
+from duetick.ports import (
+    SUCCEEDED,
+    Begun,
+    CallerKey,
+    Clock,
+    Event,
+    Outcome,
+    Refused,
+    Transaction,
+)
 from duetick.stores.dynamodb import attempts, quick
+from duetick.stores.dynamodb.caller_keys import CallerKeys
 from duetick.stores.dynamodb.entities import Entities
 from duetick.stores.dynamodb.history import History
 from duetick.stores.dynamodb.items import Entity, item_key, read
 from duetick.stores.dynamodb.journal import Journal, Line
 from duetick.stores.dynamodb.occurrences import slot_of
-from duetick.stores.dynamodb.table import Conflict
+from duetick.stores.dynamodb.table import Conflict, Refusal
+from duetick.stores.dynamodb.transaction import DynamoTransaction
 from duetick.stores.dynamodb.waiting import Waiting
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
 
 class DynamoLedger:
@@ -35,26 +53,39 @@ class DynamoLedger:
         self._new_id = new_id
         self._history = History(entities, journal)
         self._waiting = Waiting(entities, journal)
+        self._keys = CallerKeys(entities.table, self.get)
 
-    def begin(self, occurrence: Occurrence, *, now: int | None = None) -> Begun | Refused:
+    def begin(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Begun | Refused:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
         token = secrets.token_hex(6)
         if occurrence.fence:
             try:
-                key = item_key(occurrence.user_id, occurrence.key)
-                item = self._entities.table.update(key, quick.begin(occurrence, at, token))
+                place = item_key(occurrence.user_id, occurrence.key)
+                item = self._entities.table.update(place, quick.begin(occurrence, at, token))
             except Conflict:
                 pass
             else:
                 return self._begun(read(item), occurrence)
-        return self._begin(occurrence, at, token)
+        if key is None:
+            return self._begin(occurrence, at, token)
+        return self._keys.take(
+            key, occurrence, at, lambda write: self._begin(occurrence, at, token, [write])
+        )
 
     def _begun(self, entity: Entity, occurrence: Occurrence) -> Begun:
         begun = entity.open[slot_of(occurrence)].occurrence
         return Begun(begun, self._entities.with_input(entity.schedule, apart=entity.apart))
 
-    def _begin(self, occurrence: Occurrence, now: int, token: str) -> Begun | Refused:
+    def _begin(
+        self,
+        occurrence: Occurrence,
+        now: int,
+        token: str,
+        together: "Sequence[TransactWriteItemTypeDef]" = (),
+    ) -> Begun | Refused:
         """Read, decide and write. A caller that is not the tick brings its occurrence along."""
         made = leased(replace(occurrence, id=self._new_id(), created_at=now), now)
         noted = False
@@ -71,15 +102,13 @@ class DynamoLedger:
                 noted = noted or self._note(made, made.lease_until or now)
             if held is None:
                 return Refused("unknown"), False
-            refused = attempts.refuse(held, asked, now)
+            refused = refuse(held, asked, now)
             if refused:
                 return refused, False
-            answer = attempts.begin(entity, held, now, token)
-            if isinstance(answer, Refused):
-                return answer, True
-            return self._begun(entity, answer), True
+            after = attempts.begin(entity, held, now, token)
+            return not_begun(after) or self._begun(entity, after), True
 
-        answer = self._entities.change(occurrence.user_id, occurrence.key, now, alter)
+        answer = self._entities.change(occurrence.user_id, occurrence.key, now, alter, together)
         if isinstance(answer, Refused) and answer.state is State.QUEUED and answer.reason:
             self._note(occurrence, now + 1)
         return answer
@@ -103,7 +132,25 @@ class DynamoLedger:
                 return read(item).open[slot_of(occurrence)].occurrence
         return self._settle(occurrence, outcome, at)
 
-    def _settle(self, occurrence: Occurrence, outcome: Outcome, now: int) -> Occurrence | None:
+    @contextmanager
+    def settling(self, occurrence: Occurrence, clock: Clock) -> Iterator[Transaction]:
+        """See `ports.Ledger`."""
+        effects = DynamoTransaction()
+        yield effects
+        try:
+            after = self._settle(occurrence, SUCCEEDED, clock(), effects.writes)
+        except Refusal as refusal:
+            raise EffectsRefused(f"Your own writes were refused: {refusal}.") from refusal
+        if after is None:
+            raise LeaseLost("The lease ended before the transaction; nothing was written.")
+
+    def _settle(
+        self,
+        occurrence: Occurrence,
+        outcome: Outcome,
+        now: int,
+        together: "Sequence[TransactWriteItemTypeDef]" = (),
+    ) -> Occurrence | None:
         def alter(entity: Entity) -> tuple[Occurrence | None, bool]:
             entry = entity.open.get(slot_of(occurrence))
             held = entry.occurrence if entry else self._history.ended(occurrence)
@@ -114,7 +161,7 @@ class DynamoLedger:
             again = same_outcome(held, outcome.state, outcome.reason)
             return (held if again else None), False
 
-        after = self._entities.change(occurrence.user_id, occurrence.key, now, alter)
+        after = self._entities.change(occurrence.user_id, occurrence.key, now, alter, together)
         if after and after.state is State.RETRYING:
             self._note(after, after.due_at)
         return after
@@ -141,15 +188,15 @@ class DynamoLedger:
             held = _held(entity, occurrence)
             if held is None or held.state is not State.PROCESSING:
                 return None, False
-            longer = replace(held, lease_until=at + held.policies.lease_ms, updated_at=at)
+            longer = renewed(held, at)
             entity.become(longer)
             return longer, True
 
         return self._entities.change(occurrence.user_id, occurrence.key, at, alter)
 
-    def claim_waiting(self, now: int, limit: int = 100) -> Sequence[Occurrence]:
+    def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
         """See `ports.Ledger`."""
-        return self._waiting.claim(now, limit)
+        return self._waiting.claim(now, limit, ahead)
 
     def find(
         self,
@@ -158,7 +205,7 @@ class DynamoLedger:
         *,
         state: State | None = None,
         limit: int = 50,
-        before: int | None = None,
+        before: int | Identity | None = None,
     ) -> Sequence[Occurrence]:
         """See `ports.Ledger`."""
         return self._history.find(user_id, key, state, limit, before)

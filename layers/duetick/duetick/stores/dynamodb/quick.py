@@ -21,7 +21,9 @@ _BEGIN: Final = (
 )
 _MAY_BEGIN: Final = (
     "#o.#i.f = :f AND #o.#i.#q = :queued AND #o.#i.#l > :now AND attribute_not_exists(#o.#i.d)"
+    " AND attribute_not_exists(#max)"
 )
+_OF_FLOW: Final = " AND (attribute_not_exists(#flow) OR #flow = :flow)"
 _SETTLE: Final = "SET #o.#i.#q = :to, #o.#i.r = :r, #o.#i.m = :now, #rev = #rev + :one"
 _MAY_SETTLE: Final = "#o.#i.f = :f AND #o.#i.#q = :running"
 
@@ -44,12 +46,17 @@ def begin(occurrence: Occurrence, now: int, token: str) -> Update:
         ":one": number(1),
         ":w": text(token),
     }
-    names = {**_NAMES, "#i": slot_of(occurrence)}
+    names = {**_NAMES, "#max": "max", "#i": slot_of(occurrence)}
+    may_begin = _MAY_BEGIN
+    if occurrence.flow:
+        may_begin += _OF_FLOW
+        names["#flow"] = "flow"
+        values[":flow"] = text(occurrence.flow)
     if _shares(occurrence):
         del names["#h"]
         shared: Item = {":allow": text("a")}
-        return Update(_BEGIN, f"{_MAY_BEGIN} AND ov = :allow", names, values | shared)
-    alone = f"{_MAY_BEGIN} AND attribute_not_exists(#h) AND attribute_not_exists(ov)"
+        return Update(_BEGIN, f"{may_begin} AND ov = :allow", names, values | shared)
+    alone = f"{may_begin} AND attribute_not_exists(#h) AND attribute_not_exists(ov)"
     holder: Item = {":i": text(slot_of(occurrence))}
     return Update(f"{_BEGIN}, #h = :i", alone, names, values | holder)
 

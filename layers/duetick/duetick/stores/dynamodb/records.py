@@ -6,7 +6,7 @@ from typing import Any
 
 from duetick.domain.mirror import row_of
 from duetick.domain.policies import Policies
-from duetick.domain.schedule import IndexRow, Principal, Schedule, dump_input
+from duetick.domain.schedule import IndexRow, Pause, Principal, Schedule, dump_input
 from duetick.stores.dynamodb.occurrences import (
     dump_map,
     maybe_number,
@@ -30,8 +30,11 @@ def write_record(item: Item, record: Schedule, *, apart: bool) -> None:
     put_text(item, "pol", record.policies.dump())
     put_text(item, "lab", dump_map(record.labels))
     put_text(item, "ext", record.external_id)
+    put_text(item, "pau", record.pause.dump() if record.pause else None)
     put_number(item, "dis", record.disabled_at)
     put_number(item, "lra", record.last_run_at)
+    put_number(item, "max", record.policies.max_runs)
+    put_number(item, "ran", record.runs or None)
     if not record.enabled:
         item["off"] = number(1)
     if apart:
@@ -70,6 +73,7 @@ def read_record(item: Mapping[str, Any], user_id: str, key: str) -> Schedule:
         policies=Policies.load(maybe_text(item, "pol")),
         labels=json.loads(labels) if labels else {},
         external_id=maybe_text(item, "ext"),
+        pause=Pause.load(maybe_text(item, "pau")),
         version=int(item["v"]["N"]),
         timing=int(item["tim"]["N"]),
         anchor=int(item["anc"]["N"]),
@@ -77,6 +81,7 @@ def read_record(item: Mapping[str, Any], user_id: str, key: str) -> Schedule:
         updated_at=int(item["upd"]["N"]),
         disabled_at=maybe_number(item, "dis"),
         last_run_at=maybe_number(item, "lra"),
+        runs=maybe_number(item, "ran") or 0,
     )
 
 

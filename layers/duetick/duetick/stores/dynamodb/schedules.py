@@ -4,44 +4,35 @@ Only what must be true at once needs the transaction: a dated definition, an ext
 input that has an item of its own. It is paid for by those who change schedules, never by a fire.
 """
 
-import base64
-import binascii
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from duetick.domain.errors import InvalidCursor, InvalidSchedule
+from duetick.domain.errors import InvalidSchedule
 from duetick.domain.expression import TZDATA_VERSION
-from duetick.domain.mirror import Before, Change, due_range, plan_put
-from duetick.domain.schedule import Occurrence, Schedule, dump_input
+from duetick.domain.mirror import Before, Change, check_version, due_range, plan_put, too_many
+from duetick.domain.schedule import Schedule, dump_input
 from duetick.domain.states import Reason
 from duetick.ports import Page
-from duetick.stores.dynamodb.entities import TRIES, Entities, contended, pause
+from duetick.stores.dynamodb.entities import TRIES, Entities, contended, pause, put_revised
 from duetick.stores.dynamodb.items import Entity, input_key, item_key, read, write
-from duetick.stores.dynamodb.occurrences import maybe_text, number, put_text, text
+from duetick.stores.dynamodb.occurrences import maybe_number, maybe_text, number, put_text, text
 from duetick.stores.dynamodb.table import Conflict, Item, Key, keyed
+from duetick.stores.paging import make_cursor, read_cursor
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef, UpdateTypeDef
 
 LARGEST_INLINE: Final = 400
 LARGEST_RECORD: Final = 700
 """An item's kilobyte has to hold two occurrences besides the record."""
 
 
-def read_cursor(cursor: str | None) -> str:
-    """The key after which a page begins."""
-    try:
-        return base64.b64decode((cursor or "").encode(), altchars=b"-_", validate=True).decode()
-    except (binascii.Error, UnicodeError):
-        raise InvalidCursor("The cursor is not one that a page carried.") from None
-
-
-def make_cursor(key: str) -> str:
-    """What `read_cursor` reads."""
-    return base64.urlsafe_b64encode(key.encode()).decode()
+def count_key(user_id: str) -> Key:
+    """The item that counts a user's schedules."""
+    return f"C#{user_id}", "C"
 
 
 def external_key(external_id: str) -> Key:
@@ -73,68 +64,78 @@ class Alteration:
             }
         )
 
+    def count(self, user_id: str, by: int, at_most: int | None) -> None:
+        """Count a user's schedules up, unless they are `at_most` already, or down."""
+        update: UpdateTypeDef = {
+            "TableName": self.table,
+            "Key": keyed(count_key(user_id)),
+            "UpdateExpression": "ADD n :by",
+            "ExpressionAttributeValues": {":by": number(by)},
+        }
+        if at_most is not None:
+            update["ConditionExpression"] = "attribute_not_exists(n) OR n < :most"
+            update["ExpressionAttributeValues"] = {":by": number(by), ":most": number(at_most)}
+        self.writes.append({"Update": update})
+
     def delete(self, key: Key) -> None:
         """Delete the item."""
         self.writes.append({"Delete": {"TableName": self.table, "Key": keyed(key)}})
 
     def put_revised(self, item: Item, rev: int) -> None:
         """Put the item, if it is there in that revision."""
-        if rev:
-            self.writes.append(
-                {
-                    "Put": {
-                        "TableName": self.table,
-                        "Item": item,
-                        "ConditionExpression": "rev = :rev",
-                        "ExpressionAttributeValues": {":rev": number(rev)},
-                    }
-                }
-            )
-        else:
-            condition = "attribute_not_exists(p)"
-            self.writes.append(
-                {
-                    "Put": {
-                        "TableName": self.table,
-                        "Item": item,
-                        "ConditionExpression": condition,
-                    }
-                }
-            )
+        self.writes.append(put_revised(self.table, item, rev))
 
 
 class DynamoSchedules:
     """`ports.Schedules` on one table."""
 
     def __init__(
-        self, entities: Entities, now: Callable[[], int], new_id: Callable[[], str]
+        self,
+        entities: Entities,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        *,
+        look_ahead: bool = False,
     ) -> None:
         self._entities = entities
+        self._look_ahead = look_ahead
         self._now = now
         self._new_id = new_id
 
-    def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
+    def put(
+        self,
+        schedule: Schedule,
+        *,
+        now: int | None = None,
+        if_version: int | None = None,
+        at_most: int | None = None,
+    ) -> Schedule:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now
         for attempt in range(TRIES):
             entity = self._entities.load(schedule.user_id, schedule.key)
             current = self._entities.with_input(entity.schedule, apart=entity.apart)
             before = Before(current, entity.indexed, entity.fired_through, entity.defined_at)
-            change = plan_put(before, schedule, at)
+            check_version(current, if_version)
+            change = plan_put(before, schedule, at, look_ahead=self._look_ahead)
             if change is None:
                 return current or schedule
             self._check_external(schedule)
             try:
-                self.write(entity, change, at)
+                self.write(entity, change, at, at_most)
             except Conflict:
+                if before.schedule is None:
+                    self._check_count(schedule.user_id, at_most)
                 pause(attempt)
             else:
                 return entity_view(entity, change.schedule)
         raise contended(schedule.user_id, schedule.key)
 
-    def write(self, entity: Entity, change: Change, now: int) -> None:
+    def write(self, entity: Entity, change: Change, now: int, at_most: int | None = None) -> None:
         """Carry out what was planned; raise Conflict where the item was written meanwhile."""
         together = Alteration(self._entities.table.name)
+        if entity.record is None:
+            together.count(change.schedule.user_id, 1, at_most)
         self._own(together, entity.record, change.schedule)
         self._place_input(together, entity, change.schedule)
         if change.redefines:
@@ -145,12 +146,12 @@ class DynamoSchedules:
 
     def mend(self, entity: Entity, change: Change, now: int) -> None:
         """Bring the index row in line with the record, which stays as it is."""
-        self._record(entity, change.ranges)
+        entity.account(change.ranges, self._new_id)
         entity.row, entity.poison = change.row, None
         self._entities.save(entity, now)
 
     def _apply(self, entity: Entity, change: Change) -> None:
-        self._record(entity, change.ranges)
+        entity.account(change.ranges, self._new_id)
         if change.row and change.redefines and entity.fired_through is not None:
             entity.fired_through = min(entity.fired_through, change.schedule.timing)
         kept = None if entity.apart else change.schedule.input
@@ -189,10 +190,10 @@ class DynamoSchedules:
         elif was:
             together.delete(key)
 
-    def _record(self, entity: Entity, ranges: tuple[Occurrence, ...]) -> None:
-        for held in ranges:
-            entity.keep(replace(held, id=self._new_id()))
-            entity.mark(held.range_end or held.nominal_at)
+    def _check_count(self, user_id: str, at_most: int | None) -> None:
+        item = self._entities.table.get(count_key(user_id))
+        if at_most is not None and item and (maybe_number(item, "n") or 0) >= at_most:
+            raise too_many(at_most)
 
     def _check_external(self, schedule: Schedule) -> None:
         if schedule.external_id is None:
@@ -222,11 +223,14 @@ class DynamoSchedules:
             if schedule:
                 yield schedule
 
-    def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
+    def delete(
+        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+    ) -> bool:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now
         for attempt in range(TRIES):
             entity = self._entities.load(user_id, key)
+            check_version(entity.record, if_version)
             if entity.record is None:
                 return False
             try:
@@ -241,10 +245,11 @@ class DynamoSchedules:
         """The mark stays, and what is under way: it will be settled, or told why it may not."""
         together = Alteration(self._entities.table.name)
         self._own(together, record, None)
+        together.count(record.user_id, -1, None)
         if entity.apart:
             together.delete(input_key(record.user_id, record.key))
         lost = due_range(entity.indexed, entity.fired_through, now, Reason.SCHEDULE_DELETED)
-        self._record(entity, lost)
+        entity.account(lost, self._new_id)
         entity.defined_at = max(now, entity.defined_at + 1)
         together.put(definition_item(replace(record, enabled=False, timing=entity.defined_at)))
         entity.record, entity.row, entity.poison, entity.apart = None, None, None, False
@@ -272,10 +277,15 @@ def entity_view(entity: Entity, schedule: Schedule) -> Schedule:
     return replace(schedule, next_fire_at=row.next_fire_at if row else None, defect=defect)
 
 
+def definition_partition(user_id: str, key: str) -> str:
+    """Where a schedule's dated definitions stand."""
+    return f"V#{user_id}/{key}"
+
+
 def definition_item(schedule: Schedule) -> Item:
     """The definition that holds from `schedule.timing` on."""
     item: Item = {
-        "p": text(f"V#{schedule.user_id}/{schedule.key}"),
+        "p": text(definition_partition(schedule.user_id, schedule.key)),
         "s": text(f"{schedule.timing:016d}"),
         "cron": text(schedule.cron),
         "anc": number(schedule.anchor),

@@ -7,6 +7,7 @@
 | occurrence | O#user/key | nominal#origin | one that ended, or a range; leaves by `ttl` |
 | definition | V#user/key | since | how the schedule was defined from then on |
 | external id | E#id | E | which schedule owns it |
+| count | C#user | C | how many schedules a user has |
 | journal | J | due#random | schedules to look at when a lease may have ended |
 | schema | X | X | version, and the shard counts in use |
 

@@ -1,5 +1,6 @@
 """The few requests that the store makes of DynamoDB, and its errors in our words."""
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ READ_AT_ONCE: Final = 100
 WRITE_AT_ONCE: Final = 25
 _ROUNDS: Final = 8
 
+_FAILED: Final = "ConditionalCheckFailed"
 _LOST: Final = frozenset(
     {
         "ConditionalCheckFailedException",
@@ -46,6 +48,10 @@ _LOST: Final = frozenset(
 
 class Conflict(Exception):
     """A condition did not hold: somebody else wrote first. Never leaves this package."""
+
+
+class Refusal(Exception):
+    """In a transaction, a condition beyond its first did not hold. Never leaves this package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +138,12 @@ class Table:
             batch = items[start : start + WRITE_AT_ONCE]
             self._write_batch([{"PutRequest": {"Item": item}} for item in batch])
 
+    def delete_many(self, keys: Sequence[Key]) -> None:
+        """Delete the items; absent ones are no error."""
+        for start in range(0, len(keys), WRITE_AT_ONCE):
+            batch = keys[start : start + WRITE_AT_ONCE]
+            self._write_batch([{"DeleteRequest": {"Key": keyed(key)}} for key in batch])
+
     def _write_batch(self, requests: "Sequence[WriteRequestOutputTypeDef]") -> None:
         for wait in _waits():
             with errors():
@@ -183,6 +195,20 @@ class Table:
         with errors():
             self.client.transact_write_items(TransactItems=writes)
 
+    def transact_with(
+        self,
+        first: "TransactWriteItemTypeDef",
+        others: "Sequence[TransactWriteItemTypeDef]",
+    ) -> None:
+        """All of the writes, or none: Conflict, or Refusal where the first alone could be done."""
+        try:
+            self.transact([first, *others])
+        except Conflict as conflict:
+            told, *rest = _reasons(conflict.__cause__) or ("",)
+            if told == "None" and _FAILED in rest:
+                raise Refusal(", ".join(rest)) from conflict
+            raise
+
     def query(
         self,
         condition: str,
@@ -230,6 +256,12 @@ def _waits() -> Iterator[float]:
 def _date(headers: Mapping[str, str]) -> int | None:
     text = headers.get("date")
     return int(parsedate_to_datetime(text).timestamp() * 1_000) if text else None
+
+
+def _reasons(error: BaseException | None) -> list[str]:
+    """Why each write of a transaction was not done; the message tells where nothing else does."""
+    found = re.search(r"\[([A-Za-z, ]+)\]", str(error))
+    return found[1].split(", ") if found else []
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from duetick.domain.schedule import Occurrence
-from duetick.domain.states import State
+from duetick.domain.states import WAITING, State
 from duetick.stores.dynamodb import attempts
 from duetick.stores.dynamodb.entities import Entities, Name
 from duetick.stores.dynamodb.items import Entity, wake_of
@@ -21,13 +21,14 @@ class Waiting:
         self._entities = entities
         self._journal = journal
 
-    def claim(self, now: int, limit: int) -> Sequence[Occurrence]:
+    def claim(self, now: int, limit: int, ahead: int) -> Sequence[Occurrence]:
         """See `Ledger.claim_waiting`."""
+        until = now + ahead
         while True:
-            notes = list(self._notes(now))
-            names = {(line.user_id, line.key) for note in notes for line in _due(note, now)}
+            notes = list(self._notes(until))
+            names = {(line.user_id, line.key) for note in notes for line in _due(note, until)}
             entities = self._entities.load_many(names)
-            taken = self._take_up(entities, now, limit)
+            taken = self._take_up(entities, now, limit, ahead)
             self._cover(notes, entities, now)
             alive = [held for held in taken if held.state is State.QUEUED]
             if alive or not taken:
@@ -44,9 +45,11 @@ class Waiting:
             if lines >= MOST_LINES:
                 return
 
-    def _take_up(self, entities: dict[Name, Entity], now: int, limit: int) -> Sequence[Occurrence]:
+    def _take_up(
+        self, entities: dict[Name, Entity], now: int, limit: int, ahead: int
+    ) -> Sequence[Occurrence]:
         """Those that are first in order, each schedule in one write."""
-        found = [held for entity in entities.values() for held in _ready(entity, now)]
+        found = [held for entity in entities.values() for held in _ready(entity, now, ahead)]
         chosen = sorted(found, key=attempts.order)[:limit]
         taken: dict[tuple[str, str, int, str], Occurrence] = {}
         for name in dict.fromkeys((held.user_id, held.key) for held in chosen):
@@ -85,9 +88,10 @@ def _due(note: Note, now: int) -> Sequence[Line]:
     return [line for line in note.lines if line.wake <= now]
 
 
-def _ready(entity: Entity, now: int) -> Sequence[Occurrence]:
+def _ready(entity: Entity, now: int, ahead: int) -> Sequence[Occurrence]:
+    """Leases that are over, and what comes due: only the latter may lie ahead."""
     under_way = (entry.occurrence for entry in entity.under_way)
-    return [held for held in under_way if wake_of(held) <= now]
+    return [o for o in under_way if wake_of(o) <= now + (ahead if o.state in WAITING else 0)]
 
 
 def _pending(line: Line, entities: Mapping[Name, Entity], now: int) -> bool:

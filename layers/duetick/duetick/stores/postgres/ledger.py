@@ -1,8 +1,8 @@
 """Begin and settle on Postgres: one round trip each, where the shared ledger makes four or five.
 
 Functions of the database decide what is ordinary (migrations/001_initial.sql). What is rare is left
-to the shared ledger: a caller without a fence, a timing that was changed, an occurrence that waits,
-and one that runs with its lease over.
+to the shared ledger: a caller without a fence or with a key, a timing that was changed, a limit of
+runs, an occurrence that waits, and one that runs with its lease over.
 """
 
 import json
@@ -12,9 +12,9 @@ from typing import Final
 
 from duetick.domain.policies import LEASE_MARGIN, Policies
 from duetick.domain.schedule import Occurrence
-from duetick.ports import Begun, Clock, Outcome, Refused
+from duetick.ports import Begun, CallerKey, Clock, Outcome, Refused
 from duetick.stores.postgres.errors import InDoubt
-from duetick.stores.sql.ledger import SqlLedger
+from duetick.stores.sql.ledger import CountRun, SqlLedger
 from duetick.stores.sql.rows import identity_params, read_begin, read_occurrence, storable
 from duetick.stores.sql.session import Database, Params, Row, Value, retried
 
@@ -30,14 +30,17 @@ class PostgresLedger(SqlLedger):
         clock: Clock | None,
         now: Callable[[], int],
         new_id: Callable[[], str],
+        count_run: CountRun,
     ) -> None:
-        super().__init__(database, now, new_id)
+        super().__init__(database, now, new_id, count_run)
         self._clock = clock
 
-    def begin(self, occurrence: Occurrence, *, now: int | None = None) -> Begun | Refused:
+    def begin(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Begun | Refused:
         """See `ports.Ledger`."""
-        if not occurrence.fence:
-            return super().begin(occurrence, now=now)
+        if key or not occurrence.fence:
+            return super().begin(occurrence, now=now, key=key)
         try:
             told = self._begin_at_once(occurrence, now)
         except InDoubt as doubt:

@@ -13,6 +13,9 @@ SELECT pg_advisory_xact_lock(hashtextextended('duetick migrate', 0))
 -- name: name_lock
 SELECT pg_advisory_xact_lock(hashtextextended(:user_id || '/' || :key, 0))
 
+-- name: user_lock
+SELECT pg_advisory_xact_lock(hashtextextended('user ' || :user_id, 0))
+
 -- name: index_lock
 SELECT {index_columns} FROM schedule_index i WHERE i.user_id = :user_id AND i.key = :key
 FOR UPDATE OF i
@@ -32,7 +35,8 @@ FOR UPDATE OF o
 
 -- name: occurrence_running
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1
+WHERE (o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1)
+    OR (o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 0)
 FOR UPDATE OF o
 
 -- name: occurrences_waiting_behind
@@ -48,7 +52,7 @@ ORDER BY o.lease_until LIMIT :limit FOR UPDATE OF o SKIP LOCKED
 
 -- name: occurrences_due
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :now
+WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
 ORDER BY o.priority DESC, o.due_at, o.created_at LIMIT :limit FOR UPDATE OF o SKIP LOCKED
 
 -- name: event_list

@@ -21,14 +21,24 @@ class PostgresStore(SqlStore):
     """The SQL store, with a ledger that begins and settles in one round trip."""
 
     def __init__(
-        self, database: Database, claim: Claim, steps: Sequence[Migration], clock: Clock | None
+        self,
+        database: Database,
+        claim: Claim,
+        steps: Sequence[Migration],
+        clock: Clock | None,
+        *,
+        look_ahead: bool = False,
     ) -> None:
-        super().__init__(database, claim, steps, clock)
-        self.ledger = PostgresLedger(database, clock, self.now, new_id)
+        super().__init__(database, claim, steps, clock, look_ahead=look_ahead)
+        self.ledger = PostgresLedger(database, clock, self.now, new_id, self.schedules.count_run)
 
 
 def open_postgres(
-    address: str | Connect, clock: Clock | None = None, *, password: Password | None = None
+    address: str | Connect,
+    clock: Clock | None = None,
+    *,
+    password: Password | None = None,
+    look_ahead: bool = False,
 ) -> SqlStore:
     """A store at a libpq URL, or on connections of a factory; nothing is connected to yet.
 
@@ -36,10 +46,15 @@ def open_postgres(
     """
     if isinstance(address, str):
         read = read_address(address)
-        return open_database(PostgresDatabase(connect_to(read, password), read.pool), clock)
-    return open_database(PostgresDatabase(address, POOL), clock)
+        database = PostgresDatabase(connect_to(read, password), read.pool)
+    else:
+        database = PostgresDatabase(address, POOL)
+    return open_database(database, clock, look_ahead=look_ahead)
 
 
-def open_database(database: PostgresDatabase, clock: Clock | None) -> SqlStore:
+def open_database(
+    database: PostgresDatabase, clock: Clock | None, *, look_ahead: bool = False
+) -> SqlStore:
     """A store on a database."""
-    return PostgresStore(database, PostgresClaim(), migrations("postgres"), clock)
+    steps = migrations("postgres")
+    return PostgresStore(database, PostgresClaim(), steps, clock, look_ahead=look_ahead)

@@ -4,19 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from duetick.domain.errors import PoisonedRow
-from duetick.domain.firing import Missed, Times
-from duetick.domain.occurrences import ranged
+from duetick.domain.mirror import restored
 from duetick.domain.schedule import IndexRow, Occurrence
-from duetick.domain.states import Reason
 from duetick.stores.sql.rows import (
     index_params,
     occurrence_params,
     read_index,
+    read_number,
     read_poisoned,
     storable,
 )
-from duetick.stores.sql.session import Database, Session, retried
+from duetick.stores.sql.session import Database, Params, Session, retried
 
 
 class Claim(Protocol):
@@ -44,6 +42,18 @@ def drop_row(session: Session, user_id: str, key: str) -> None:
 def drop_poison(session: Session, user_id: str, key: str) -> None:
     """Forget that the row was poisoned."""
     session.rows("poison_remove", {"user_id": user_id, "key": key})
+
+
+def record_ranges(
+    session: Session, ranges: Sequence[Occurrence], new_id: Callable[[], str]
+) -> None:
+    """Account for times that do not fire, and see that no row makes them again."""
+    for held in ranges:
+        session.rows("occurrence_insert", occurrence_params(replace(held, id=new_id())))
+        through = held.nominal_at if held.range_end is None else held.range_end
+        mark: Params = {"user_id": held.user_id, "key": held.key, "fired_through": through}
+        session.rows("watermark_raise", mark)
+        session.rows("index_mark_raise", mark)
 
 
 def poison(session: Session, broken: Sequence[tuple[IndexRow, Occurrence]], now: int) -> None:
@@ -96,11 +106,17 @@ class SqlIndex:
                 return claimed
 
     @retried
-    def poisoned(self, limit: int = 100) -> Sequence[Occurrence]:
+    def poisoned(self, limit: int = 100, *, since: int = 0) -> Sequence[Occurrence]:
         """See `ports.Index`."""
         with self._database.transaction() as session:
-            rows = session.rows("poison_list", {"limit": limit})
+            rows = session.rows("poison_list", {"since": since, "limit": limit})
         return [read_poisoned(row) for row in rows]
+
+    @retried
+    def backlog(self, now: int, limit: int = 10_000) -> int:
+        """See `ports.Index`."""
+        with self._database.transaction() as session:
+            return read_number(session.rows("backlog", {"now": now, "limit": limit})[0][0])
 
     @retried
     def restore(self, user_id: str, key: str, *, now: int | None = None) -> bool:
@@ -110,20 +126,9 @@ class SqlIndex:
             rows = session.rows("poison_get", {"user_id": user_id, "key": key})
             if not rows:
                 return False
-            self._mend(session, read_index(rows[0]), at)
+            row, missed = restored(read_index(rows[0]), at)
+            record_ranges(session, missed, self._new_id)
+            drop_poison(session, user_id, key)
+            if row is not None:
+                put_row(session, row)
         return True
-
-    def _mend(self, session: Session, row: IndexRow, now: int) -> None:
-        times = Times.of(row)
-        try:
-            fresh, first = times.after(now), times.after(row.next_fire_at)
-        except ValueError as error:
-            raise PoisonedRow(f"{row.user_id}/{row.key} still cannot be read: {error}") from error
-        if first is not None and first <= now:
-            last = times.newest(row.next_fire_at, now)
-            count = times.count(row.next_fire_at, now)
-            held = ranged(row, Missed(first, last or first, count), Reason.MISSED, now)
-            session.rows("occurrence_insert", occurrence_params(replace(held, id=self._new_id())))
-        drop_poison(session, row.user_id, row.key)
-        if fresh is not None:
-            put_row(session, replace(row, next_fire_at=fresh))

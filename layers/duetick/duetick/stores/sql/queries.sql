@@ -36,6 +36,17 @@ INSERT INTO watermarks (user_id, key, fired_through)
 SELECT i.user_id, i.key, i.fired_through FROM schedule_index i
 WHERE i.user_id = :user_id AND i.key = :key AND i.fired_through IS NOT NULL
 ON CONFLICT (user_id, key) DO UPDATE SET fired_through = excluded.fired_through
+    WHERE watermarks.fired_through < excluded.fired_through
+
+-- name: watermark_raise
+INSERT INTO watermarks (user_id, key, fired_through) VALUES (:user_id, :key, :fired_through)
+ON CONFLICT (user_id, key) DO UPDATE SET fired_through = excluded.fired_through
+    WHERE watermarks.fired_through < excluded.fired_through
+
+-- name: index_mark_raise
+UPDATE schedule_index SET fired_through = :fired_through
+WHERE user_id = :user_id AND key = :key
+    AND (fired_through IS NULL OR fired_through < :fired_through)
 
 -- name: watermark_lower
 UPDATE watermarks SET fired_through = :timing
@@ -67,7 +78,12 @@ SELECT {index_columns} FROM poisoned i WHERE i.user_id = :user_id AND i.key = :k
 
 -- name: poison_list
 SELECT {index_columns}, i.error, i.poisoned_at FROM poisoned i
-ORDER BY i.poisoned_at, i.user_id, i.key LIMIT :limit
+WHERE i.poisoned_at >= :since ORDER BY i.poisoned_at, i.user_id, i.key LIMIT :limit
+
+-- name: backlog
+SELECT count(*) FROM (
+    SELECT 1 FROM schedule_index i WHERE i.next_fire_at <= :now LIMIT :limit
+) AS due
 
 -- name: poison_remove
 DELETE FROM poisoned WHERE user_id = :user_id AND key = :key
@@ -78,8 +94,10 @@ s.policies, s.labels, s.external_id, s.version, s.timing, s.anchor, s.created_at
 s.disabled_at,
 (SELECT i.next_fire_at FROM schedule_index i WHERE i.user_id = s.user_id AND i.key = s.key),
 (SELECT o.begun_at FROM occurrences o WHERE o.user_id = s.user_id AND o.key = s.key
-    AND o.begun_at IS NOT NULL ORDER BY o.nominal_at DESC LIMIT 1),
-(SELECT p.error FROM poisoned p WHERE p.user_id = s.user_id AND p.key = s.key)
+    AND o.begun_at >= s.created_at ORDER BY o.begun_at DESC LIMIT 1),
+(SELECT p.error FROM poisoned p WHERE p.user_id = s.user_id AND p.key = s.key),
+s.runs,
+s.pause
 
 -- name: schedule_get
 SELECT {schedule_columns} FROM schedules s WHERE s.user_id = :user_id AND s.key = :key
@@ -91,6 +109,13 @@ SELECT 1
 -- name: schedule_lock
 SELECT {schedule_columns} FROM schedules s WHERE s.user_id = :user_id AND s.key = :key
 
+-- name: schedule_count
+SELECT count(*) FROM schedules s WHERE s.user_id = :user_id
+
+-- name: user_lock
+-- Keeps two of a user's schedules from being counted at once.
+SELECT 1
+
 -- name: schedule_list
 SELECT {schedule_columns} FROM schedules s WHERE s.user_id = :user_id AND s.key > :after
 ORDER BY s.key LIMIT :limit
@@ -100,16 +125,20 @@ SELECT {schedule_columns} FROM schedules s WHERE s.external_id = :external_id
 
 -- name: schedule_put
 INSERT INTO schedules (user_id, key, cron, timezone, flow, action, input, principal, enabled,
-    policies, labels, external_id, version, timing, anchor, created_at, updated_at, disabled_at)
+    policies, labels, external_id, pause, version, timing, anchor, created_at, updated_at,
+    disabled_at)
 VALUES (:user_id, :key, :cron, :timezone, :flow, :action, :input, :principal, :enabled,
-    :policies, :labels, :external_id, :version, :timing, :anchor, :created_at, :updated_at,
+    :policies, :labels, :external_id, :pause, :version, :timing, :anchor, :created_at, :updated_at,
     :disabled_at)
 ON CONFLICT (user_id, key) DO UPDATE SET
     cron = excluded.cron, timezone = excluded.timezone, flow = excluded.flow,
     action = excluded.action, input = excluded.input, principal = excluded.principal,
     enabled = excluded.enabled, policies = excluded.policies, labels = excluded.labels,
-    external_id = excluded.external_id, version = excluded.version, timing = excluded.timing,
-    updated_at = excluded.updated_at, disabled_at = excluded.disabled_at
+    external_id = excluded.external_id, pause = excluded.pause, version = excluded.version,
+    timing = excluded.timing, updated_at = excluded.updated_at, disabled_at = excluded.disabled_at
+
+-- name: schedule_ran
+UPDATE schedules SET runs = runs + 1 WHERE user_id = :user_id AND key = :key
 
 -- name: schedule_delete
 DELETE FROM schedules WHERE user_id = :user_id AND key = :key
@@ -148,6 +177,9 @@ WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at AND o
 -- name: occurrence_running
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1
+UNION ALL
+SELECT {occurrence_columns} FROM occurrences o
+WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 0
 
 -- name: occurrence_move
 UPDATE occurrences SET state = :state, reason = :reason, due_at = :due_at, attempts = :attempts,
@@ -167,29 +199,45 @@ ORDER BY o.lease_until LIMIT :limit
 
 -- name: occurrences_due
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :now
+WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
 ORDER BY o.priority DESC, o.due_at, o.created_at LIMIT :limit
+
+-- name: on_page
+o.nominal_at <= :before AND (o.nominal_at < :before
+    OR (o.user_id, o.key, o.origin) > (:after_user, :after_key, :after_origin))
 
 -- name: occurrences_of_schedule
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at < :before
+WHERE o.user_id = :user_id AND o.key = :key AND {on_page}
     AND (o.state = :state OR :state = '')
 ORDER BY o.nominal_at DESC, o.origin LIMIT :limit
 
 -- name: occurrences_of_user
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.user_id = :user_id AND o.nominal_at < :before AND (o.state = :state OR :state = '')
+WHERE o.user_id = :user_id AND {on_page}
+    AND (o.state = :state OR :state = '')
 ORDER BY o.nominal_at DESC, o.key, o.origin LIMIT :limit
 
 -- name: occurrences_dead
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.state = 'dead' AND o.nominal_at < :before
+WHERE o.state = 'dead' AND {on_page}
 ORDER BY o.nominal_at DESC, o.user_id, o.key, o.origin LIMIT :limit
 
 -- name: occurrences_waiting
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.state IN ('scheduled', 'retrying') AND o.state = :state AND o.nominal_at < :before
+WHERE o.state IN ('scheduled', 'retrying') AND o.state = :state AND {on_page}
 ORDER BY o.nominal_at DESC, o.user_id, o.key, o.origin LIMIT :limit
+
+-- name: caller_key_get
+SELECT user_id, key, nominal_at, origin, held_until FROM caller_keys
+WHERE flow = :flow AND caller_key = :caller_key
+
+-- name: caller_key_put
+INSERT INTO caller_keys (flow, caller_key, user_id, key, nominal_at, origin, held_until)
+VALUES (:flow, :caller_key, :user_id, :key, :nominal_at, :origin, :held_until)
+ON CONFLICT (flow, caller_key) DO UPDATE SET
+    user_id = excluded.user_id, key = excluded.key, nominal_at = excluded.nominal_at,
+    origin = excluded.origin, held_until = excluded.held_until
 
 -- name: event_put
 INSERT INTO events (user_id, key, nominal_at, origin, at, before, after, note)
@@ -199,6 +247,36 @@ VALUES (:user_id, :key, :nominal_at, :origin, :at, :before, :after, :note)
 SELECT at, before, after, note FROM events
 WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
 ORDER BY at
+
+-- name: erase_schedules
+DELETE FROM schedules WHERE user_id = :user_id
+
+-- name: erase_schedule_index
+DELETE FROM schedule_index WHERE user_id = :user_id
+
+-- name: erase_poisoned
+DELETE FROM poisoned WHERE user_id = :user_id
+
+-- name: erase_watermarks
+DELETE FROM watermarks WHERE user_id = :user_id
+
+-- name: erase_definitions
+DELETE FROM definitions WHERE user_id = :user_id
+
+-- name: erase_occurrences
+DELETE FROM occurrences WHERE user_id = :user_id
+
+-- name: erase_caller_keys
+DELETE FROM caller_keys WHERE user_id = :user_id
+
+-- name: erase_events
+DELETE FROM events WHERE user_id = :user_id
+
+-- name: index_after
+-- Rows of records that wait for a later time, a page of them in the order of their names.
+SELECT {index_columns}, i.fired_through FROM schedule_index i
+WHERE (i.user_id, i.key) > (:after_user, :after_key) AND i.next_fire_at > :now AND i.timing <> 0
+ORDER BY i.user_id, i.key LIMIT :limit
 
 -- name: differences
 SELECT s.user_id, s.key, 'missing' AS problem FROM schedules s

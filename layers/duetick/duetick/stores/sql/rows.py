@@ -6,7 +6,7 @@ from typing import Literal, cast
 
 from duetick.domain.occurrences import poisoned
 from duetick.domain.policies import Overlap, Policies
-from duetick.domain.schedule import IndexRow, Occurrence, Principal, Schedule, dump_input
+from duetick.domain.schedule import IndexRow, Occurrence, Pause, Principal, Schedule, dump_input
 from duetick.domain.states import Reason, State
 from duetick.ports import Begun, Difference, Refused
 from duetick.stores.sql.session import Params, Row, Value
@@ -109,6 +109,8 @@ def read_schedule(row: Row) -> Schedule:
         next_fire_at=_maybe_int(row[18]),
         last_run_at=_maybe_int(row[19]),
         defect=_maybe_text(row[20]),
+        runs=_int(row[21]),
+        pause=Pause.load(_maybe_text(row[22])),
     )
 
 
@@ -127,6 +129,7 @@ def schedule_params(schedule: Schedule) -> dict[str, Value]:
         "policies": schedule.policies.dump(),
         "labels": dump_labels(schedule),
         "external_id": schedule.external_id,
+        "pause": schedule.pause.dump() if schedule.pause else None,
         "version": schedule.version,
         "timing": schedule.timing,
         "anchor": schedule.anchor,

@@ -1,38 +1,24 @@
 """The records on SQL: each change moves the index row and accounts for what was due, at once."""
 
-import base64
-import binascii
 from collections.abc import Callable
 from dataclasses import replace
 
-from duetick.domain.errors import InvalidCursor, InvalidSchedule
+from duetick.domain.errors import InvalidSchedule
 from duetick.domain.expression import TZDATA_VERSION
-from duetick.domain.mirror import Before, Change, due_range, plan_put
-from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.mirror import Before, Change, check_version, due_range, plan_put, too_many
+from duetick.domain.schedule import Schedule
 from duetick.domain.states import Reason
 from duetick.ports import Page
-from duetick.stores.sql.index import drop_poison, drop_row, put_row
+from duetick.stores.paging import make_cursor, read_cursor
+from duetick.stores.sql.index import drop_poison, drop_row, put_row, record_ranges
 from duetick.stores.sql.rows import (
-    occurrence_params,
     read_index,
     read_mark,
+    read_number,
     read_schedule,
     schedule_params,
 )
 from duetick.stores.sql.session import Database, Params, Session, retried
-
-
-def read_cursor(cursor: str | None) -> str:
-    """The key after which a page begins."""
-    try:
-        return base64.b64decode((cursor or "").encode(), altchars=b"-_", validate=True).decode()
-    except (binascii.Error, UnicodeError):
-        raise InvalidCursor("The cursor is not one that a page carried.") from None
-
-
-def make_cursor(key: str) -> str:
-    """What `read_cursor` reads."""
-    return base64.urlsafe_b64encode(key.encode()).decode()
 
 
 def read_before(session: Session, user_id: str, key: str) -> Before:
@@ -65,19 +51,37 @@ class SqlSchedules:
     """`ports.Schedules` on any SQL database."""
 
     def __init__(
-        self, database: Database, now: Callable[[], int], new_id: Callable[[], str]
+        self,
+        database: Database,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        *,
+        look_ahead: bool = False,
     ) -> None:
         self._database = database
+        self._look_ahead = look_ahead
         self._now = now
         self._new_id = new_id
 
     @retried
-    def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
+    def put(
+        self,
+        schedule: Schedule,
+        *,
+        now: int | None = None,
+        if_version: int | None = None,
+        at_most: int | None = None,
+    ) -> Schedule:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
+            if at_most is not None:
+                session.rows("user_lock", {"user_id": schedule.user_id})
             before = read_before(session, schedule.user_id, schedule.key)
-            change = plan_put(before, schedule, at)
+            check_version(before.schedule, if_version)
+            if before.schedule is None:
+                self._check_count(session, schedule.user_id, at_most)
+            change = plan_put(before, schedule, at, look_ahead=self._look_ahead)
             if change is None:
                 return before.schedule or schedule
             self._check_external(session, schedule)
@@ -100,16 +104,18 @@ class SqlSchedules:
         return Page(tuple(found[:limit]), make_cursor(found[limit - 1].key) if more else None)
 
     @retried
-    def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
+    def delete(
+        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+    ) -> bool:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
             before = read_before(session, user_id, key)
+            check_version(before.schedule, if_version)
             if before.schedule is None:
                 return False
-            self._record(
-                session, due_range(before.row, before.fired_through, at, Reason.SCHEDULE_DELETED)
-            )
+            lost = due_range(before.row, before.fired_through, at, Reason.SCHEDULE_DELETED)
+            record_ranges(session, lost, self._new_id)
             drop_row(session, user_id, key)
             drop_poison(session, user_id, key)
             session.rows("schedule_delete", {"user_id": user_id, "key": key})
@@ -128,6 +134,14 @@ class SqlSchedules:
         return read_schedule(rows[0]) if rows else None
 
     @staticmethod
+    def _check_count(session: Session, user_id: str, at_most: int | None) -> None:
+        if at_most is None:
+            return
+        rows = session.rows("schedule_count", {"user_id": user_id})
+        if read_number(rows[0][0]) >= at_most:
+            raise too_many(at_most)
+
+    @staticmethod
     def _check_external(session: Session, schedule: Schedule) -> None:
         if schedule.external_id is None:
             return
@@ -139,7 +153,7 @@ class SqlSchedules:
         """Carry out what was planned, in the caller's transaction."""
         schedule = change.schedule
         session.rows("schedule_put", schedule_params(schedule))
-        self._record(session, change.ranges)
+        record_ranges(session, change.ranges, self._new_id)
         if change.redefines:
             self._define(session, schedule)
             drop_poison(session, schedule.user_id, schedule.key)
@@ -150,10 +164,23 @@ class SqlSchedules:
         elif change.redefines:
             drop_row(session, schedule.user_id, schedule.key)
 
-    def _record(self, session: Session, ranges: tuple[Occurrence, ...]) -> None:
-        for occurrence in ranges:
-            kept = replace(occurrence, id=self._new_id())
-            session.rows("occurrence_insert", occurrence_params(kept))
+    def count_run(self, session: Session, schedule: Schedule, now: int) -> bool:
+        """Whether a schedule with a limit may run once more; its last run takes it off the index.
+
+        In the transaction of the begin that asks.
+        """
+        before = read_before(session, schedule.user_id, schedule.key)
+        if before.schedule is None or before.schedule.used_up:
+            return False
+        name: Params = {"user_id": schedule.user_id, "key": schedule.key}
+        session.rows("schedule_ran", name)
+        if replace(before.schedule, runs=before.schedule.runs + 1).used_up:
+            lost = due_range(before.row, before.fired_through, now, Reason.QUOTA)
+            record_ranges(session, lost, self._new_id)
+            drop_row(session, schedule.user_id, schedule.key)
+            end = max(now, before.defined_at + 1)
+            self._define(session, replace(before.schedule, enabled=False, timing=end))
+        return True
 
     @staticmethod
     def _define(session: Session, schedule: Schedule) -> None:

@@ -30,6 +30,9 @@ class Session(Protocol):
     def script(self, sql: str) -> None:
         """Run statements that return nothing, inside this transaction."""
 
+    def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
+        """Run a statement of a caller's own; its rows."""
+
 
 class Database(Protocol):
     """Connections to one database."""

@@ -4,7 +4,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from operator import itemgetter
@@ -60,6 +60,10 @@ class SqliteSession:
             return [1] * len(params)
         connection.execute("ROLLBACK TO each")  # once more, to tell which of them did nothing
         return [connection.execute(sql, pick(one)).rowcount for one in params]
+
+    def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
+        """See `Session`."""
+        return self._connection.execute(sql, dict(params)).fetchall()
 
     def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
         """See `Session`; nobody works for us meanwhile."""
@@ -134,3 +138,10 @@ def _errors() -> Iterator[None]:
         if "no such table" in str(error) or "no such column" in str(error):
             raise SchemaOutdated(f"No usable schema is there ({error}). {MIGRATE}") from error
         raise StoreUnavailable(f"SQLite did not do it: {error}.") from error
+    except sqlite3.IntegrityError:
+        raise
+    except sqlite3.DatabaseError as error:
+        raise StoreUnavailable(
+            f"The file is no SQLite database, or it is damaged ({error}). Move it away, or name "
+            "another."
+        ) from error

@@ -5,12 +5,13 @@ from typing import cast
 
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Clock
+from duetick.stores.ids import new_id
 from duetick.stores.sql.claim import ClaimPlan, DueRow, Remembered, Yield, on_hand
 from duetick.stores.sql.index import drop_row, poison
 from duetick.stores.sql.queries import migrations
 from duetick.stores.sql.rows import occurrence_params
 from duetick.stores.sql.session import Params, Row, Session
-from duetick.stores.sql.store import SqlStore, new_id
+from duetick.stores.sql.store import SqlStore
 from duetick.stores.sqlite.database import Connect, SqliteDatabase
 
 
@@ -68,6 +69,9 @@ def _advance(row: Row, next_at: int, through: int) -> Params:
     }
 
 
-def open_sqlite(connect: Connect, clock: Clock | None = None) -> SqlStore:
+def open_sqlite(
+    connect: Connect, clock: Clock | None = None, *, look_ahead: bool = False
+) -> SqlStore:
     """A store on connections of that factory."""
-    return SqlStore(SqliteDatabase(connect), SqliteClaim(), migrations("sqlite"), clock)
+    steps = migrations("sqlite")
+    return SqlStore(SqliteDatabase(connect), SqliteClaim(), steps, clock, look_ahead=look_ahead)

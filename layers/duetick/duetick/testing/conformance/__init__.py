@@ -4,16 +4,28 @@ from duetick.testing.conformance.accounting import AccountingConformance
 from duetick.testing.conformance.atomicity import AtomicityConformance, PoisonConformance
 from duetick.testing.conformance.attempts import AttemptConformance, CallerConformance
 from duetick.testing.conformance.concurrency import ConcurrencyConformance, SchemaConformance
+from duetick.testing.conformance.delivery import (
+    AheadConformance,
+    CallerKeyConformance,
+    SettlingConformance,
+    WindowConformance,
+)
 from duetick.testing.conformance.find import FindConformance
 from duetick.testing.conformance.index import IndexConformance
 from duetick.testing.conformance.late_edits import LateEditConformance
 from duetick.testing.conformance.leases import FenceConformance
 from duetick.testing.conformance.lookups import LookupConformance
-from duetick.testing.conformance.mirroring import MirroringConformance, RebuildConformance
+from duetick.testing.conformance.mirroring import MirroringConformance
 from duetick.testing.conformance.misfire import LookAheadConformance, MisfireConformance
 from duetick.testing.conformance.overlap import OverlapConformance
+from duetick.testing.conformance.rebuild import DriftConformance, RebuildConformance
 from duetick.testing.conformance.retries import RetryConformance
 from duetick.testing.conformance.suite import Capability
+from duetick.testing.conformance.versions import (
+    ErasureConformance,
+    QuotaConformance,
+    VersionConformance,
+)
 
 __all__ = ["Capability", "StoreConformance"]
 
@@ -24,6 +36,7 @@ class StoreConformance(
     PoisonConformance,
     MirroringConformance,
     RebuildConformance,
+    DriftConformance,
     LookupConformance,
     AttemptConformance,
     FenceConformance,
@@ -37,5 +50,12 @@ class StoreConformance(
     FindConformance,
     ConcurrencyConformance,
     SchemaConformance,
+    VersionConformance,
+    QuotaConformance,
+    ErasureConformance,
+    CallerKeyConformance,
+    SettlingConformance,
+    WindowConformance,
+    AheadConformance,
 ):
     """Subclass it, override the fixture `store`, run pytest."""

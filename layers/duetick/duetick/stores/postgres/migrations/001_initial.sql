@@ -12,6 +12,7 @@ CREATE TABLE schedules (
     enabled smallint NOT NULL,
     policies text,
     labels text,
+    pause text,
     external_id text COLLATE "C",
     version integer NOT NULL,
     timing bigint NOT NULL,
@@ -19,6 +20,7 @@ CREATE TABLE schedules (
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL,
     disabled_at bigint,
+    runs bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (user_id, key)
 );
 
@@ -117,6 +119,23 @@ CREATE INDEX idx_occurrences_dead
     ON occurrences (nominal_at) WHERE state = 'dead';
 CREATE UNIQUE INDEX idx_occurrences_running
     ON occurrences (user_id, key) WHERE state = 'processing' AND exclusive = 1;
+CREATE INDEX idx_occurrences_sharing
+    ON occurrences (user_id, key) WHERE state = 'processing' AND exclusive = 0;
+CREATE INDEX idx_occurrences_begun
+    ON occurrences (user_id, key, begun_at) WHERE begun_at IS NOT NULL;
+
+CREATE TABLE caller_keys (
+    flow text NOT NULL,
+    caller_key text NOT NULL,
+    user_id text NOT NULL,
+    key text NOT NULL,
+    nominal_at bigint NOT NULL,
+    origin text NOT NULL,
+    held_until bigint NOT NULL,
+    PRIMARY KEY (flow, caller_key)
+);
+
+CREATE INDEX idx_caller_keys_held_until ON caller_keys (held_until);
 
 CREATE TABLE events (
     place bigint GENERATED ALWAYS AS IDENTITY,
@@ -154,7 +173,8 @@ LANGUAGE sql AS $$
 $$;
 
 -- `general`: a case that is rare, and left to the code: nothing is changed, ask there. It is that of
--- a timing that was changed, of one that waits, and of one that runs with its lease over.
+-- a timing that was changed, of a limit of runs, of one that waits, and of one that runs with its
+-- lease over.
 CREATE FUNCTION occurrence_begin(
     for_user text, for_key text, for_time bigint, for_origin text, with_fence bigint,
     given bigint, usual jsonb,
@@ -192,6 +212,9 @@ BEGIN
         WHEN record.enabled = 0 THEN 'disabled'
         WHEN record.timing <> held.timing THEN 'general'
     END;
+    IF why IS NULL AND chosen ->> 'max_runs' IS NOT NULL THEN
+        why := 'general';
+    END IF;
 
     IF why IS NULL AND chosen ->> 'overlap' <> 'allow' THEN
         SELECT coalesce(o.lease_until, at) INTO busy_until FROM occurrences o

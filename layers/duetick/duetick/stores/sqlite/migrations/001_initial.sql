@@ -12,6 +12,7 @@ CREATE TABLE schedules (
     enabled integer NOT NULL,
     policies text,
     labels text,
+    pause text,
     external_id text,
     version integer NOT NULL,
     timing integer NOT NULL,
@@ -19,6 +20,7 @@ CREATE TABLE schedules (
     created_at integer NOT NULL,
     updated_at integer NOT NULL,
     disabled_at integer,
+    runs integer NOT NULL DEFAULT 0,
     PRIMARY KEY (user_id, key)
 ) WITHOUT ROWID;
 
@@ -115,6 +117,23 @@ CREATE INDEX idx_occurrences_dead
     ON occurrences (nominal_at) WHERE state = 'dead';
 CREATE UNIQUE INDEX idx_occurrences_running
     ON occurrences (user_id, key) WHERE state = 'processing' AND exclusive = 1;
+CREATE INDEX idx_occurrences_sharing
+    ON occurrences (user_id, key) WHERE state = 'processing' AND exclusive = 0;
+CREATE INDEX idx_occurrences_begun
+    ON occurrences (user_id, key, begun_at) WHERE begun_at IS NOT NULL;
+
+CREATE TABLE caller_keys (
+    flow text NOT NULL,
+    caller_key text NOT NULL,
+    user_id text NOT NULL,
+    key text NOT NULL,
+    nominal_at integer NOT NULL,
+    origin text NOT NULL,
+    held_until integer NOT NULL,
+    PRIMARY KEY (flow, caller_key)
+) WITHOUT ROWID;
+
+CREATE INDEX idx_caller_keys_held_until ON caller_keys (held_until);
 
 CREATE TABLE events (
     user_id text NOT NULL,

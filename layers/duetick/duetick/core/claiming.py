@@ -1,0 +1,34 @@
+"""What a tick claims: a chunk at a time, and no more than it can deliver."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from duetick.domain.schedule import Occurrence
+from duetick.ports import Store
+
+MARGIN: Final = 5.0
+"""Seconds that a delivery may take beyond its action's timeout, and the least that it is given."""
+
+
+class Claiming:
+    """What is claimed, a chunk at a time; `over` when nothing is left to be claimed."""
+
+    def __init__(self, store: Store, now: int, chunk: int, look_ahead: int) -> None:
+        self._store = store
+        self._now = now
+        self._chunk = chunk
+        self._look_ahead = look_ahead
+        self.over = False
+
+    def next(self, deliverable: int, left: float) -> Sequence[Occurrence]:
+        """As many as can be delivered in the time that is left; none is the end.
+
+        Everything is claimed as of the tick's own `now`: what is given back meanwhile is the next
+        tick's, so that an endpoint that is down is not called over and over.
+        """
+        limit = max(1, min(self._chunk, deliverable))
+        ahead = max(0, min(self._look_ahead, int((left - MARGIN) * 1_000)))
+        waiting = self._store.ledger.claim_waiting(self._now, limit, ahead=ahead)
+        claimed = waiting or self._store.index.claim_due(self._now, limit, ahead=ahead)
+        self.over = not claimed
+        return claimed

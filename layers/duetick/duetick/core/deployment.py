@@ -1,0 +1,51 @@
+"""What a deployment does to the database: its schema before the new code, its schedules after."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Final, Literal, TypeAlias
+
+from duetick.core.flows import Flows
+from duetick.core.static import register
+from duetick.domain.errors import StoreUnavailable
+from duetick.ports import Store
+
+Step: TypeAlias = Literal["schema", "schedules"]
+STEPS: Final[tuple[Step, ...]] = ("schema", "schedules")
+
+PAUSE: Final = 2.0
+"""Seconds between two looks at a database that does not answer yet."""
+
+
+def deploy(
+    store: Store,
+    flows: Callable[[], Flows],
+    steps: tuple[Step, ...] = STEPS,
+    *,
+    patience: float = 0.0,
+    elapsed: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> dict[str, object]:
+    """Take the steps, and tell what was done. Safe twice, and beside another.
+
+    A database that is only just being made is waited for, `patience` seconds at most.
+    """
+    end = elapsed() + patience
+    while True:
+        try:
+            return _take(store, flows, steps)
+        except StoreUnavailable:
+            if elapsed() + PAUSE > end:
+                raise
+        sleep(PAUSE)
+
+
+def _take(store: Store, flows: Callable[[], Flows], steps: tuple[Step, ...]) -> dict[str, object]:
+    done: dict[str, object] = {}
+    if "schema" in steps:
+        store.migrate()
+        store.check_schema()
+        done["schema"] = "up to date"
+    if "schedules" in steps:
+        done["schedules"] = asdict(register(store, flows().static()))
+    return done

@@ -1,0 +1,68 @@
+"""An action's soft timeout: it is told to stop before the runtime ends it without a word."""
+
+import contextvars
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn, TypeVar
+
+Result = TypeVar("Result")
+
+
+class TimedOut(BaseException):
+    """Raised inside an action that takes too long. No `except Exception` there can hold it up."""
+
+
+def run_coroutine(coroutine: Coroutine[object, None, Result]) -> Result:
+    """Run it to its end. Only who needs asyncio pays for its import."""
+    import asyncio
+
+    return asyncio.run(coroutine)
+
+
+def run_within(seconds: float, call: Callable[[], None]) -> None:
+    """Run it; raise TimedOut after that many seconds.
+
+    In a main thread, such as Lambda's, it is interrupted wherever it stands, blocking calls too.
+    In another thread it cannot be: it is left behind, and whatever it still does counts no more.
+    """
+    if threading.current_thread() is threading.main_thread():
+        with _alarm(seconds):
+            call()
+    else:
+        _run_beside(seconds, call)
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    def ring(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise TimedOut
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _run_beside(seconds: float, call: Callable[[], None]) -> None:
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as problem:
+            raised.append(problem)
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(run,), daemon=True, name="action")
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise TimedOut
+    for problem in raised:
+        raise problem

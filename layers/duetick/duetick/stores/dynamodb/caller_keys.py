@@ -1,0 +1,72 @@
+"""Callers' idempotency keys: an item for each, taken in one transaction with the begin."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from duetick.domain.lifecycle import held_key
+from duetick.domain.policies import DAY
+from duetick.domain.schedule import Occurrence
+from duetick.ports import Begun, CallerKey, Refused
+from duetick.stores.dynamodb.occurrences import number, text
+from duetick.stores.dynamodb.table import Item, Key, Refusal, Table, keyed
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
+
+    Begin: TypeAlias = Callable[[TransactWriteItemTypeDef], Begun | Refused]
+
+Find: TypeAlias = Callable[[str, str, int, str], Occurrence | None]
+
+TRIES: Final = 5
+
+
+class CallerKeys:
+    """The keys of one table; `find` reads the occurrence that holds one."""
+
+    def __init__(self, table: Table, find: Find) -> None:
+        self._table = table
+        self._find = find
+
+    def take(self, key: CallerKey, taker: Occurrence, now: int, begin: "Begin") -> Begun | Refused:
+        """Begin with the key, or say what holds it."""
+        for _ in range(TRIES):
+            seen = self._table.get(_place(key))
+            refused = self._held(seen, now)
+            if refused:
+                return refused
+            try:
+                return begin(self._taking(key, taker, now, seen))
+            except Refusal:
+                continue
+        return Refused("in_progress")
+
+    def _held(self, seen: Item | None, now: int) -> Refused | None:
+        if seen is None:
+            return None
+        holder = self._find(*json.loads(seen["h"]["S"]))
+        verdict = holder and held_key(holder, int(seen["u"]["N"]), now)
+        return Refused(verdict, holder.state, holder.reason) if holder and verdict else None
+
+    def _taking(
+        self, key: CallerKey, taker: Occurrence, now: int, seen: Item | None
+    ) -> "TransactWriteItemTypeDef":
+        """Put the key, if it is as it was seen."""
+        until = now + key.window_ms
+        item = keyed(_place(key)) | {
+            "h": text(json.dumps(taker.identity, ensure_ascii=False)),
+            "u": number(until),
+            "ttl": number(until // 1_000 + DAY),
+        }
+        unchanged = "attribute_not_exists(p)" if seen is None else "h = :h AND u = :u"
+        put: TransactWriteItemTypeDef = {
+            "Put": {"TableName": self._table.name, "Item": item, "ConditionExpression": unchanged}
+        }
+        if seen is not None:
+            put["Put"]["ExpressionAttributeValues"] = {":h": seen["h"], ":u": seen["u"]}
+        return put
+
+
+def _place(key: CallerKey) -> Key:
+    """A flow's name has no `#` in it: the first one ends it."""
+    return f"K#{key.flow}#{key.key}", "K"

@@ -1,0 +1,34 @@
+"""Callers' idempotency keys on SQL: taken in the transaction that begins what they came with."""
+
+from typing import TYPE_CHECKING, Final, cast
+
+from duetick.domain.lifecycle import held_key
+from duetick.domain.schedule import Occurrence
+from duetick.ports import CallerKey, Refused
+from duetick.stores.sql.rows import identity_params, read_number, read_occurrence
+from duetick.stores.sql.session import Params, Row, Session, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NAMED: Final = ("user_id", "key", "nominal_at", "origin")
+
+
+def take_key(session: Session, key: CallerKey, taker: Occurrence, now: int) -> Refused | None:
+    """Give the key to `taker`; what stands against it where another's occurrence holds it."""
+    name: Params = {"flow": key.flow, "caller_key": key.key}
+    session.rows("name_lock", {"user_id": f"caller {key.flow}", "key": key.key})
+    for *identity, until in session.rows("caller_key_get", name):
+        holder = _holder(session, identity)
+        verdict = holder and held_key(holder, read_number(until), now)
+        if holder and verdict:
+            return Refused(verdict, holder.state, holder.reason)
+    until = now + key.window_ms
+    session.rows("caller_key_put", {**name, **identity_params(taker), "held_until": until})
+    return None
+
+
+def _holder(session: Session, identity: Row) -> Occurrence | None:
+    params = dict(zip(NAMED, cast("Sequence[Value]", identity), strict=True))
+    found = session.rows("occurrence_get", params)
+    return read_occurrence(found[0]) if found else None

@@ -1,0 +1,139 @@
+"""Changes that are made only if nobody else made one, counted schedules, and erased users."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from duetick.domain.errors import QuotaReached, VersionConflict
+from duetick.domain.schedule import Pause, Schedule
+from duetick.ports import Store
+from duetick.testing.conformance.samples import DAY, MINUTE, NOON, SECOND, hostile, schedule
+from duetick.testing.conformance.suite import Capability, StoreSuite, drain, must
+
+
+class VersionConformance(StoreSuite):
+    """Compare-and-set of records."""
+
+    def test_a_change_of_the_version_that_is_there_is_made(self, store: Store) -> None:
+        made = store.schedules.put(schedule(), now=NOON, if_version=0)
+        changed = replace(made, action="other")
+        assert store.schedules.put(changed, now=NOON, if_version=1).version == 2
+
+    @pytest.mark.parametrize("version", [0, 1, 3])
+    def test_a_change_of_another_version_changes_nothing(self, store: Store, version: int) -> None:
+        made = store.schedules.put(schedule(), now=NOON)
+        kept = store.schedules.put(replace(made, action="other"), now=NOON)
+        with pytest.raises(VersionConflict):
+            store.schedules.put(schedule(cron="* * * * *"), now=NOON, if_version=version)
+        assert store.schedules.get("ada", "digest") == kept
+
+    def test_a_schedule_that_is_not_there_has_the_version_zero(self, store: Store) -> None:
+        with pytest.raises(VersionConflict):
+            store.schedules.put(schedule(), now=NOON, if_version=1)
+        assert store.schedules.get("ada", "digest") is None
+
+    def test_a_delete_of_another_version_deletes_nothing(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        with pytest.raises(VersionConflict):
+            store.schedules.delete("ada", "digest", now=NOON, if_version=2)
+        assert store.schedules.get("ada", "digest")
+        assert store.schedules.delete("ada", "digest", now=NOON, if_version=1)
+
+    def test_of_several_creations_at_once_one_wins(self, store: Store) -> None:
+        self.needs(Capability.THREADS)
+        stores = [store, *(self.another(store) for _ in range(3))]
+
+        def create(number: int) -> bool:
+            wanted = schedule(cron=f"{number} 6 * * *")
+            return _made(stores[number % 4], wanted, if_version=0)
+
+        with ThreadPoolExecutor(4) as pool:
+            assert sum(pool.map(create, range(8))) == 1
+        assert must(store.schedules.get("ada", "digest")).version == 1
+
+    def test_a_pause_comes_back_whole(self, store: Store) -> None:
+        pause = Pause(NOON, "holidays, 日本", NOON + DAY, NOON - DAY)
+        made = store.schedules.put(replace(schedule(), pause=pause), now=NOON)
+        assert must(store.schedules.get("ada", "digest")).pause == made.pause == pause
+
+
+class QuotaConformance(StoreSuite):
+    """The number of a user's schedules."""
+
+    def test_one_more_than_a_user_may_have_is_refused(self, store: Store) -> None:
+        for key in ("a", "b"):
+            store.schedules.put(schedule(key), now=NOON, at_most=2)
+        with pytest.raises(QuotaReached) as refused:
+            store.schedules.put(schedule("c"), now=NOON, at_most=2)
+        assert (refused.value.limit, refused.value.value) == ("schedules", 2)
+        assert store.schedules.get("ada", "c") is None
+
+    def test_a_change_and_another_user_are_not_counted(self, store: Store) -> None:
+        store.schedules.put(schedule("a"), now=NOON, at_most=1)
+        store.schedules.put(schedule("a", cron="0 7 * * *"), now=NOON, at_most=1)
+        store.schedules.put(schedule("a", user="bob"), now=NOON, at_most=1)
+
+    def test_a_deleted_schedule_makes_room(self, store: Store) -> None:
+        store.schedules.put(schedule("a"), now=NOON, at_most=1)
+        store.schedules.delete("ada", "a", now=NOON)
+        store.schedules.put(schedule("b"), now=NOON, at_most=1)
+        with pytest.raises(QuotaReached):
+            store.schedules.put(schedule("a"), now=NOON, at_most=1)
+
+    def test_creations_at_once_do_not_slip_past_the_limit(self, store: Store) -> None:
+        self.needs(Capability.THREADS)
+        stores = [store, *(self.another(store) for _ in range(3))]
+
+        def create(number: int) -> bool:
+            return _made(stores[number % 4], schedule(f"k{number}"), at_most=5)
+
+        with ThreadPoolExecutor(4) as pool:
+            assert sum(pool.map(create, range(16))) == 5
+        assert len(store.schedules.list("ada").schedules) == 5
+
+
+class ErasureConformance(StoreSuite):
+    """Nothing of an erased user stays, and nothing of another's goes."""
+
+    @hostile
+    def test_everything_of_the_user_goes(self, store: Store, name: str) -> None:
+        for user in (name, "bob"):
+            wanted = schedule(user=user, cron="* * * * *")
+            store.schedules.put(replace(wanted, input="x" * 2_000), now=NOON)
+        drain(store, NOON + MINUTE + SECOND)
+        assert store.erase(name) == 1
+        assert not store.schedules.list(name).schedules
+        assert not store.ledger.find(name)
+        assert store.index.get(name, "digest") is None
+        assert len(store.ledger.find("bob")) == len(store.schedules.list("bob").schedules) == 1
+
+    def test_the_history_of_deleted_schedules_goes_too(self, store: Store) -> None:
+        store.schedules.put(schedule(cron="* * * * *"), now=NOON)
+        drain(store, NOON + MINUTE)
+        store.schedules.delete("ada", "digest", now=NOON + 3 * MINUTE)
+        assert store.erase("ada") == 0
+        assert not store.ledger.find("ada")
+
+    def test_an_outside_id_is_free_again(self, store: Store) -> None:
+        self.needs(Capability.EXTERNAL_IDS)
+        store.schedules.put(schedule(external_id="project-7"), now=NOON)
+        store.erase("ada")
+        store.schedules.put(schedule(user="bob", external_id="project-7"), now=NOON)
+
+    def test_an_erased_user_may_begin_anew(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON, at_most=1)
+        store.erase("ada")
+        assert store.erase("ada") == 0
+        assert store.schedules.put(schedule(), now=NOON, at_most=1).version == 1
+
+
+def _made(
+    store: Store, wanted: Schedule, *, if_version: int | None = None, at_most: int | None = None
+) -> bool:
+    """Whether the schedule was created."""
+    try:
+        store.schedules.put(wanted, now=NOON, if_version=if_version, at_most=at_most)
+    except (VersionConflict, QuotaReached):
+        return False
+    return True

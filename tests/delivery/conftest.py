@@ -1,0 +1,63 @@
+"""Each test of delivery has a store; those that matter on all backends have each in turn."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from duetick.ports import Store
+from duetick.stores import open_store
+
+from tests.delivery.scene import NINE, Scene
+from tests.lab.dynamodb import table_name
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """The quickest one."""
+    made = open_store(f"sqlite:///{tmp_path}/duetick.db", clock=lambda: NINE)
+    made.migrate()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def scene(store: Store) -> Scene:
+    """Dispatch on it."""
+    return Scene(store)
+
+
+@pytest.fixture(params=["sqlite", "postgres", "dynamodb"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a fresh store of each backend is."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    if request.param == "dynamodb":
+        return str(request.getfixturevalue("dynamodb_local").table_url(table_name()))
+    return f"sqlite:///{tmp_path}/each.db"
+
+
+@pytest.fixture
+def each_store(address: str) -> Iterator[Store]:
+    """A store of each backend."""
+    made = open_store(address, clock=lambda: NINE)
+    made.migrate()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def sql_scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
+    """Dispatch on the stores that speak SQL."""
+    address = f"sqlite:///{tmp_path}/sql.db"
+    if request.param == "postgres":
+        address = str(request.getfixturevalue("postgres_url"))
+    made = open_store(address, clock=lambda: NINE)
+    made.migrate()
+    yield Scene(made)
+    made.close()
+
+
+@pytest.fixture
+def each_scene(each_store: Store) -> Scene:
+    """Dispatch on each."""
+    return Scene(each_store)

@@ -1,0 +1,113 @@
+"""A dispatcher on a store of the test's own, a flow whose actions the test can see, and a clock."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from duetick.core.answers import Answer
+from duetick.core.calls import Request
+from duetick.core.context import Context
+from duetick.core.dispatch import Dispatcher
+from duetick.core.flows import Flow, Flows
+from duetick.core.wire import delivery_json
+from duetick.domain.identity import to_path
+from duetick.domain.policies import Policies
+from duetick.domain.schedule import Json, Occurrence, Principal, Schedule
+from duetick.ports import Store
+from duetick.testing import FakeClock
+
+NINE = 1_796_115_600_000  # 2026-12-01T09:00:00Z
+MINUTE = 60_000
+SECRET = {"authorization": "yes"}
+
+
+@dataclass(slots=True)
+class Scene:
+    """What a test of dispatch has."""
+
+    store: Store
+    clock: FakeClock = field(default_factory=lambda: FakeClock(NINE))
+    flow: Flow = field(default_factory=lambda: Flow("mail"))
+    ran: list[tuple[object, Context]] = field(default_factory=list)
+    queued: list[Request] = field(default_factory=list)
+    act: Callable[[Json, Context], object] | None = None
+
+    def __post_init__(self) -> None:
+        @self.flow.action("send", transactional=True)
+        def send(given: Json, ctx: Context) -> object:
+            self.ran.append((given, ctx))
+            return self.act(given, ctx) if self.act else None
+
+    @property
+    def dispatch(self) -> Dispatcher:
+        """Everybody with an Authorization header may come in."""
+        return Dispatcher(
+            self.store,
+            Flows({self.flow.name: self.flow}),
+            lambda request: "authorization" in request.headers,
+            self.clock,
+            enqueue=self.queued.append,
+        )
+
+    def put(
+        self,
+        key: str = "digest",
+        *,
+        cron: str = "* * * * *",
+        timezone: str | None = None,
+        action: str = "send",
+        given: Json = None,
+        enabled: bool = True,
+        principal: Principal | None = None,
+        policies: Policies | None = None,
+    ) -> Schedule:
+        """A schedule of ada's that fires each minute, made a minute before nine."""
+        schedule = Schedule(
+            user_id="ada",
+            key=key,
+            cron=cron,
+            flow=self.flow.name,
+            action=action,
+            timezone=timezone,
+            input=given,
+            principal=principal,
+            enabled=enabled,
+            policies=policies or Policies(),
+        )
+        return self.store.schedules.put(schedule, now=self.clock.now - MINUTE)
+
+    def claim(self) -> Occurrence:
+        """What is due, which is one."""
+        (claimed,) = self.store.index.claim_due(self.clock.now)
+        return claimed
+
+    def post(self, schedule_id: str = "ada/digest", **body: Json) -> tuple[int, dict[str, Json]]:
+        """An outside caller's call; its status and body."""
+        return told(self.dispatch(request(self.flow.name, schedule_id, body)))
+
+    def deliver(self, occurrence: Occurrence) -> tuple[int, dict[str, Json]]:
+        """A tick's call."""
+        body = delivery_json(occurrence)
+        return told(self.dispatch(request(occurrence.flow, occurrence.schedule_id, body)))
+
+    def history(self, key: str = "digest") -> list[tuple[str, str | None]]:
+        """State and reason of what became of ada's, the newest first."""
+        return [(o.state, o.reason) for o in self.store.ledger.find("ada", key)]
+
+
+def request(
+    flow: str,
+    schedule_id: str,
+    body: Mapping[str, Json] | str,
+    *,
+    headers: Mapping[str, str] = SECRET,
+    method: str = "POST",
+) -> Request:
+    """A call with a body, authenticated unless its headers say otherwise."""
+    text = body if isinstance(body, str) else json.dumps(body)
+    return Request(flow, to_path(schedule_id), headers, text, "r-1", method)
+
+
+def told(answer: Answer) -> tuple[int, dict[str, Json]]:
+    """Its status and body."""
+    return answer.status, answer.body

@@ -1,0 +1,326 @@
+"""D-02 and D-03: the order in which dispatch looks at a call, and each row of its answers."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NoReturn, cast
+
+import pytest
+from duetick.core.calls import Request
+from duetick.core.dispatch import Dispatcher
+from duetick.core.flows import Flow, Flows
+from duetick.domain.policies import Overlap, Policies
+from duetick.domain.schedule import Json, Schedule
+from duetick.domain.states import Reason, State
+from duetick.ports import Outcome, Store
+from duetick.runtime import gateway
+from duetick.stores import open_store
+
+from tests.delivery.scene import MINUTE, NINE, Scene, request, told
+
+Row = tuple[int, dict[str, Json]]
+
+
+def error(scene: Scene, answer: Row) -> tuple[int, Json]:
+    """Status and code of an error, which says no more than a message."""
+    del scene
+    status, body = answer
+    assert set(body) == {"error", "message"}
+    return status, body["error"]
+
+
+def raises(*_: object) -> NoReturn:
+    """An action or a resolver that goes wrong, with a secret in what it says."""
+    raise RuntimeError("password=hunter2")
+
+
+def succeeded(scene: Scene) -> Row:
+    scene.put()
+    return scene.deliver(scene.claim())
+
+
+def queued(scene: Scene) -> Row:
+    scene.flow.action("slow", background=True)(lambda _input, _ctx: None)
+    scene.put(action="slow")
+    return scene.deliver(scene.claim())
+
+
+def twice(scene: Scene) -> Row:
+    scene.put()
+    scene.post()
+    return scene.post()
+
+
+def deleted(scene: Scene) -> Row:
+    scene.put()
+    claimed = scene.claim()
+    scene.store.schedules.delete("ada", "digest")
+    return scene.deliver(claimed)
+
+
+def paused(scene: Scene) -> Row:
+    put = scene.put()
+    claimed = scene.claim()
+    scene.store.schedules.put(replace(put, enabled=False), now=NINE)
+    return scene.deliver(claimed)
+
+
+def overlapping(scene: Scene) -> Row:
+    scene.put(policies=Policies(timeout=600))
+    scene.store.ledger.begin(scene.claim(), now=NINE)
+    scene.clock.advance(MINUTE)
+    return scene.deliver(scene.claim())
+
+
+ANSWERS: list[tuple[Callable[[Scene], Row], int, dict[str, Json]]] = [
+    (
+        succeeded,
+        202,
+        {
+            "status": "accepted",
+            "scheduleId": "ada/digest",
+            "origin": "schedule",
+            "requestId": "r-1",
+            "outcome": "succeeded",
+        },
+    ),
+    (
+        queued,
+        202,
+        {
+            "status": "accepted",
+            "scheduleId": "ada/digest",
+            "origin": "schedule",
+            "requestId": "r-1",
+            "outcome": "queued",
+        },
+    ),
+    (twice, 200, {"status": "duplicate", "state": "succeeded"}),
+    (deleted, 200, {"status": "skipped", "reason": "schedule_deleted"}),
+    (paused, 200, {"status": "skipped", "reason": "disabled"}),
+    (overlapping, 200, {"status": "skipped", "reason": "overlap"}),
+]
+
+
+@pytest.mark.parametrize(("case", "status", "body"), ANSWERS)
+def test_d03_answers(
+    scene: Scene, case: Callable[[Scene], Row], status: int, body: dict[str, Json]
+) -> None:
+    assert case(scene) == (status, body)
+
+
+def held_by_another(scene: Scene) -> Row:
+    scene.put()
+    claimed = scene.claim()
+    scene.store.ledger.begin(claimed, now=NINE)
+    return scene.deliver(claimed)
+
+
+def bad_id(scene: Scene) -> Row:
+    return scene.post("ada/../digest")
+
+
+def path_and_body_disagree(scene: Scene) -> Row:
+    return scene.post(userId="bob")
+
+
+def bad_cron(scene: Scene) -> Row:
+    bad = Schedule("ada", "digest", "61 * * * *", "mail", "send")
+    scene.flow.resolver(lambda _id, _ctx: bad)
+    return scene.post()
+
+
+def unknown_action(scene: Scene) -> Row:
+    scene.put(action="sned")
+    return scene.deliver(scene.claim())
+
+
+def bad_time(scene: Scene) -> Row:
+    return scene.post(nominalFireTime="tomorrow")
+
+
+def no_secret(scene: Scene) -> Row:
+    return told(scene.dispatch(request("mail", "ada/digest", {}, headers={})))
+
+
+def other_flow(scene: Scene) -> Row:
+    return told(scene.dispatch(request("mial", "ada/digest", {})))
+
+
+def never_was(scene: Scene) -> Row:
+    return scene.post()
+
+
+def never_recorded(scene: Scene) -> Row:
+    return scene.post(nominalFireTime="2026-12-01T09:00:00Z", fence=1)
+
+
+def of_another_flow(scene: Scene) -> Row:
+    scene.put()
+    other = Flow("billing")
+    dispatch = Dispatcher(scene.store, Flows({"billing": other}), lambda _: True, scene.clock)
+    return told(dispatch(request("billing", "ada/digest", {})))
+
+
+def disabled_without_occurrence(scene: Scene) -> Row:
+    scene.put(enabled=False)
+    return scene.post()
+
+
+def get(scene: Scene) -> Row:
+    return told(scene.dispatch(request("mail", "ada/digest", {}, method="GET")))
+
+
+def large(scene: Scene) -> Row:
+    return told(scene.dispatch(request("mail", "ada/digest", "x" * 6 * 1024 * 1024)))
+
+
+def resolver_raises(scene: Scene) -> Row:
+    scene.flow.resolver(raises)
+    return scene.post()
+
+
+def store_is_broken(scene: Scene) -> Row:
+    scene.store = open_store("sqlite://")
+    answer = scene.post()
+    scene.store.close()
+    return answer
+
+
+def action_raises(scene: Scene) -> Row:
+    scene.put()
+    scene.act = raises
+    return scene.deliver(scene.claim())
+
+
+def no_flows(scene: Scene) -> Row:
+    dispatch = Dispatcher(scene.store, Flows({}), lambda _: True, scene.clock)
+    return told(dispatch(request("mail", "ada/digest", {})))
+
+
+ERRORS: list[tuple[Callable[[Scene], Row], int, str]] = [
+    (held_by_another, 409, "in_progress"),
+    (bad_id, 400, "invalid_schedule_id"),
+    (path_and_body_disagree, 400, "invalid_schedule_id"),
+    (bad_cron, 400, "invalid_schedule"),
+    (unknown_action, 400, "invalid_schedule"),
+    (bad_time, 400, "invalid_schedule"),
+    (no_secret, 401, "unauthorized"),
+    (other_flow, 404, "flow_not_found"),
+    (never_was, 404, "schedule_not_found"),
+    (never_recorded, 404, "schedule_not_found"),
+    (of_another_flow, 404, "schedule_not_found"),
+    (disabled_without_occurrence, 404, "schedule_not_found"),
+    (get, 405, "method_not_allowed"),
+    (large, 413, "too_large"),
+    (resolver_raises, 500, "resolver_failed"),
+    (store_is_broken, 500, "dispatch_failed"),
+    (action_raises, 500, "action_failed"),
+    (no_flows, 503, "flow_unregistered"),
+]
+
+
+@pytest.mark.parametrize(("case", "status", "code"), ERRORS)
+def test_d03_errors(scene: Scene, case: Callable[[Scene], Row], status: int, code: str) -> None:
+    answer = case(scene)
+    assert error(scene, answer) == (status, code)
+    assert "hunter2" not in str(answer)
+    assert "Traceback" not in str(answer)
+
+
+def test_d12_what_is_anothers_answers_as_what_never_was(scene: Scene) -> None:
+    scene.put()
+    assert of_another_flow(scene) == scene.post("bob/digest") == scene.post("ada/nothing")
+
+
+class Untouchable:
+    """A store that no unauthenticated call may reach."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AssertionError(f"the store's {name} was touched")
+
+
+@pytest.mark.parametrize("body", ["{", '{"fence": 1e400}', "x" * 10**6, '{"userId": 7}'])
+@pytest.mark.parametrize("flow", ["mail", "mial", "%FF", "..", ""])
+def test_d02_nothing_is_looked_at_before_the_caller_is_known(
+    scene: Scene, flow: str, body: str
+) -> None:
+    scene.store = cast("Store", Untouchable())
+    scene.flow.resolver(raises)
+    call = request(flow, "ada/digest", body, headers={}, method="DELETE")
+    assert told(scene.dispatch(call))[0] == 401
+
+
+def test_d02_the_form_of_the_id_comes_first(scene: Scene) -> None:
+    call = request("mail", "ada/\x00", {}, headers={})
+    assert told(scene.dispatch(call))[0] == 400
+
+
+def test_d02_what_cannot_run_is_not_recorded_for_a_caller(scene: Scene) -> None:
+    scene.put(action="sned")
+    assert scene.post()[0] == 400
+    assert scene.history() == []
+
+
+def test_d09_what_cannot_run_is_recorded_for_a_tick(scene: Scene) -> None:
+    unknown_action(scene)
+    assert scene.history() == [(State.DEAD, Reason.REJECTED)]
+
+
+def test_d04_a_callers_repeat_after_a_failure_is_a_duplicate(scene: Scene) -> None:
+    scene.put()
+    scene.act = raises
+    assert scene.post()[0] == 500
+    assert scene.post() == (200, {"status": "duplicate", "state": "dead"})
+    assert len(scene.ran) == 1
+
+
+def test_d03_an_occurrence_that_was_cancelled_before_is_skipped(scene: Scene) -> None:
+    scene.put()
+    claimed = scene.claim()
+    scene.store.ledger.begin(claimed, now=NINE)
+    scene.store.ledger.settle(claimed, Outcome(State.CANCELLED, Reason.OPERATOR), now=NINE)
+    assert scene.deliver(claimed) == (200, {"status": "skipped", "reason": "operator"})
+
+
+def test_d08_one_that_waits_is_told_that_it_is_in_progress(scene: Scene) -> None:
+    scene.put(policies=Policies(overlap=Overlap.WAIT, timeout=600))
+    scene.store.ledger.begin(scene.claim(), now=NINE)
+    scene.clock.advance(MINUTE)
+    assert scene.deliver(scene.claim())[0] == 409
+
+
+def test_d01_a_flow_tells_its_static_schedules_and_nobodys_own(scene: Scene) -> None:
+    scene.put()
+    scene.flow.schedule("nightly", cron="0 3 * * *", timezone="Europe/Berlin", action="send")
+    scene.flow.resolver(lambda _id, _ctx: None)
+    listing = replace(request("mail", "x", {}), path_id=None, method="GET")
+    status, body = told(scene.dispatch(listing))
+    assert (status, body["resolver"]) == (200, True)
+    (static,) = body["schedules"] if isinstance(body["schedules"], list) else []
+    assert isinstance(static, dict)
+    assert (static["id"], static["cron"], static["action"]) == ("nightly", "0 3 * * *", "send")
+    assert "digest" not in str(body)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/api/flows/mail/schedules", 200),
+        ("POST", "/api/flows/mail/schedules", 405),
+        ("GET", "/api/flows/mail/schedules/ada/digest/dispatch", 405),
+        ("POST", "/api/flows/mail/schedules/ada/digest", 404),
+        ("POST", "/api/flows/mail/schedule/x/dispatch", 404),
+        ("POST", "/api/flows/%FF/schedules/x/dispatch", 404),
+    ],
+)
+def test_d01_routes(scene: Scene, method: str, path: str, status: int) -> None:
+    event = {
+        "path": path,
+        "httpMethod": method,
+        "headers": {"Authorization": "x"},
+        "body": None,
+        "requestContext": {"requestId": "r"},
+    }
+    call = gateway.dispatch_request(event)
+    answer = scene.dispatch(call) if isinstance(call, Request) else call
+    assert answer.status == status

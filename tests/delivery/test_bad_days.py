@@ -1,0 +1,293 @@
+"""The bad days of a scheduler, on real sockets and processes: nothing lost, nothing begun twice.
+
+Each ends with the same question to the ledger: what became of every occurrence?
+"""
+
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from duetick.cli.gateway import LocalServer, Route
+from duetick.core.answers import Answer
+from duetick.core.context import Context
+from duetick.core.tick import TickReport, run_tick
+from duetick.domain.errors import DuetickError
+from duetick.domain.policies import Delivery, Overlap, Policies
+from duetick.domain.schedule import Json, Occurrence
+from duetick.domain.states import State
+from duetick.ports import Begun, Store
+from duetick.runtime import gateway
+from duetick.stores import open_store
+from duetick.transports.http import HttpTransport
+
+from tests.delivery.endpoint import Behave, endpoint, hang, hang_up, status
+from tests.delivery.scene import MINUTE, NINE, Scene
+from tests.delivery.tick_process import authorize
+from tests.lab.postgres import EmbeddedPostgres
+from tests.lab.process import LOCALHOST, free_port
+
+TOP = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.slow
+
+
+class Office:
+    """A dispatch API on a scene, over HTTP, and what its action was run for."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.busy = 0
+        self.lock = threading.Lock()
+        self.cut = False
+        scene.act = self.act
+        self.dispatch = scene.dispatch
+        self.server = LocalServer(0, [Route("/api/flows/", self.handle, lambda _header: {})])
+
+    def act(self, _input: Json, _ctx: Context) -> None:
+        """Take a moment."""
+        time.sleep(0.005)
+
+    def handle(self, event: dict[str, Any], _context: object) -> Mapping[str, Any]:
+        """As functions/dispatch does."""
+        with self.lock:
+            self.busy += 1
+        try:
+            call = gateway.dispatch_request(event)
+            answer = call if isinstance(call, Answer) else self.dispatch(call)
+            if self.cut:
+                raise ConnectionResetError("the answer never arrives")
+            return gateway.respond(answer)
+        finally:
+            with self.lock:
+                self.busy -= 1
+
+    def tick(self, now: int) -> TickReport:
+        """One, from here."""
+        self.scene.clock.now = now
+        transport = HttpTransport(self.server.url, authorize)
+        report = run_tick(self.scene.store, transport, now=now, slots=8)
+        transport.close()
+        return report
+
+    @property
+    def runs(self) -> Counter[str]:
+        """How often each key's action ran."""
+        return Counter(ctx.schedule_id for _, ctx in list(self.scene.ran))
+
+    def states(self) -> Counter[State]:
+        """What the ledger says of ada's."""
+        return Counter(o.state for o in self.scene.store.ledger.find("ada", limit=1_000))
+
+
+@contextmanager
+def office(scene: Scene) -> Iterator[Office]:
+    """One that is open."""
+    made = Office(scene)
+    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
+    thread.start()
+    yield made
+    made.server.shutdown()
+    thread.join(20)
+    made.server.server_close()
+
+
+@pytest.fixture
+def open_office(each_scene: Scene) -> Iterator[Office]:
+    """An office on each store, with twenty schedules at nine."""
+    for number in range(20):
+        each_scene.put(f"k{number:02}", cron="0 9 * * *")
+    with office(each_scene) as made:
+        yield made
+
+
+def through(place: str, scene: Scene, timeout: float = 60.0) -> TickReport:
+    """A tick at nine to some other endpoint."""
+    transport = HttpTransport(place, authorize)
+    report = run_tick(scene.store, transport, now=NINE, budget=timeout, slots=8)
+    transport.close()
+    return report
+
+
+@pytest.mark.parametrize("behave", [status(503), hang_up, status(429), status(403)])
+def test_an_api_that_refuses_or_cuts_loses_nothing(open_office: Office, behave: Behave) -> None:
+    scene = open_office.scene
+    with endpoint(behave) as place:
+        report = through(place.url, scene)
+    assert (report.delivered, report.failed) == (0, report.claimed)
+    open_office.tick(NINE + MINUTE)
+    assert open_office.states() == {State.SUCCEEDED: 20}
+    assert set(open_office.runs.values()) == {1}
+
+
+def test_an_api_that_hangs_costs_no_more_than_the_ticks_time(open_office: Office) -> None:
+    scene = open_office.scene
+    with endpoint(hang) as place:
+        begin = time.monotonic()
+        report = through(place.url, scene, timeout=6.0)
+        assert time.monotonic() - begin < 15
+    assert report.delivered == 0
+    open_office.tick(NINE + MINUTE)
+    assert open_office.states() == {State.SUCCEEDED: 20}
+
+
+def test_an_answer_that_is_cut_after_the_action_ran_runs_nothing_again(
+    open_office: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    open_office.cut = True
+    assert open_office.tick(NINE).failed == 20
+    open_office.cut = False
+    open_office.tick(NINE + 5 * MINUTE)
+    assert open_office.states() == {State.SUCCEEDED: 20}
+    assert set(open_office.runs.values()) == {1}
+    assert "the answer never arrives" in caplog.text
+
+
+@pytest.mark.parametrize("after", [0, 3, 12])
+def test_a_tick_that_is_killed_leaves_nothing_behind(
+    open_office: Office, address: str, after: int
+) -> None:
+    command = [sys.executable, "-m", "tests.delivery.tick_process", address, open_office.server.url]
+    with subprocess.Popen(command, cwd=TOP, stdout=subprocess.DEVNULL) as process:
+        wait(lambda: len(open_office.scene.ran) >= after or process.poll() is not None)
+        process.kill()
+    wait(lambda: open_office.busy == 0)
+    for minute in (2, 4):
+        open_office.tick(NINE + minute * MINUTE)
+    assert open_office.states() == {State.SUCCEEDED: 20}
+    assert set(open_office.runs.values()) == {1}
+
+
+def wait(until: Callable[[], bool], seconds: float = 30) -> None:
+    """Until it is so."""
+    end = time.monotonic() + seconds
+    while not until() and time.monotonic() < end:
+        time.sleep(0.005)
+    assert until()
+
+
+@pytest.mark.parametrize(
+    ("policies", "state", "attempts"),
+    [
+        (Policies(), State.DEAD, 1),
+        (Policies(delivery=Delivery.AT_LEAST_ONCE), State.SUCCEEDED, 2),
+    ],
+)
+def test_a_runtime_that_dies_in_the_middle_of_an_action(
+    each_scene: Scene, policies: Policies, state: State, attempts: int
+) -> None:
+    """It began and never settled, as when Lambda ends an invocation: its lease tells."""
+    each_scene.put("digest", cron="0 9 * * *", policies=policies)
+    begun = each_scene.store.ledger.begin(each_scene.claim(), now=NINE)
+    assert isinstance(begun, Begun)
+    with office(each_scene) as made:
+        made.tick(NINE + 2 * MINUTE)
+    (kept,) = each_scene.store.ledger.find("ada", "digest")
+    assert (kept.state, kept.attempts) == (state, attempts)
+    assert len(each_scene.ran) == attempts - 1
+
+
+def test_a_clock_ten_minutes_wrong_fires_nothing_twice(each_scene: Scene) -> None:
+    policies = Policies(overlap=Overlap.ALLOW)
+    each_scene.put("digest", cron="* * * * *", policies=policies)
+    with office(each_scene) as made:
+        for minute in (0, 10, 1, 2, 3, 12, 4, 13):
+            made.tick(NINE + minute * MINUTE)
+        nominal = Counter(ctx.nominal_at for _, ctx in each_scene.ran)
+    assert set(nominal.values()) == {1}
+    assert accounted(each_scene.store) == 14
+
+
+def accounted(store: Store) -> int:
+    """How many nominal times the ledger knows an outcome of, those of ranges included."""
+    return sum(o.count for o in store.ledger.find("ada", "digest", limit=1_000))
+
+
+def test_a_database_that_is_down_is_told_and_nothing_is_lost(
+    own_postgres: EmbeddedPostgres,
+) -> None:
+    store = open_store(own_postgres.url, clock=lambda: NINE)
+    store.migrate()
+    scene = Scene(store)
+    scene.put("k", cron="0 9 * * *")
+    with office(scene) as made:
+        own_postgres.stop()
+        with pytest.raises(DuetickError, match="Postgres"):
+            made.tick(NINE)
+        own_postgres.start()
+        assert made.tick(NINE + MINUTE).delivered == 1
+    assert scene.history("k") == [("succeeded", "fired")]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:////nowhere/at/all.db",
+        "postgresql://u:hunter2@127.0.0.1:{port}/db?connect_timeout=1",
+        "dynamodb://t?region=us-east-1&endpoint=http://127.0.0.1:{port}",
+    ],
+)
+def test_a_store_that_is_not_there_is_a_clear_error(url: str) -> None:
+    store = open_store(url.format(port=free_port()), clock=lambda: NINE)
+
+    def nobody(_occurrence: Occurrence, _status: int) -> None:
+        raise AssertionError("nothing can be delivered")
+
+    with pytest.raises(DuetickError) as caught:
+        run_tick(store, HttpTransport("http://x", authorize), now=NINE, on_dispatch=nobody)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_body_of_six_megabytes_is_refused(scene: Scene) -> None:
+    with office(scene) as made:
+        connection = HTTPConnection(LOCALHOST, made.server.server_port, timeout=20)
+        path = "/api/flows/mail/schedules/ada/digest/dispatch"
+        connection.request("POST", path, b"x" * 6 * 1024 * 1024, {"authorization": "yes"})
+        answer = connection.getresponse()
+        assert (answer.status, b"too_large" in answer.read()) == (413, True)
+        connection.close()
+
+
+def test_a_thousand_dispatches_at_once_need_few_connections(postgres_url: str) -> None:
+    """The peak on Postgres: a process holds at most its pool, and only while a statement runs."""
+    store = open_store(f"{postgres_url}&pool=8", clock=lambda: NINE)
+    store.migrate()
+    scene = Scene(store)
+    for number in range(300):
+        scene.put(f"k{number:03}", cron="0 9 * * *")
+    claimed = store.index.claim_due(NINE, 1_000)
+    watcher = open_store(postgres_url, clock=lambda: NINE)
+    release = threading.Event()
+    scene.act = lambda *_: release.wait(60)
+    threads = [threading.Thread(target=scene.deliver, args=(each,)) for each in claimed]
+    for thread in threads:
+        thread.start()
+    wait(lambda: len(scene.ran) == len(claimed))
+    peak = connections(watcher)
+    release.set()
+    for thread in threads:
+        thread.join(60)
+    assert Counter(o.state for o in store.ledger.find("ada", limit=1_000)) == {State.SUCCEEDED: 300}
+    assert peak <= 8 + 1
+    for each in (store, watcher):
+        each.close()
+
+
+def connections(store: Store) -> int:
+    """How many the database has, as it says itself."""
+    asked = Occurrence("test", "sql", "", None, NINE, origin="run:1", due_at=NINE)
+    begun = store.ledger.begin(asked, now=NINE)
+    assert isinstance(begun, Begun)
+    with store.ledger.settling(begun.occurrence, lambda: NINE) as effects:
+        rows = effects.run(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        )
+    return int(str(rows[0][0]))

@@ -1,0 +1,199 @@
+"""The HTTP transport over real sockets: kept connections, deadlines, signatures, secrets."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials as BotoCredentials
+from duetick.domain.identity import to_path
+from duetick.domain.schedule import Occurrence
+from duetick.runtime.secrets import Guard, Secrets
+from duetick.transports.http import HttpTransport, bearer
+from duetick.transports.sigv4 import Credentials, Signer
+
+from tests.delivery.endpoint import (
+    OK,
+    Behave,
+    Endpoint,
+    answer,
+    drip,
+    endpoint,
+    hang,
+    hang_up,
+    status,
+)
+from tests.delivery.scene import NINE
+
+DUE = Occurrence("ada", "digest", "* * * * *", None, NINE, 1, flow="mail", id="occ_1", due_at=NINE)
+
+
+def fixed(*live: str) -> "Source":
+    """Secrets that do not change."""
+    return Source(live)
+
+
+class Source:
+    """Secrets that can be rotated; memory is what was read last."""
+
+    def __init__(self, live: Secrets) -> None:
+        self.kept = self.live = tuple(live)
+        self.asked = 0
+
+    def __call__(self, *, fresh: bool = False) -> Secrets:
+        if fresh:
+            self.asked += 1
+            self.kept = self.live
+        return self.kept
+
+
+Through = Callable[..., HttpTransport]
+
+
+@pytest.fixture
+def through() -> Iterator[Through]:
+    """Makes a transport to a URL, and closes it."""
+    made: list[HttpTransport] = []
+
+    def make(url: str, source: Source | None = None) -> HttpTransport:
+        made.append(HttpTransport(url, bearer(source or fixed("s3cret"))))
+        return made[-1]
+
+    yield make
+    for transport in made:
+        transport.close()
+
+
+def test_a_connection_is_kept_from_call_to_call(through: Through) -> None:
+    with endpoint(answer(OK)) as place:
+        transport = through(place.url)
+        assert [transport.deliver(DUE, timeout=5).status for _ in range(3)] == [202] * 3
+        assert (len(place.requests), place.connections) == (3, 1)
+
+
+def test_the_call_is_the_one_that_dispatch_reads(through: Through) -> None:
+    with endpoint(answer(OK)) as place:
+        through(place.url).deliver(DUE, timeout=5)
+    line, _, rest = place.requests[0].partition("\r\n")
+    assert line == "POST /v1/api/flows/mail/schedules/ada~2Fdigest/dispatch HTTP/1.1"
+    assert "authorization: Bearer s3cret" in rest
+    assert '"nominalFireTime": "2026-12-01T09:00:00Z"' in rest
+
+
+def test_a_kept_connection_that_was_closed_is_no_failure(through: Through) -> None:
+    def once_each(_place: Endpoint, connection: socket.socket, _request: str) -> bool:
+        answer(OK)(_place, connection, _request)
+        return False
+
+    with endpoint(once_each) as place:
+        transport = through(place.url)
+        for _ in range(3):
+            assert transport.deliver(DUE, timeout=5).status == 202
+            time.sleep(0.02)
+    assert len(place.requests) == 3
+
+
+@pytest.mark.parametrize("behave", [hang, drip])
+def test_t02_the_deadline_is_for_the_whole_exchange(behave: Behave, through: Through) -> None:
+    with endpoint(behave) as place:
+        begin = time.monotonic()
+        delivery = through(place.url).deliver(DUE, timeout=0.4)
+        assert delivery.status == 0
+        assert time.monotonic() - begin < 2
+
+
+def test_a_cut_connection_is_a_transport_error(through: Through) -> None:
+    with endpoint(hang_up) as place:
+        delivery = through(place.url).deliver(DUE, timeout=5)
+    assert delivery.status == 0
+    assert "s3cret" not in delivery.detail
+
+
+def test_nobody_listening_is_a_transport_error(through: Through) -> None:
+    with endpoint(hang_up) as place:
+        pass
+    assert through(place.url).deliver(DUE, timeout=5).status == 0
+
+
+@pytest.mark.parametrize("number", [400, 403, 409, 429, 500, 502, 503, 504])
+def test_the_answer_is_told_as_it_is(number: int, through: Through) -> None:
+    with endpoint(status(number)) as place:
+        assert through(place.url).deliver(DUE, timeout=5).status == number
+        assert len(place.requests) == 1
+
+
+@pytest.mark.parametrize("token", [None, "session"])
+@pytest.mark.parametrize("key", ["digest", "100%", "a%2Fb", "日本", "k?#&= +", "auth0|Abc"])
+def test_the_signature_is_botocores(key: str, token: str | None) -> None:
+    path = f"/v1/api/flows/mail/schedules/{to_path(f'ada/{key}')}/dispatch"
+    body, host = b'{"fence": 1}', "abc.execute-api.eu-central-1.amazonaws.com"
+    ours = Signer(lambda: Credentials("AKID", "secret", token), "eu-central-1")
+    headers = ours.headers(host, path, body, NINE)
+    assert headers["authorization"] == theirs(host, path, body, token)["Authorization"]
+
+
+def theirs(host: str, path: str, body: bytes, token: str | None) -> Mapping[str, str]:
+    """What botocore makes of the same call at the same time."""
+    request = AWSRequest("POST", f"https://{host}{path}", {"host": host}, body)
+    signer = SigV4Auth(BotoCredentials("AKID", "secret", token), "execute-api", "eu-central-1")
+    with pytest.MonkeyPatch.context() as patch:
+        moment = datetime.fromtimestamp(NINE / 1_000, UTC)
+        patch.setattr("botocore.auth.get_current_datetime", lambda: moment)
+        signer.add_auth(request)
+    return dict(request.headers.items())
+
+
+def test_d17_a_secret_rotated_a_minute_ago_loses_no_fire(through: Through) -> None:
+    """Sender and receiver each remember the old secret; each looks again before it gives up."""
+    sender, receiver = Source(("old",)), Source(("old",))
+    guard = Guard(receiver)
+
+    def guarded(place: Endpoint, connection: socket.socket, request: str) -> bool:
+        header = request.partition("authorization: ")[2].partition("\r\n")[0]
+        behave = answer(OK) if guard.admits(header) else status(401)
+        return behave(place, connection, request)
+
+    with endpoint(guarded) as place:
+        transport = through(place.url, sender)
+        assert transport.deliver(DUE, timeout=5).status == 202
+        sender.live = receiver.live = ("new", "old")
+        assert transport.deliver(DUE, timeout=5).status == 202
+        sender.live = receiver.live = ("newer", "new")
+        receiver(fresh=True)
+        assert transport.deliver(DUE, timeout=5).status == 202
+        assert len(place.requests) == 4
+        receiver.live = receiver.kept = ("other",)
+        assert transport.deliver(DUE, timeout=5).status == 401
+
+
+def test_d17_two_secrets_are_live() -> None:
+    guard = Guard(fixed("new", "old"))
+    assert guard.admits("Bearer new")
+    assert guard.admits("Bearer old")
+    assert guard.admits("bearer old")
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer ", "new", "Basic new", "Bearer ne", "Bearer new old", "ü"]
+)
+def test_d17_anything_else_is_refused(header: str) -> None:
+    assert not Guard(fixed("new", "old")).admits(header)
+
+
+@pytest.mark.parametrize("header", ["", "Bearer ", "Bearer x", "Bearer None"])
+def test_d17_without_a_secret_everybody_is_refused(header: str) -> None:
+    assert not Guard(fixed()).admits(header)
+
+
+def test_d17_guessing_does_not_ask_the_secrets_keeper_each_time() -> None:
+    source, now = fixed("new"), [0.0]
+    guard = Guard(source, lambda: now[0])
+    for _ in range(100):
+        guard.admits("Bearer guess")
+    assert source.asked == 1
+    now[0] = 5.0
+    guard.admits("Bearer guess")
+    assert source.asked == 2

@@ -1,0 +1,300 @@
+"""T-01 to T-11 of the tick, on a clock that only the test moves."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+import pytest
+from duetick.core.tick import run_tick
+from duetick.domain.errors import StoreUnavailable
+from duetick.domain.policies import Misfire, Overlap, Policies
+from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.domain.states import Reason, State
+from duetick.ports import SUCCEEDED, Begun, Delivery, Store
+from duetick.transports.inline import InlineTransport
+
+from tests.delivery.scene import MINUTE, NINE, SECRET, Scene
+
+
+@dataclass(slots=True)
+class Recorder:
+    """A transport that settles what it is given, and says when."""
+
+    store: Store
+    clock: Callable[[], float] = lambda: 0.0
+    status: int = 202
+    took: float = 0.0
+    seen: list[tuple[Occurrence, int]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
+        """Take it."""
+        assert timeout > 0
+        with self.lock:
+            self.seen.append((occurrence, NINE + round(self.clock() * 1_000)))
+        if self.status == 202:
+            begun = self.store.ledger.begin(occurrence, now=occurrence.due_at)
+            assert isinstance(begun, Begun)
+            self.store.ledger.settle(begun.occurrence, SUCCEEDED, now=occurrence.due_at)
+        return Delivery(self.status, '{"status": "accepted"}')
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass(slots=True)
+class Time:
+    """Seconds since nine; sleeping is what makes them pass, when all that is due was delivered."""
+
+    transport: Recorder
+    due: Sequence[int] = ()
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """Let what is due be taken first."""
+        arrived = sum(due <= NINE + round(self.now * 1_000) for due in self.due)
+        for _ in range(2_000):
+            if len(self.transport.seen) >= arrived:
+                break
+            threading.Event().wait(0.005)
+        self.now += max(seconds, 0.001)
+
+
+def rows(store: Store, count: int, *, cron: str = "0 9 * * *", at: int = NINE) -> None:
+    """Index that many, due at nine."""
+    for number in range(count):
+        store.index.upsert(IndexRow(f"u{number % 7}", f"k{number:04}", cron, None, at, "mail"))
+
+
+def test_t01_the_report_adds_up(store: Store) -> None:
+    rows(store, 300)
+    store.index.upsert(IndexRow("u", "bad", "not a cron", None, NINE, "mail"))
+    report = run_tick(store, Recorder(store), now=NINE)
+    assert (report.claimed, report.delivered, report.failed, report.left) == (300, 300, 0, 0)
+    assert (report.poisoned, report.backlog) == (1, 0)
+
+
+def test_t01_poison_beyond_a_page_is_counted(store: Store) -> None:
+    for number in range(130):
+        store.index.upsert(IndexRow("u", f"k{number}", "not a cron", None, NINE, "mail"))
+    assert run_tick(store, Recorder(store), now=NINE).poisoned == 130
+
+
+def test_i15_a_tick_goes_on_until_nothing_is_due(store: Store) -> None:
+    rows(store, 500)
+    assert run_tick(store, Recorder(store), now=NINE, chunk=50).delivered == 500
+
+
+def test_i15_nothing_is_leased_when_there_is_no_time(store: Store) -> None:
+    rows(store, 50)
+    report = run_tick(store, Recorder(store), now=NINE, budget=4.0)
+    assert (report.claimed, report.backlog) == (0, 50)
+
+
+def test_i15_what_there_was_no_time_for_is_given_back(store: Store) -> None:
+    rows(store, 200)
+    transport = Recorder(store)
+    time = Time(transport)
+
+    def deliver(occurrence: Occurrence, status: int) -> None:
+        del occurrence, status
+        time.now += 1.0
+
+    report = run_tick(
+        store, transport, now=NINE, budget=30.0, slots=1, elapsed=time, on_dispatch=deliver
+    )
+    assert report.claimed == report.delivered + report.left
+    assert 24 <= report.delivered <= 26
+    assert report.left + report.backlog + report.delivered == 200
+    again = run_tick(store, Recorder(store), now=NINE + MINUTE)
+    assert again.delivered == 200 - report.delivered
+
+
+def test_i15_claims_follow_the_pace_of_deliveries(store: Store) -> None:
+    rows(store, 2_000)
+    transport = Recorder(store)
+    time = Time(transport)
+
+    def slow(occurrence: Occurrence, status: int) -> None:
+        del occurrence, status
+        time.now += 0.1
+
+    report = run_tick(
+        store, transport, now=NINE, budget=60.0, slots=4, elapsed=time, on_dispatch=slow
+    )
+    assert report.delivered > 450
+    assert report.left < 60
+
+
+def test_t02_the_hook_sees_every_delivery_and_may_raise(store: Store) -> None:
+    rows(store, 20)
+    seen: list[int] = []
+
+    def hook(_occurrence: Occurrence, status: int) -> NoReturn:
+        seen.append(status)
+        raise RuntimeError("observer")
+
+    report = run_tick(store, Recorder(store, status=0), now=NINE, on_dispatch=hook)
+    assert (seen, report.failed) == ([0] * 20, 20)
+
+
+def test_t02_in_a_deployed_stack_the_hook_is_a_function_of_the_flow(scene: Scene) -> None:
+    seen: list[tuple[str, int]] = []
+    scene.flow.on_dispatch(lambda occurrence, status: seen.append((occurrence.key, status)))
+    rows(scene.store, 1)
+    flows = scene.dispatch._flows
+    run_tick(scene.store, Recorder(scene.store), now=NINE, on_dispatch=flows.observe)
+    assert seen == [("k0000", 202)]
+
+
+def test_t01_a_failing_claim_is_loud_and_what_was_claimed_before_is_delivered(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows(store, 100)
+    transport, real = Recorder(store), store.index.claim_due
+    claims = iter([True, False])
+
+    def claim(now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+        if not next(claims):
+            raise StoreUnavailable("gone")
+        return real(now, limit, ahead=ahead)
+
+    monkeypatch.setattr(store.index, "claim_due", claim)
+    with pytest.raises(StoreUnavailable, match="gone"):
+        run_tick(store, transport, now=NINE, chunk=10)
+    assert len(transport.seen) == 10
+
+
+def test_t11_a_stop_begins_nothing_more_and_gives_the_rest_back(store: Store) -> None:
+    rows(store, 100)
+    transport = Recorder(store)
+    report = run_tick(store, transport, now=NINE, slots=1, stopped=lambda: len(transport.seen) >= 3)
+    assert report.delivered == len(transport.seen) < 100
+    assert report.claimed == report.delivered + report.left
+    assert run_tick(store, Recorder(store), now=NINE + MINUTE).delivered == 100 - report.delivered
+
+
+def test_an_endpoint_that_is_down_is_not_leased_everything(store: Store) -> None:
+    rows(store, 3_000)
+    report = run_tick(store, Recorder(store, status=503), now=NINE, chunk=100)
+    assert report.failed == report.claimed < 600
+    assert report.backlog > 2_000
+
+
+def test_t03_what_never_began_is_the_next_ticks(store: Store) -> None:
+    rows(store, 5)
+    assert run_tick(store, Recorder(store, status=503), now=NINE).failed == 5
+    assert run_tick(store, Recorder(store), now=NINE + MINUTE).delivered == 5
+
+
+def test_t03_what_never_began_within_its_window_is_lost_and_counted(store: Store) -> None:
+    rows(store, 5)
+    run_tick(store, Recorder(store, status=503), now=NINE)
+    report = run_tick(store, Recorder(store), now=NINE + 2 * 60 * MINUTE)
+    assert (report.delivered, report.lost) == (0, 5)
+
+
+def test_t06_look_ahead_delivers_each_at_its_own_second(each_store: Store) -> None:
+    for second in range(0, 60, 7):
+        due = NINE + second * 1_000
+        each_store.index.upsert(IndexRow("u", f"k{second}", "0 9 * * *", None, due, "mail"))
+    transport = Recorder(each_store)
+    time = Time(transport, [NINE + second * 1_000 for second in range(0, 60, 7)])
+    transport.clock = time
+    report = run_tick(
+        each_store,
+        transport,
+        now=NINE,
+        budget=100.0,
+        look_ahead=MINUTE,
+        elapsed=time,
+        sleep=time.sleep,
+    )
+    assert report.delivered == 9
+    late = [when - occurrence.due_at for occurrence, when in transport.seen]
+    assert all(0 <= each < 100 for each in late), late
+    assert report.lateness_ms < 100
+
+
+def test_t06_an_edit_after_the_claim_wins(scene: Scene) -> None:
+    scene.put("paused", cron="0 9 * * *")
+    scene.put("deleted", cron="0 9 * * *")
+    scene.put("moved", cron="0 9 * * *")
+    scene.put("edited", cron="0 9 * * *", given="old")
+    ahead = scene.store.index.claim_due(NINE - 30_000, ahead=MINUTE)
+    scene.clock.now = NINE
+    scene.store.schedules.delete("ada", "deleted", now=NINE - 20_000)
+    for key, change in (
+        ("paused", {"enabled": False}),
+        ("moved", {"cron": "30 9 * * *"}),
+        ("edited", {"input": "new"}),
+    ):
+        found = scene.store.schedules.get("ada", key)
+        assert found
+        scene.store.schedules.put(replace(found, **change), now=NINE - 20_000)
+    answers = {o.key: scene.deliver(o)[1].get("reason") for o in ahead}
+    assert answers == {
+        "paused": "disabled",
+        "deleted": "schedule_deleted",
+        "moved": "superseded",
+        "edited": None,
+    }
+    assert [given for given, _ in scene.ran] == ["new"]
+
+
+def test_t10_after_downtime_each_schedule_is_one_decision(store: Store) -> None:
+    rows(store, 3, cron="* * * * *", at=NINE - 24 * 60 * MINUTE)
+    transport = Recorder(store)
+    run_tick(store, transport, now=NINE)
+    fired = [o for o, _ in transport.seen if o.user_id == "u0"]
+    assert {o.nominal_at for o in fired} == {NINE, NINE - MINUTE, NINE - 2 * MINUTE}
+    missed = [o for o in store.ledger.find("u0", "k0000") if o.reason is Reason.MISSED]
+    assert [(o.state, o.count) for o in missed] == [(State.CANCELLED, 1_438)]
+
+
+def test_j09_catching_up_is_paced(store: Store) -> None:
+    policies = Policies(misfire=Misfire.ALL, catch_up=5, overlap=Overlap.ALLOW)
+    late = IndexRow("u", "k", "0 * * * *", None, NINE - 20 * 60 * MINUTE, "mail", policies=policies)
+    store.index.upsert(late)
+    counts = []
+    for minute in range(6):
+        transport = Recorder(store)
+        run_tick(store, transport, now=NINE + minute * MINUTE)
+        counts.append(len(transport.seen))
+    assert sum(counts) == 6
+    assert max(counts[1:]) == 1
+
+
+def test_two_ticks_at_once_deliver_each_once(each_store: Store) -> None:
+    rows(each_store, 60)
+    transport = Recorder(each_store)
+    threads = [
+        threading.Thread(target=run_tick, args=(each_store, transport), kwargs={"now": NINE})
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(transport.seen) == len({o.identity for o, _ in transport.seen}) == 60
+
+
+def test_what_comes_back_in_the_same_tick_waits_for_the_next(scene: Scene) -> None:
+    """A dispatch whose clock is behind the tick's leaves one that waits for it due at once."""
+    scene.put(policies=Policies(overlap=Overlap.WAIT, timeout=600))
+    scene.store.ledger.begin(scene.claim(), now=NINE)
+    scene.clock.now = NINE - MINUTE
+    delivered: list[int] = []
+    transport = InlineTransport(lambda request: scene.dispatch(replace(request, headers=SECRET)))
+    report = run_tick(
+        scene.store,
+        transport,
+        now=NINE + MINUTE,
+        on_dispatch=lambda _occurrence, status: delivered.append(status),
+    )
+    assert delivered == [409]
+    assert report.claimed == report.failed + report.left

@@ -1,0 +1,144 @@
+"""T-14, J-04: users take turns, priority orders one's own, and a thousand cost no more each."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from duetick.core.turns import Turns
+from duetick.domain.schedule import Occurrence
+
+from tests.delivery.scene import NINE
+
+
+def of(user: str, key: str, *, at: int = NINE, priority: int = 0, fence: int = 1) -> Occurrence:
+    """An occurrence that is due."""
+    made = Occurrence(user, key, "* * * * *", None, at, fence, due_at=at)
+    return replace(made, priority=priority)
+
+
+def many(user: str, count: int) -> list[Occurrence]:
+    """A user's, each of another schedule."""
+    return [of(user, f"k{number:05}") for number in range(count)]
+
+
+def drained(turns: Turns) -> list[Occurrence]:
+    """All of them, one at a time."""
+    turns.close()
+    taken = []
+    while (occurrence := turns.take()) is not None:
+        taken.append(occurrence)
+        turns.done(occurrence)
+    return taken
+
+
+def held(turns: Turns, count: int) -> list[str]:
+    """The users of the next so many, none of which is done."""
+    found = (turns.take() for _ in range(count))
+    return [occurrence.user_id for occurrence in found if occurrence]
+
+
+def test_t14_one_users_one_does_not_wait_behind_anothers_thousands() -> None:
+    turns = Turns([*many("big", 5_000), of("small", "only")], 64)
+    assert "small" in held(turns, 2)
+
+
+def test_t14_a_user_gets_at_most_half_of_the_slots_while_others_wait() -> None:
+    turns = Turns([*many("big", 100), *many("other", 100)], 8)
+    assert Counter(held(turns, 8)) == {"big": 4, "other": 4}
+
+
+def test_t14_who_is_alone_gets_all_slots() -> None:
+    assert len(held(Turns(many("big", 100), 8), 8)) == 8
+
+
+def test_t14_nobody_starves() -> None:
+    users = [many(f"u{number}", 1 + number * 7) for number in range(40)]
+    everything = [occurrence for user in users for occurrence in user]
+    taken = drained(Turns(everything, 64))
+    assert len(taken) == len(everything)
+    first = [o.user_id for o in taken[:40]]
+    assert len(set(first)) == 40
+
+
+def test_j04_ended_leases_come_first_then_priority_then_due_time() -> None:
+    one = [
+        of("ada", "late", at=NINE + 1),
+        of("ada", "early"),
+        of("ada", "urgent", at=NINE + 9, priority=5),
+        of("ada", "again", at=NINE + 5, fence=2),
+    ]
+    assert [o.key for o in drained(Turns(one, 4))] == ["again", "urgent", "early", "late"]
+
+
+def test_one_schedules_go_one_after_another_in_order() -> None:
+    turns = Turns([of("ada", "k", at=NINE + n) for n in range(3)], 4)
+    first = turns.take()
+    assert first is not None
+    taken: list[int] = []
+    waiter = threading.Thread(target=lambda: taken.append(_nominal(turns.take())))
+    waiter.start()
+    assert (first.nominal_at, taken) == (NINE, [])
+    turns.done(first)
+    waiter.join(10)
+    assert taken == [NINE + 1]
+
+
+def _nominal(occurrence: Occurrence | None) -> int:
+    return occurrence.nominal_at if occurrence else 0
+
+
+def test_t14_a_pick_costs_the_same_among_thousands() -> None:
+    few, lots = cost(many("one", 2_000)), cost(many("one", 40_000))
+    assert lots < few * 6
+    few, lots = cost(spread_over_users(2_000)), cost(spread_over_users(40_000))
+    assert lots < few * 6
+
+
+def spread_over_users(count: int) -> list[Occurrence]:
+    """One of each user."""
+    return [of(f"u{number}", "k") for number in range(count)]
+
+
+def cost(occurrences: list[Occurrence]) -> float:
+    """CPU seconds for each of them."""
+    turns = Turns(occurrences, 64)
+    begin = time.thread_time()
+    drained(turns)
+    return (time.thread_time() - begin) / len(occurrences)
+
+
+def test_threads_take_each_once() -> None:
+    workers = 16
+    everything = [*many("big", 500), *spread_over_users(500), *rates("rate", 50)]
+    turns, taken = Turns(everything, workers), Counter[tuple[str, str, int, str]]()
+    lock = threading.Lock()
+
+    def work() -> None:
+        while (occurrence := turns.take()) is not None:
+            with lock:
+                taken[occurrence.identity] += 1
+            turns.done(occurrence)
+
+    threads = [threading.Thread(target=work) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    turns.close()
+    for thread in threads:
+        thread.join(30)
+    assert taken == Counter(occurrence.identity for occurrence in everything)
+
+
+def rates(user: str, count: int) -> Iterable[Occurrence]:
+    """Many of one schedule."""
+    return [of(user, "often", at=NINE + number) for number in range(count)]
+
+
+def test_what_still_waits_can_be_taken_back() -> None:
+    turns = Turns(many("big", 10), 4)
+    taken = turns.take()
+    assert len(turns.rest()) == 9
+    assert taken is not None
+    turns.done(taken)
+    assert drained(turns) == []

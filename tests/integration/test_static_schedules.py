@@ -1,0 +1,235 @@
+"""M-06: static schedules are registered at a deploy, on every store, by `deploy`."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from duetick import Flow, Principal
+from duetick.core.deployment import PAUSE, deploy
+from duetick.core.dispatch import Dispatcher
+from duetick.core.flows import Flows
+from duetick.core.static import Registered, register
+from duetick.core.tick import run_tick
+from duetick.domain.errors import InvalidSchedule, StoreUnavailable
+from duetick.domain.schedule import IndexRow, Schedule
+from duetick.ports import Store
+from duetick.stores import open_store
+from duetick.transports.inline import InlineTransport
+
+from tests.integration.local_product import Clock
+from tests.lab.dynamodb import DynamoDB, table_name
+
+NINE = 1_796_115_600_000  # 2026-12-01T09:00:00Z
+DAY = 86_400_000
+SLOW = pytest.mark.slow
+
+
+@pytest.fixture
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A new, empty database of each kind."""
+    kind: str = request.param
+    if kind == "sqlite":
+        return f"sqlite:///{tmp_path}/static.db"
+    if kind == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    server: DynamoDB = request.getfixturevalue(kind)
+    return server.table_url(table_name())
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(NINE - 1_800_000)
+
+
+@pytest.fixture
+def store(address: str, clock: Clock) -> Iterator[Store]:
+    """A store that was migrated, half an hour before nine."""
+    opened = open_store(address, clock=clock)
+    opened.migrate()
+    yield opened
+    opened.close()
+
+
+everywhere = pytest.mark.parametrize(
+    "address",
+    ["sqlite", pytest.param("postgres", marks=SLOW), pytest.param("dynamodb_local", marks=SLOW)],
+    indirect=True,
+)
+
+
+def flow(cron: str = "0 9 * * *", *others: str, timezone: str | None = None) -> Flow:
+    """A flow with a nightly job, and one more static schedule for each other name."""
+    made = Flow("jobs")
+    made.action("clean")(lambda _input, _ctx: None)
+    for name in ("nightly", *others):
+        made.schedule(name, cron=cron, timezone=timezone, action="clean")
+    return made
+
+
+def flows(*given: Flow) -> Flows:
+    return Flows({each.name: each for each in given})
+
+
+def rows(store: Store, *names: str) -> dict[str, int]:
+    """The next times of the static schedules' index rows."""
+    found = {name: store.index.get("", f"jobs/{name}") for name in names}
+    return {name: row.next_fire_at for name, row in found.items() if row}
+
+
+@everywhere
+def test_m06_a_static_schedule_gets_an_index_row_without_a_user(store: Store) -> None:
+    assert register(store, flows(flow()).static()) == Registered(put=["jobs/nightly"])
+    assert rows(store, "nightly") == {"nightly": NINE}
+
+
+@everywhere
+def test_m04_a_redeploy_moves_no_unchanged_schedule(store: Store, clock: Clock) -> None:
+    interval = flows(flow("rate(7 minutes)"))
+    register(store, interval.static())
+    before = rows(store, "nightly")
+    clock.now += 60_000
+    assert register(store, interval.static()) == Registered(kept=["jobs/nightly"])
+    assert rows(store, "nightly") == before
+
+
+@everywhere
+def test_m04_a_changed_expression_or_zone_moves(store: Store) -> None:
+    register(store, flows(flow()).static())
+    assert register(store, flows(flow("30 9 * * *")).static()).put == ["jobs/nightly"]
+    assert rows(store, "nightly") == {"nightly": NINE + 1_800_000}
+    berlin = flows(flow("0 10 * * *", timezone="Europe/Berlin"))
+    assert register(store, berlin.static()).put == ["jobs/nightly"]
+    assert rows(store, "nightly") == {"nightly": NINE}
+
+
+@everywhere
+def test_m06_one_removed_from_the_source_is_removed_and_nothing_else_is(store: Store) -> None:
+    register(store, flows(flow("0 9 * * *", "weekly")).static())
+    by_hand = IndexRow("", "jobs/by-hand", "0 9 * * *", None, NINE, flow="jobs")
+    store.index.upsert(by_hand)
+    store.schedules.put(Schedule("ann", "nightly", "0 9 * * *", "jobs", "clean"))
+    unmarked = Schedule("", "jobs/imported", "0 9 * * *", "jobs", "clean")
+    store.schedules.put(unmarked)
+
+    assert register(store, flows(flow()).static()).removed == ["jobs/weekly"]
+    left = rows(store, "nightly", "weekly", "by-hand", "imported")
+    assert left == dict.fromkeys(("nightly", "by-hand", "imported"), NINE)
+    assert store.index.get("ann", "nightly")
+
+
+@everywhere
+@pytest.mark.parametrize("kind", ["row", "record"])
+def test_m06_what_no_deployment_made_is_not_written_over(store: Store, kind: str) -> None:
+    if kind == "row":
+        store.index.upsert(IndexRow("", "jobs/nightly", "5 5 * * *", None, NINE + 5))
+    else:
+        store.schedules.put(Schedule("", "jobs/nightly", "5 5 * * *", "jobs", "clean"))
+    before = rows(store, "nightly")
+    with pytest.raises(InvalidSchedule, match="no deployment made it"):
+        register(store, flows(flow("0 9 * * *", "weekly")).static())
+    assert rows(store, "nightly", "weekly") == before
+
+
+@everywhere
+def test_i10_two_deployments_at_once_both_succeed(address: str, clock: Clock) -> None:
+    declared = flows(flow("0 9 * * *", "weekly", "monthly"))
+    problems: list[BaseException] = []
+
+    def run() -> None:
+        opened = open_store(address, clock=clock)
+        try:
+            deploy(opened, lambda: declared, patience=30)
+        except BaseException as problem:
+            problems.append(problem)
+        finally:
+            opened.close()
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    opened = open_store(address, clock=clock)
+    assert rows(opened, "nightly", "weekly", "monthly").keys() == {"nightly", "weekly", "monthly"}
+    opened.close()
+
+
+@everywhere
+@pytest.mark.parametrize("principal", [None, Principal("robot")])
+def test_m06_it_runs_as_its_flow_unless_it_names_another(
+    store: Store, clock: Clock, principal: Principal | None
+) -> None:
+    ran: list[str] = []
+    made = Flow("jobs")
+    made.action("clean")(lambda _input, ctx: ran.append(ctx.principal.user_id))
+    made.schedule("nightly", cron="0 9 * * *", action="clean", principal=principal)
+    deploy(store, lambda: flows(made))
+    clock.now = NINE
+    dispatch = Dispatcher(store, flows(made), lambda _request: True, clock)
+    assert run_tick(store, InlineTransport(dispatch)).delivered == 1
+    assert ran == ["flow:jobs" if principal is None else "robot"]
+
+
+def test_a_static_schedule_whose_action_is_unknown_is_refused_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
+    wrong = Flow("jobs")
+    wrong.schedule("nightly", cron="0 9 * * *", action="claen")
+    store = open_store(f"sqlite:///{tmp_path}/static.db")
+    with pytest.raises(InvalidSchedule, match="claen"):
+        deploy(store, lambda: flows(flow("0 9 * * *"), wrong))
+    assert store.schedules.list("").schedules == ()
+    store.close()
+
+
+@pytest.fixture
+def starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Store]:
+    """A store whose database answers only after some calls."""
+
+    def make(failures: int) -> Store:
+        left = [StoreUnavailable("not yet")] * failures
+        store = open_store(f"sqlite:///{tmp_path}/static.db")
+        migrate = store.migrate
+
+        def fail_or_migrate() -> None:
+            if left:
+                raise left.pop()
+            migrate()
+
+        monkeypatch.setattr(store, "migrate", fail_or_migrate)
+        return store
+
+    return make
+
+
+def deploy_with_patience(store: Store, seconds: float) -> float:
+    """How long was waited."""
+    waited: list[float] = []
+    try:
+        deploy(
+            store,
+            flows,
+            ("schema",),
+            patience=seconds,
+            elapsed=lambda: sum(waited),
+            sleep=waited.append,
+        )
+    finally:
+        store.close()
+    return sum(waited)
+
+
+def test_i10_a_database_that_is_being_made_is_waited_for(
+    starting: Callable[[int], Store],
+) -> None:
+    assert deploy_with_patience(starting(3), 10.0) == 3 * PAUSE
+    assert deploy_with_patience(starting(0), 0.0) == 0
+
+
+def test_i10_a_database_that_never_answers_is_waited_for_only_so_long(
+    starting: Callable[[int], Store],
+) -> None:
+    with pytest.raises(StoreUnavailable, match="not yet"):
+        deploy_with_patience(starting(99), 10.0)
