@@ -25,6 +25,7 @@ class Settings:
     dispatch_auth: DispatchAuth = "iam"
     dispatch_secrets: tuple[str, ...] = ()
     dispatch_secret_arn: str = ""
+    dispatch_function: str = ""
     look_ahead: int = 0
     region: str = ""
     local: bool = False
@@ -54,6 +55,7 @@ class Settings:
             dispatch_auth=cast("DispatchAuth", auth),
             dispatch_secrets=tuple(filter(None, env.get("DUETICK_DISPATCH_SECRET", "").split())),
             dispatch_secret_arn=env.get("DUETICK_DISPATCH_SECRET_ARN", ""),
+            dispatch_function=env.get("DUETICK_DISPATCH_FUNCTION", ""),
             look_ahead=_milliseconds(env, "DUETICK_LOOK_AHEAD"),
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),
             local=env.get("DUETICK_LOCAL") == "1",
