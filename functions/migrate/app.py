@@ -1,4 +1,4 @@
-"""At a deploy, as its custom resource, or by hand: the schema, and the flows' static schedules."""
+"""At a deploy, as its custom resource, or by hand; and each hour, to count what is active."""
 
 from typing import Any
 
@@ -10,25 +10,29 @@ from duetick.runtime.custom_resource import (
     Event,
     is_asked_by_cloudformation,
 )
-from duetick.runtime.telemetry import logger
+from duetick.runtime.telemetry import logger, record_audit
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Context) -> dict[str, object]:
     """Safe to run twice, and beside another. `{"Step": "schema"}` takes one step alone."""
-    seconds = context.get_remaining_time_in_millis() / 1_000
-
-    def work(asked: Event) -> dict[str, object]:
-        # Imported here: a flow that cannot be imported fails the deployment with its reason.
-        from duetick.runtime import wiring
-
-        given = asked.get("ResourceProperties", asked).get("Step")
-        steps = tuple(step for step in STEPS if given in (None, step))
-        done = deploy(wiring.store(), wiring.flows, steps, patience=seconds - 2 * RESERVE)
-        logger.info("deployed", action="deploy", done=done)
-        return done
-
+    patience = context.get_remaining_time_in_millis() / 1_000 - 2 * RESERVE
     if is_asked_by_cloudformation(event):
-        Answering(event, context).run(work)
+        Answering(event, context).run(lambda asked: work(asked["ResourceProperties"], patience))
         return {}
-    return work(event)
+    return work(event, patience)
+
+
+def work(asked: Event, patience: float) -> dict[str, object]:
+    """Take the step that is asked for, or all that a deployment takes."""
+    # Imported here: a flow that cannot be imported fails the deployment with its reason.
+    from duetick.core.audit import audit
+    from duetick.runtime import wiring
+
+    step = asked.get("Step")
+    if step == "audit":
+        return record_audit(audit(wiring.store()))
+    steps = tuple(each for each in STEPS if step in (None, each))
+    done = deploy(wiring.store(), wiring.flows, steps, patience=patience)
+    logger.info("deployed", action="deploy", done=done)
+    return done

@@ -13,12 +13,12 @@ from duetick.domain.firing import Times
 from duetick.domain.mirror import Change, fresh_row
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.ports import Begun, CallerKey, Outcome, Page, Refused
+from duetick.stores.ids import new_id
 from duetick.stores.sql.index import Claim, SqlIndex, put_row
 from duetick.stores.sql.ledger import SqlLedger
 from duetick.stores.sql.rows import index_params, read_index
 from duetick.stores.sql.schedules import SqlSchedules
 from duetick.stores.sql.session import Database, Params, Row, Session
-from duetick.stores.sql.store import new_id
 from duetick.stores.sqlite.store import SqliteClaim
 from duetick.testing.conformance.samples import SOON
 

@@ -111,6 +111,7 @@ BROKEN = (
                 "test_i13_more_poison_than_one_page_is_listed",
                 "test_i13_whatever_text_a_row_holds_a_claim_survives_it",
                 "test_t01_rows_poisoned_since_a_time_are_told",
+                "test_m03_what_became_unreadable_is_kept_not_indexed_and_reported",
             }
         ),
     ),
@@ -134,6 +135,7 @@ BROKEN = (
         claiming(fires_twice),
         frozenset(
             {
+                "test_a01_a_row_that_is_set_back_into_a_range_fires_nothing_of_it",
                 "test_a01_a_row_that_is_set_back_far_loses_no_time_that_is_new",
                 "test_j13_a_row_that_is_set_back_fires_nothing_twice",
                 "test_j13_a_row_that_is_set_back_fires_what_it_had_not_fired",
@@ -264,6 +266,7 @@ BROKEN = (
                 "test_a01_a_pause_that_was_edited_meanwhile_is_counted_by_both",
                 "test_a01_after_downtime_every_time_is_accounted_for",
                 "test_a01_each_time_of_a_long_life_has_one_outcome",
+                "test_a01_two_rebuilds_account_for_each_time_once",
                 "test_a01_what_a_lost_row_missed_is_accounted_for_by_a_rebuild",
                 "test_j09_nothing_older_than_the_longest_lateness_fires",
                 "test_j09_what_is_collapsed_is_one_row_with_range_and_count",
@@ -272,6 +275,44 @@ BROKEN = (
                 "test_m07_deleting_accounts_for_what_was_due",
                 "test_m07_disabling_accounts_for_what_was_due",
                 "test_t10_after_downtime_there_is_one_decision_for_each_schedule",
+            }
+        ),
+    ),
+    Broken(
+        "ties lost at the edge of a page",
+        sql(
+            "occurrences_of_schedule",
+            """(o.nominal_at < :before
+    OR (o.user_id, o.key, o.origin) > (:after_user, :after_key, :after_origin))""",
+            "o.nominal_at < :before",
+        ),
+        frozenset(
+            {
+                "test_j07_nothing_of_the_time_itself_is_found_before_it",
+                "test_j07_pages_divide_what_shares_a_time",
+            }
+        ),
+    ),
+    Broken(
+        "drift not looked for",
+        sql("index_after", "i.timing <> 0", "i.timing < 0"),
+        frozenset(
+            {
+                "test_a01_a_row_that_is_set_back_into_a_range_fires_nothing_of_it",
+                "test_a01_what_a_drifted_row_missed_is_accounted_for_by_a_rebuild",
+                "test_i16_a_row_that_waits_for_a_time_nobody_named_is_found",
+                "test_i16_a_row_that_waits_too_long_is_found_and_mended",
+                "test_i16_every_row_is_looked_at",
+            }
+        ),
+    ),
+    Broken(
+        "blind to what was allowed",
+        sql("occurrence_running", "o.exclusive = 0", "o.exclusive = 2"),
+        frozenset(
+            {
+                "test_d08_each_of_those_that_were_allowed_counts",
+                "test_d08_skip_sees_what_began_while_it_was_allowed",
             }
         ),
     ),
@@ -288,6 +329,7 @@ BROKEN = (
                 "test_i03_an_occurrence_carries_the_expression_and_zone",
                 "test_i08_a_timezone_is_heeded",
                 "test_i13_a_zone_that_cannot_be_read_is_poison_too",
+                "test_m03_what_became_unreadable_is_kept_not_indexed_and_reported",
             }
         ),
     ),

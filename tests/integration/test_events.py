@@ -19,7 +19,15 @@ from tests.integration.local_product import Clock
 EVENTS = Path(__file__).parents[2] / "events"
 NINE = 1_796_115_600_000  # 2026-12-01T09:00:00Z
 USED = {
-    *("scheduler", "rule", "dispatch-iam", "dispatch-secret", "operators-iam", "users-cognito"),
+    *(
+        "audit",
+        "scheduler",
+        "rule",
+        "dispatch-iam",
+        "dispatch-secret",
+        "operators-iam",
+        "users-cognito",
+    ),
     *("custom-resource-create", "custom-resource-update", "custom-resource-delete"),
 }
 
@@ -239,3 +247,12 @@ def test_by_hand_it_takes_both_steps_and_says_what_it_did(store: Store) -> None:
         "schema": "up to date",
         "schedules": {"put": [], "kept": [], "removed": []},
     }
+
+
+def test_t12_each_hour_it_counts_what_is_active_and_what_should_be(
+    handle: Handle, store: Store
+) -> None:
+    handle("schedules", event("operators-iam"))
+    assert handle("migrate", event("audit")) == {"active": 1, "unindexed": 0}
+    store.index.remove("ann", "hello")
+    assert handle("migrate", event("audit")) == {"active": 0, "unindexed": 1}

@@ -1,6 +1,5 @@
 """Run a begun attempt's action: as the schedule's principal, with its input, in its time."""
 
-import asyncio
 import inspect
 import logging
 from contextlib import AbstractContextManager, nullcontext
@@ -13,7 +12,7 @@ from duetick.core.attempts import Attempt, renewed
 from duetick.core.context import Context
 from duetick.core.flows import Action, Flows
 from duetick.core.schedules import UserSchedules
-from duetick.core.timing import TimedOut, run_within
+from duetick.core.timing import TimedOut, run_coroutine, run_within
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.schedule import Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason, State
@@ -64,7 +63,7 @@ class Runner:
             value = self._input(schedule, context)
             result = action.run(value, context)
             if inspect.iscoroutine(result):
-                asyncio.run(result)
+                run_coroutine(result)
 
         try:
             run_within(limit, call) if limit else call()

@@ -87,5 +87,9 @@ class InvalidCursor(DuetickError, ValueError):
     """A page was asked for with a cursor that no answer carried."""
 
 
+class InvalidQuery(DuetickError, ValueError):
+    """Something was asked that no index answers."""
+
+
 class ConfigurationError(DuetickError):
     """A setting is missing or contradicts another."""

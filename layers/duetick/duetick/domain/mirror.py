@@ -1,14 +1,18 @@
 """What a change of a schedule means for its index row and the ledger: one plan for every store."""
 
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
-from duetick.domain.errors import InvalidSchedule, QuotaReached, VersionConflict
+from duetick.domain.errors import InvalidSchedule, PoisonedRow, QuotaReached, VersionConflict
 from duetick.domain.expression import parse, sub_minute
 from duetick.domain.firing import Missed, Times, unfired
 from duetick.domain.occurrences import ranged
 from duetick.domain.pausing import resumed
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason
+
+Problem: TypeAlias = Literal["missing", "stray", "stale", "unreadable"]
+"""See `ports.Difference`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +88,60 @@ def due_range(
 
 def held_back(schedule: Schedule, since: int, now: int, reason: Reason) -> tuple[Occurrence, ...]:
     """The nominal times of (since, now] in which it was not indexed, as one cancelled range."""
-    row = row_of(schedule, now)
-    times = Times.of(row)
     try:
-        first, last = times.after(since), times.newest(since, now)
-        if first is None or last is None:
-            return ()
-        return (ranged(row, Missed(first, last, times.count(since, now)), reason, now),)
+        return _held_back(row_of(schedule, now), since, now, reason)
     except ValueError:
         return ()
 
 
+def _held_back(row: IndexRow, since: int, now: int, reason: Reason) -> tuple[Occurrence, ...]:
+    times = Times.of(row)
+    first, last = times.after(since), times.newest(since, now)
+    if first is None or last is None:
+        return ()
+    return (ranged(row, Missed(first, last, times.count(since, now)), reason, now),)
+
+
+def restored(row: IndexRow, now: int) -> tuple[IndexRow | None, tuple[Occurrence, ...]]:
+    """A poisoned row with a fresh time, None where there is none, and what it missed meanwhile."""
+    try:
+        fresh = Times.of(row).after(now)
+        missed = _held_back(row, row.next_fire_at, now, Reason.MISSED)
+    except ValueError as error:
+        raise PoisonedRow(f"{row.user_id}/{row.key} still cannot be read: {error}") from error
+    return None if fresh is None else replace(row, next_fire_at=fresh), missed
+
+
+def drifted(row: IndexRow, fired_through: int | None, now: int) -> bool:
+    """Whether a record's row waits for another time than the next one after all it has seen.
+
+    A row that is due, or was set back, tells nothing. Raises ValueError where it cannot be read.
+    """
+    seen = max(now, row.timing, fired_through or 0)
+    return row.next_fire_at > seen and row.next_fire_at != Times.of(row).after(seen)
+
+
+def problem_of(
+    record: Schedule | None, row: IndexRow | None, fired_through: int | None, now: int
+) -> Problem | None:
+    """Where a record and its index row disagree; `row` is one that is not poisoned.
+
+    A row without a record, and no record's (`timing` 0), is left alone.
+    """
+    if record is None or not record.enabled:
+        return "stray" if row and (record or row.timing) else None
+    try:
+        if row is None:
+            return "missing" if fresh_row(record, now) else None
+        same = row == row_of(record, row.next_fire_at) and not drifted(row, fired_through, now)
+    except ValueError:
+        return "unreadable"
+    return None if same else "stale"
+
+
 def repair(schedule: Schedule, row: IndexRow | None, fired_through: int | None, now: int) -> Change:
     """What brings the index row of an enabled record back in line with it."""
-    if row is not None:
+    if row is not None and row.next_fire_at <= now:
         lost = due_range(row, fired_through, now, Reason.SUPERSEDED)
     else:
         lost = held_back(schedule, max(schedule.timing, fired_through or 0), now, Reason.MISSED)

@@ -9,6 +9,7 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.logging.utils import copy_config_to_registered_loggers
 from aws_lambda_powertools.metrics import MetricUnit
 
+from duetick.core.audit import Audit
 from duetick.core.tick import TickReport
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import State
@@ -58,6 +59,18 @@ def record_settled(occurrence: Occurrence) -> None:
             "dead",
             action="dead",
             occurrence=occurrence.id,
+            schedule=occurrence.schedule_id,
+            user=occurrence.user_id,
+            flow=occurrence.flow,
             reason=occurrence.reason,
             attempts=occurrence.attempts,
         )
+
+
+def record_audit(found: Audit) -> dict[str, object]:
+    """What is active, and what should be, as one log line and as metrics."""
+    metrics.add_metric("Active", MetricUnit.Count, found.active)
+    metrics.add_metric("Unindexed", MetricUnit.Count, found.unindexed)
+    metrics.flush_metrics()
+    logger.info("audit", action="audit", **asdict(found))
+    return asdict(found)

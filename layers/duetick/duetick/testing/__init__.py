@@ -19,8 +19,8 @@ To add a store:
    write is decided for you by pure functions, the same for all stores:
    `domain.firing.decide` says what fires for a row that is due, `domain.occurrences` makes the
    occurrences, `domain.mirror.plan_put` says what a change of a schedule writes, and
-   `domain.lifecycle` says what a failure or a lost lease leads to. A store reads what is there,
-   asks them, and writes the answer atomically: in one transaction, or one conditional write.
+   `domain.attempts` says what a begin, a settle or a lost lease leads to. A store reads what is
+   there, asks them, and writes the answer atomically: in one transaction, or one conditional write.
 2. Subclass the suite, give it a store that is open, migrated and **empty**, and run pytest:
 
        import pytest

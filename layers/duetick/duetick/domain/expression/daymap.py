@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duetick.domain.expression.almanac import Almanac
+from duetick.domain.expression.almanac import Almanac, row_of
 from duetick.domain.expression.errors import InvalidExpression, quoted
 from duetick.domain.expression.firing import Recurring
 
@@ -113,10 +113,7 @@ def _almanac(maps: list[_Days]) -> Almanac:
 
 def _day(minutes: set[int]) -> bytes:
     """The minutes of a day up to the last that is named: many days of many maps are kept."""
-    row = bytearray(max(minutes, default=-1) + 1)
-    for minute in minutes:
-        row[minute] = 1
-    return bytes(row)
+    return row_of(minutes, max(minutes, default=-1) + 1)
 
 
 def _refusal(piece: str, why: str) -> InvalidExpression:

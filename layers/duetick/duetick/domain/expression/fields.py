@@ -86,8 +86,24 @@ AWS_DAY_OF_WEEK = Field("day-of-week", 1, 7, "cron(0 9 ? * MON-FRI *)", names=_D
 YEAR = Field("year", 1970, 2199, "cron(0 9 1 1 ? 2027-2030)")
 
 
+READINGS: dict[tuple[Field, str], Reading] = {}  # short fields come again and again
+_LONGEST_KEPT, _MOST_KEPT = 12, 1024
+
+
 def read(field: Field, text: str) -> Reading:
     """Read a comma-separated list of items; names and weekdays become numbers, order is kept."""
+    known = READINGS.get((field, text))
+    if known is not None:
+        return known
+    reading = _read(field, text)
+    if len(text) <= _LONGEST_KEPT:
+        if len(READINGS) >= _MOST_KEPT:
+            READINGS.clear()
+        READINGS[field, text] = reading
+    return reading
+
+
+def _read(field: Field, text: str) -> Reading:
     texts: list[str] = []
     values: set[int] = set()
     in_month: list[InMonth] = []

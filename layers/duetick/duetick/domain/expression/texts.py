@@ -57,9 +57,18 @@ def from_day_map(mapping: Mapping[str, object]) -> str:
     return parse(day_map_text(mapping))
 
 
+def plan_of(text: str) -> Plan:
+    """Return what an expression stands for."""
+    try:
+        return EXPRESSIONS[text].plan
+    except TypeError:  # it cannot be a key
+        _text(text)
+        raise
+
+
 def sub_minute(text: str) -> bool:
     """Say whether it is a rate below a minute, which only look-ahead can keep (C-05)."""
-    plan = EXPRESSIONS[text].plan
+    plan = plan_of(text)
     return isinstance(plan, Interval) and plan.step < 60_000
 
 

@@ -1,6 +1,6 @@
 """The claim on Postgres: two statements for a chunk, whatever its size."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, cast
 
@@ -8,7 +8,7 @@ from duetick.domain.policies import Overlap
 from duetick.domain.schedule import Occurrence
 from duetick.stores.sql.claim import ClaimPlan, DueRow, Remembered, on_hand
 from duetick.stores.sql.index import poison
-from duetick.stores.sql.session import Params, Session, Value
+from duetick.stores.sql.session import Params, Row, Session, Value
 from duetick.stores.sql.store import new_id
 
 SENT: Final[Mapping[str, Callable[[Occurrence], Value]]] = {
@@ -27,23 +27,45 @@ SENT: Final[Mapping[str, Callable[[Occurrence], Value]]] = {
 travel as joined texts. What users wrote is not among them."""
 
 
+LOWEST: Final = -(2**63)
+NEXT_FIRE_AT: Final = 4
+
+
 class PostgresClaim:
     """See `Claim`: rows are locked as they are read; those that others hold are left to them."""
 
     def __init__(self) -> None:
         self._remembered = Remembered()
+        self._reached = ((0, 0), LOWEST)
 
     def __call__(
         self, session: Session, now: int, limit: int, ahead: int
     ) -> tuple[int, Sequence[Occurrence]]:
         """See `Claim`."""
-        chunk = session.rows("claim_select", {"until": now + ahead, "limit": limit})[0]
-        if chunk[0] is None:
+        chunk = self._select(session, now, limit, ahead)
+        if chunk is None:
             return 0, ()
         places = str(chunk[0]).split(";")
+        rows = cast("Sequence[DueRow]", [*zip(*_columns(chunk), strict=True)])
         plan = ClaimPlan(new_id, self._remembered.at(now, ahead))
-        plan.add(cast("Iterable[DueRow]", zip(*_columns(chunk), strict=True)))
-        return len(places), _write(session, plan, places, now)
+        plan.add(rows)
+        claimed = _write(session, plan, places, now)
+        self._reached = ((now, ahead), rows[-1][NEXT_FIRE_AT])
+        return len(places), claimed
+
+    def _select(self, session: Session, now: int, limit: int, ahead: int) -> Row | None:
+        """Rows from where the last chunk of this tick ended, and where there are none, any.
+
+        What a tick has claimed stays in the index until no snapshot can see it any more: reading on
+        from there spares each chunk all that an old snapshot holds. The last look misses nothing.
+        """
+        tick, start = self._reached
+        params = {"until": now + ahead, "limit": limit}
+        for lowest in (start, LOWEST) if tick == (now, ahead) else (LOWEST,):
+            (chunk,) = session.rows("claim_select", params | {"from": lowest})
+            if chunk[0] is not None:
+                return chunk
+        return None
 
 
 def _columns(chunk: Sequence[object]) -> list[Sequence[object]]:

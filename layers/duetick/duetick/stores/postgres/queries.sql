@@ -35,7 +35,8 @@ FOR UPDATE OF o
 
 -- name: occurrence_running
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1
+WHERE (o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1)
+    OR (o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 0)
 FOR UPDATE OF o
 
 -- name: occurrences_waiting_behind
@@ -67,7 +68,7 @@ SELECT string_agg(d.tid::text, ';'), json_agg(d.user_id), json_agg(d.key), json_
     json_agg(d.timing), json_agg(d.policies), json_agg(d.fired_through)
 FROM (
     SELECT i.ctid AS tid, {index_columns}, i.fired_through FROM schedule_index i
-    WHERE i.next_fire_at <= :until ORDER BY i.next_fire_at LIMIT :limit
+    WHERE i.next_fire_at BETWEEN :from AND :until ORDER BY i.next_fire_at LIMIT :limit
     FOR UPDATE OF i SKIP LOCKED
 ) AS d
 

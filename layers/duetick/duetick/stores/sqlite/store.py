@@ -5,12 +5,13 @@ from typing import cast
 
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Clock
-from duetick.stores.sql.claim import ClaimPlan, DueRow, Remembered, on_hand
+from duetick.stores.ids import new_id
+from duetick.stores.sql.claim import ClaimPlan, DueRow, Remembered, Yield, on_hand
 from duetick.stores.sql.index import drop_row, poison
 from duetick.stores.sql.queries import migrations
 from duetick.stores.sql.rows import occurrence_params
 from duetick.stores.sql.session import Params, Row, Session
-from duetick.stores.sql.store import SqlStore, new_id
+from duetick.stores.sql.store import SqlStore
 from duetick.stores.sqlite.database import Connect, SqliteDatabase
 
 
@@ -35,10 +36,28 @@ class SqliteClaim:
             drop_row(session, str(row[0]), str(row[1]))
         poison(session, made.broken, now)
         occurrences = plan.occurrences()
-        params = [occurrence_params(o) for o in occurrences]
-        written = session.each("occurrence_insert", params)
+        written = session.each("occurrence_insert", _records(made, occurrences))
         new = [o for o, count in zip(occurrences, written, strict=True) if count]
         return len(rows), [occurrence for occurrence in new if on_hand(occurrence)]
+
+
+def _records(made: Yield, occurrences: Sequence[Occurrence]) -> list[Params]:
+    """Their parameters: those of a shape once, and over them what is each one's own."""
+    shapes = {id(shape): shape for shape in made.shapes}
+    told = {place: occurrence_params(shape) for place, shape in shapes.items()}
+    return [
+        {
+            **told[id(shape)],
+            "user_id": one.user_id,
+            "key": one.key,
+            "cron": one.cron,
+            "timezone": one.timezone,
+            "id": one.id,
+            "flow": one.flow,
+            "timing": one.timing,
+        }
+        for shape, one in zip(made.shapes, occurrences, strict=True)
+    ]
 
 
 def _advance(row: Row, next_at: int, through: int) -> Params:

@@ -1,0 +1,55 @@
+"""The parameters that change what is deployed, in every combination that is allowed."""
+
+from itertools import product
+
+KEPT_IN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:duetick-AbCdEf"
+AUTHORIZER = "arn:aws:lambda:eu-central-1:123456789012:function:authorizer"
+POOL = "arn:aws:cognito-idp:eu-central-1:123456789012:userpool/eu-central-1_Example"
+
+NETWORK = {
+    "VpcId": "vpc-0123456789abcdef0",
+    "SubnetIds": "subnet-0123456789abcdef0,subnet-0123456789abcdef1",
+    "RouteTableIds": "rtb-0123456789abcdef0",
+}
+BACKENDS = [
+    {"Backend": "dynamodb"},
+    {"Backend": "aurora"},
+    {
+        "Backend": "postgres",
+        "PostgresAddress": "postgresql://duetick@db.example.com/app?sslrootcert=system",
+        "PostgresSecretArn": KEPT_IN,
+    },
+]
+NETWORKS: list[dict[str, str]] = [
+    {},
+    NETWORK,
+    {**NETWORK, "PrivateApi": "true"},
+    {**NETWORK, "PrivateApi": "true", "Egress": "endpoints"},
+]
+USERS: list[dict[str, str]] = [
+    {},
+    {"Users": "cognito"},
+    {"Users": "cognito", "UserPoolArn": POOL},
+    {"Users": "lambda", "AuthorizerArn": AUTHORIZER},
+]
+SECRETS: list[dict[str, str]] = [{}, {"DispatchSecretArn": KEPT_IN}]
+
+
+def combinations() -> list[dict[str, str]]:
+    """Each backend in each network, with each kind of users, with and without secret mode."""
+    every = product(BACKENDS, NETWORKS, USERS, SECRETS)
+    merged = [{**a, **b, **c, **d} for a, b, c, d in every]
+    return [one for one in merged if one["Backend"] != "aurora" or "VpcId" in one]
+
+
+def spoken(parameters: dict[str, str]) -> str:
+    """A combination's name in a test's."""
+    network = parameters.get("Egress") or ("private" if "PrivateApi" in parameters else "nat")
+    parts = [
+        parameters["Backend"],
+        network if "VpcId" in parameters else "",
+        parameters.get("Users", ""),
+        "given" if "UserPoolArn" in parameters else "",
+        "secret" if "DispatchSecretArn" in parameters else "",
+    ]
+    return "-".join(filter(None, parts))

@@ -1,0 +1,140 @@
+"""template.yaml as data: its functions stay as CloudFormation writes them, `Fn::If` and all."""
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+Values: TypeAlias = dict[str, Any]
+Value: TypeAlias = Any
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads !Ref and its like in their long form."""
+
+
+def _long_form(loader: _Loader, tag: str, node: yaml.Node) -> Values:
+    name = tag if tag in ("Ref", "Condition") else f"Fn::{tag}"
+    if isinstance(node, yaml.ScalarNode):
+        value: object = loader.construct_scalar(node)
+        return {name: str(value).split(".", 1) if tag == "GetAtt" else value}
+    if isinstance(node, yaml.SequenceNode):
+        return {name: loader.construct_sequence(node, deep=True)}
+    assert isinstance(node, yaml.MappingNode)
+    return {name: loader.construct_mapping(node, deep=True)}
+
+
+_Loader.add_multi_constructor("!", _long_form)
+
+
+@cache
+def template() -> Values:
+    """The whole template."""
+    parsed: Values = _Loader(TEMPLATE.read_text()).get_single_data()
+    return parsed
+
+
+class Deployment:
+    """The template with parameters: what its conditions leave of it."""
+
+    def __init__(self, **parameters: str) -> None:
+        declared = template()["Parameters"]
+        assert parameters.keys() <= declared.keys()
+        self._given = {
+            name: str(parameters.get(name, one.get("Default", "")))
+            for name, one in declared.items()
+        }
+
+    def holds(self, condition: str) -> bool:
+        """Whether a condition is true."""
+        return bool(self._logic(template()["Conditions"][condition]))
+
+    def _logic(self, value: Value) -> Value:
+        if not isinstance(value, dict):
+            return value
+        ((name, given),) = value.items()
+        if name in ("Condition", "Ref"):
+            return self.holds(given) if name == "Condition" else self._given[given]
+        parts = [self._logic(one) for one in given]
+        decide: dict[str, Callable[[], bool]] = {
+            "Fn::Equals": lambda: str(parts[0]) == str(parts[1]),
+            "Fn::Not": lambda: not parts[0],
+            "Fn::And": lambda: all(parts),
+            "Fn::Or": lambda: any(parts),
+        }
+        return decide[name]()
+
+    def refused_by(self) -> list[str]:
+        """What the template's rules say against these parameters."""
+        return [
+            one["AssertDescription"]
+            for rule in template()["Rules"].values()
+            if self._logic(rule["RuleCondition"])
+            for one in rule["Assertions"]
+            if not self._logic(one["Assert"])
+        ]
+
+    @property
+    def resources(self) -> Values:
+        """What is made, each with its `Fn::If`s decided."""
+        return {
+            name: self.decided(one)
+            for name, one in template()["Resources"].items()
+            if "Condition" not in one or self.holds(one["Condition"])
+        }
+
+    def of_type(self, kind: str) -> Values:
+        """Those of a type."""
+        return {name: one for name, one in self.resources.items() if one["Type"] == kind}
+
+    def environment(self, function: str) -> Values:
+        """A function's variables, with those that all have."""
+        every = self.decided(template()["Globals"]["Function"]["Environment"]["Variables"])
+        own = self.resources[function]["Properties"].get("Environment", {}).get("Variables", {})
+        return {**every, **own}
+
+    def statements(self, function: str) -> list[Values]:
+        """What a function's role allows."""
+        role = self.resources[function]["Properties"]["Role"]["Fn::GetAtt"][0]
+        inline = self.resources[role]["Properties"]["Policies"]
+        attached = [
+            one["Properties"]
+            for one in self.of_type("AWS::IAM::Policy").values()
+            if {"Ref": role} in one["Properties"]["Roles"]
+        ]
+        return [
+            statement
+            for policy in [*inline, *attached]
+            for statement in policy["PolicyDocument"]["Statement"]
+        ]
+
+    def decided(self, value: Value) -> Value:
+        """The value with each `Fn::If` replaced by its branch, and without what is no value."""
+        if isinstance(value, list):
+            return [one for one in map(self.decided, value) if one is not _NOTHING]
+        if not isinstance(value, dict):
+            return value
+        if "Fn::If" in value:
+            condition, then, otherwise = value["Fn::If"]
+            return self.decided(then if self.holds(condition) else otherwise)
+        if value == {"Ref": "AWS::NoValue"}:
+            return _NOTHING
+        decided = {name: self.decided(one) for name, one in value.items()}
+        return {name: one for name, one in decided.items() if one is not _NOTHING}
+
+
+_NOTHING = object()
+
+
+def actions(statements: list[Values]) -> set[str]:
+    """All that some statements allow."""
+    return {
+        action
+        for one in statements
+        for action in ([one["Action"]] if isinstance(one["Action"], str) else one["Action"])
+    }

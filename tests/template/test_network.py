@@ -1,0 +1,139 @@
+"""Whatever a function has to reach from the VPC, a route or an endpoint leads there."""
+
+from itertools import pairwise
+from typing import Final
+
+import pytest
+
+from tests.template.combinations import KEPT_IN, NETWORK, combinations, spoken
+from tests.template.parsed import Deployment, Value, actions
+
+FUNCTIONS: Final = ("TickFunction", "DispatchFunction", "SchedulesFunction", "MigrateFunction")
+SERVICES: Final = {
+    "dynamodb": "dynamodb",
+    "execute-api": "execute-api",
+    "lambda": "lambda",
+    "secretsmanager": "secretsmanager",
+    "sts": "sts",
+}
+BY_LAMBDA_ITSELF: Final = {"logs", "sqs", "ec2"}
+"""Logs and failed events leave through Lambda's own network, and so are interfaces made."""
+IN_THE_VPC: Final = {"rds-db"}
+"""The proxy; a token for it is signed without asking anybody."""
+
+within = pytest.mark.parametrize(
+    "parameters", [one for one in combinations() if "VpcId" in one], ids=spoken
+)
+
+
+def needed(deployment: Deployment, function: str) -> set[str]:
+    """The services that a function calls, told by its rights and its environment."""
+    services = {one.partition(":")[0] for one in actions(deployment.statements(function))}
+    unknown = services - SERVICES.keys() - BY_LAMBDA_ITSELF - IN_THE_VPC
+    assert not unknown, f"it is not known how {unknown} are reached"
+    found = {SERVICES[one] for one in services & SERVICES.keys()}
+    if "DUETICK_API_URL" in deployment.environment(function):
+        found.add("execute-api")
+    if answers_cloudformation(deployment, function):
+        found.add("s3")
+    return found
+
+
+def answers_cloudformation(deployment: Deployment, function: str) -> bool:
+    """Whether a custom resource is its work."""
+    tokens = [
+        one["Properties"]["ServiceToken"]
+        for one in deployment.resources.values()
+        if one["Type"].startswith("Custom::")
+    ]
+    return {"Fn::GetAtt": [function, "Arn"]} in tokens
+
+
+def endpoints(deployment: Deployment) -> dict[str, Value]:
+    """The endpoints that are made, by service."""
+    return {
+        one["Properties"]["ServiceName"]["Fn::Sub"].rpartition(".")[2]: one["Properties"]
+        for one in deployment.of_type("AWS::EC2::VPCEndpoint").values()
+    }
+
+
+def reached(deployment: Deployment, parameters: dict[str, str]) -> set[str]:
+    """The services that the functions' subnets lead to."""
+    found = set(endpoints(deployment))
+    api_is_private = parameters.get("PrivateApi") == "true"
+    if parameters.get("Egress", "nat") == "nat":
+        found |= {*SERVICES.values(), "s3"} - ({"execute-api"} if api_is_private else set())
+        found |= set(endpoints(deployment))
+    elif not api_is_private:
+        found -= {"execute-api"}
+    return found
+
+
+@within
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_each_function_reaches_what_it_calls(parameters: dict[str, str], function: str) -> None:
+    deployment = Deployment(**parameters)
+    assert needed(deployment, function) <= reached(deployment, parameters)
+
+
+@pytest.mark.parametrize(
+    ("function", "service"),
+    [
+        ("TickFunction", "execute-api"),
+        ("TickFunction", "secretsmanager"),
+        ("DispatchFunction", "secretsmanager"),
+        ("DispatchFunction", "lambda"),
+        ("MigrateFunction", "s3"),
+        ("MigrateFunction", "dynamodb"),
+    ],
+)
+def test_the_need_is_seen(function: str, service: str) -> None:
+    assert service in needed(Deployment(DispatchSecretArn=KEPT_IN, **NETWORK), function)
+
+
+def test_a_missing_endpoint_would_be_seen() -> None:
+    parameters = {**NETWORK, "PrivateApi": "true", "Egress": "endpoints"}
+    deployment = Deployment(**parameters)
+    left = reached(deployment, parameters) - {"s3"}
+    assert not needed(deployment, "MigrateFunction") <= left
+
+
+@within
+def test_interfaces_let_the_functions_in_and_gateways_stand_in_their_routes(
+    parameters: dict[str, str],
+) -> None:
+    deployment = Deployment(**parameters)
+    for service, endpoint in endpoints(deployment).items():
+        if endpoint["VpcEndpointType"] == "Gateway":
+            assert endpoint["RouteTableIds"] == {"Ref": "RouteTableIds"}, service
+            continue
+        assert endpoint["SubnetIds"] == {"Ref": "SubnetIds"}
+        (group,) = endpoint["SecurityGroupIds"]
+        (rule,) = deployment.resources[group["Ref"]]["Properties"]["SecurityGroupIngress"]
+        assert rule["SourceSecurityGroupId"] == {"Ref": "FunctionsSecurityGroup"}
+        assert rule["FromPort"] == rule["ToPort"] == 443
+
+
+@within
+def test_what_the_custom_resource_needs_is_there_before_it(parameters: dict[str, str]) -> None:
+    deployment = Deployment(**parameters)
+    waits_for = str(deployment.resources["Schema"]["Properties"])
+    for name, one in deployment.resources.items():
+        service = str(one["Properties"].get("ServiceName"))
+        if any(word in service for word in (".s3", ".dynamodb", ".secretsmanager")):
+            assert f"'Ref': '{name}'" in waits_for
+    if parameters["Backend"] == "aurora":
+        assert "'Ref': 'DatabaseProxyTargets'" in waits_for
+
+
+@within
+def test_the_database_lets_in_the_proxy_and_the_proxy_the_functions(
+    parameters: dict[str, str],
+) -> None:
+    if parameters["Backend"] != "aurora":
+        return
+    made = Deployment(**parameters).resources
+    path = ["FunctionsSecurityGroup", "DatabaseProxySecurityGroup", "DatabaseSecurityGroup"]
+    for source, target in pairwise(path):
+        (rule,) = made[target]["Properties"]["SecurityGroupIngress"]
+        assert (rule["SourceSecurityGroupId"], rule["ToPort"]) == ({"Ref": source}, 5432)

@@ -1,0 +1,164 @@
+"""Least privilege: each function may do what it does, and nothing is granted by a star."""
+
+from typing import Final
+
+import pytest
+from duetick.stores.dynamodb.schema import TTL, table_definition
+
+from tests.template.combinations import combinations, spoken
+from tests.template.parsed import Deployment, Value, Values, actions, template
+
+FUNCTIONS: Final = ("TickFunction", "DispatchFunction", "SchedulesFunction", "MigrateFunction")
+HOT: Final = FUNCTIONS[:3]
+NAMELESS: Final = {
+    *("ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface"),
+    *("ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses"),
+}
+"""What Lambda asks for before there is anything that has a name."""
+
+every = pytest.mark.parametrize("parameters", combinations(), ids=spoken)
+
+
+def policies(deployment: Deployment) -> list[Values]:
+    """Every statement of every identity policy."""
+    documents = [
+        policy["PolicyDocument"]
+        for role in deployment.of_type("AWS::IAM::Role").values()
+        for policy in role["Properties"].get("Policies", [])
+    ]
+    for kind in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+        documents += [
+            one["Properties"]["PolicyDocument"] for one in deployment.of_type(kind).values()
+        ]
+    return [statement for document in documents for statement in document["Statement"]]
+
+
+def resources(statement: Values) -> list[Value]:
+    """What a statement is about."""
+    named = statement["Resource"]
+    return named if isinstance(named, list) else [named]
+
+
+@every
+def test_no_action_is_a_star_and_none_is_granted_on_everything(parameters: dict[str, str]) -> None:
+    for statement in policies(Deployment(**parameters)):
+        assert not [action for action in actions([statement]) if "*" in action]
+        if "*" in resources(statement):
+            assert actions([statement]) <= NAMELESS
+
+
+@every
+def test_the_hot_path_can_neither_scan_nor_change_a_table(parameters: dict[str, str]) -> None:
+    deployment = Deployment(**parameters)
+    for function in HOT:
+        allowed = actions(deployment.statements(function))
+        assert not {one for one in allowed if one.startswith("dynamodb:") and "Table" in one}
+        assert "dynamodb:Scan" not in allowed
+
+
+@every
+def test_only_the_chosen_backend_can_be_reached(parameters: dict[str, str]) -> None:
+    deployment = Deployment(**parameters)
+    services = {
+        "dynamodb": {"dynamodb"},
+        "aurora": {"rds-db"},
+        "postgres": set[str](),
+    }[parameters["Backend"]]
+    for function in FUNCTIONS:
+        named = {one.partition(":")[0] for one in actions(deployment.statements(function))}
+        assert named & {"dynamodb", "rds-db"} == services
+
+
+@pytest.mark.parametrize(
+    ("function", "indexes"),
+    [
+        ("TickFunction", {"due", "attention"}),
+        ("DispatchFunction", set[str]()),
+        ("SchedulesFunction", {"attention"}),
+        ("MigrateFunction", {"attention", "directory", "due"}),
+    ],
+)
+def test_each_function_queries_the_indexes_that_it_reads(function: str, indexes: set[str]) -> None:
+    found = {
+        resource["Fn::Sub"].rpartition("/")[2]
+        for statement in Deployment().statements(function)
+        for resource in resources(statement)
+        if isinstance(resource, dict) and "/index/" in str(resource.get("Fn::Sub"))
+    }
+    assert found == indexes
+
+
+def test_the_table_is_the_one_that_migrate_would_make() -> None:
+    declared = Deployment().resources["Table"]["Properties"]
+    wanted = table_definition("any")
+    for name in ("BillingMode", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes"):
+        assert declared[name] == wanted[name]
+    assert declared["TimeToLiveSpecification"] == {"AttributeName": TTL, "Enabled": True}
+
+
+def test_what_is_kept_outlives_the_stack_and_is_encrypted() -> None:
+    made = template()["Resources"]
+    assert made["Table"]["DeletionPolicy"] == "RetainExceptOnCreate"
+    assert made["UserPool"]["DeletionPolicy"] == "RetainExceptOnCreate"
+    assert made["DatabaseCluster"]["DeletionPolicy"] == "Snapshot"
+    assert made["Table"]["Properties"]["SSESpecification"] == {"SSEEnabled": True}
+    assert made["DatabaseCluster"]["Properties"]["StorageEncrypted"] is True
+    assert made["TickDeadLetters"]["Properties"]["SqsManagedSseEnabled"] is True
+    assert made["DatabaseProxy"]["Properties"]["RequireTLS"] is True
+
+
+@every
+def test_no_secret_stands_in_the_environment_or_the_outputs(parameters: dict[str, str]) -> None:
+    deployment = Deployment(**parameters)
+    for function in FUNCTIONS:
+        told = deployment.environment(function)
+        assert not {name for name in told if name.endswith(("SECRET", "PASSWORD", "TOKEN"))}
+        assert "resolve:secretsmanager" not in str(told)
+    assert "Secret" not in str(template()["Outputs"])
+
+
+@every
+def test_each_function_has_a_log_of_its_own_that_ends(parameters: dict[str, str]) -> None:
+    deployment = Deployment(**parameters)
+    made = deployment.of_type("AWS::Serverless::Function")
+    assert set(made) == set(FUNCTIONS)
+    for function in made.values():
+        log = deployment.resources[function["Properties"]["LoggingConfig"]["LogGroup"]["Ref"]]
+        assert log["Properties"]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+
+
+@every
+def test_users_routes_are_there_only_with_an_authorizer(parameters: dict[str, str]) -> None:
+    deployment = Deployment(**parameters)
+    assert ("UsersApi" in deployment.resources) == ("Users" in parameters)
+    for name, api in deployment.of_type("AWS::Serverless::Api").items():
+        for path, methods in api["Properties"]["DefinitionBody"]["paths"].items():
+            secret = "DispatchSecretArn" in parameters and path.startswith("/api/flows/")
+            wanted: Value = (
+                [{"user": []}] if name == "UsersApi" else [] if secret else [{"iam": []}]
+            )
+            assert all(method["security"] == wanted for method in methods.values())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"Backend": "postgres"}, "PostgresAddress"),
+        ({"Backend": "aurora"}, "VpcId"),
+        ({"PrivateApi": "true"}, "VpcId"),
+        ({"VpcId": "vpc-1", "Egress": "endpoints"}, "PrivateApi=true"),
+        ({"Users": "lambda"}, "AuthorizerArn"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_made(
+    parameters: dict[str, str], says: str
+) -> None:
+    assert says in " ".join(Deployment(**parameters).refused_by())
+
+
+def test_every_parameter_is_described_and_stands_in_a_group() -> None:
+    interface = template()["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+    grouped = [name for group in interface for name in group["Parameters"]]
+    assert sorted(grouped) == sorted(template()["Parameters"])
+    assert all(one.get("Description") for one in template()["Parameters"].values())
+    assert all(one.get("Description") for one in template()["Outputs"].values())

@@ -1,0 +1,106 @@
+"""T-12: what alarms and the dashboard name is emitted, and what is emitted is looked at."""
+
+import json
+import re
+
+import pytest
+from duetick.core.audit import Audit
+from duetick.core.tick import TickReport
+from duetick.domain.schedule import Occurrence
+from duetick.domain.states import Reason, State
+from duetick.runtime import telemetry
+
+from tests.template.parsed import Deployment, Values, template
+
+
+def emitted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names of all that the code emits, told by the code itself."""
+    monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
+    dead = Occurrence("ann", "k", "* * * * *", None, 0, state=State.DEAD, reason=Reason.LOST)
+    capsys.readouterr()
+    telemetry.metrics.clear_metrics()
+    telemetry.record_tick(TickReport())
+    telemetry.record_settled(dead)
+    telemetry.record_answer(500)
+    telemetry.record_audit(Audit(0, 0))
+    lines = capsys.readouterr().out.splitlines()
+    described = [json.loads(line)["_aws"] for line in lines if '"_aws"' in line]
+    return {
+        metric["Name"] for one in described for metric in one["CloudWatchMetrics"][0]["Metrics"]
+    }
+
+
+def watched() -> Values:
+    """Our metrics that alarms name, each with its alarm."""
+    alarms = Deployment(LeastActive="1").of_type("AWS::CloudWatch::Alarm")
+    found = [one["Properties"] for one in alarms.values()]
+    return {one["MetricName"]: one for one in found if one["Namespace"] == "Duetick"}
+
+
+def shown() -> set[str]:
+    """Our metrics that the dashboard shows."""
+    body = template()["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
+    return {
+        metric[1]
+        for widget in json.loads(body)["widgets"]
+        for metric in widget["properties"].get("metrics", [])
+    }
+
+
+def test_t12_every_metric_that_is_named_is_emitted_and_every_one_emitted_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = emitted(capsys, monkeypatch)
+    assert watched().keys() <= known
+    assert shown() == known
+
+
+def test_t12_what_must_wake_somebody_has_an_alarm() -> None:
+    assert {"Active", "Unindexed", "Claimed", "Lateness", "Dead", "Lost", "Poisoned"} <= (
+        watched().keys()
+    )
+
+
+def test_t12_three_minutes_without_a_tick_are_an_alarm_even_without_data() -> None:
+    alarm = watched()["Claimed"]
+    assert (alarm["Statistic"], alarm["EvaluationPeriods"]) == ("SampleCount", 3)
+    assert alarm["TreatMissingData"] == "breaching"
+    assert template()["Mappings"]["Ticks"]["1"]["Seconds"] == 60
+
+
+def test_t12_every_alarm_is_told_to_the_topic_and_says_what_to_do() -> None:
+    for alarm in Deployment(LeastActive="1").of_type("AWS::CloudWatch::Alarm").values():
+        assert alarm["Properties"]["AlarmDescription"]
+        assert "AlarmActions" not in alarm["Properties"]
+    topic = "arn:aws:sns:eu-central-1:123456789012:alarms"
+    for alarm in Deployment(AlarmTopicArn=topic).of_type("AWS::CloudWatch::Alarm").values():
+        assert alarm["Properties"]["AlarmActions"] == [{"Ref": "AlarmTopicArn"}]
+
+
+def test_the_metrics_of_two_stacks_are_apart() -> None:
+    service = [{"Name": "service", "Value": {"Ref": "AWS::StackName"}}]
+    assert all(alarm["Dimensions"] == service for alarm in watched().values())
+    assert Deployment().environment("TickFunction")["POWERTOOLS_SERVICE_NAME"] == {
+        "Ref": "AWS::StackName"
+    }
+
+
+def test_failed_ticks_go_to_one_queue_that_has_an_alarm() -> None:
+    tick = Deployment().resources["TickFunction"]["Properties"]
+    queue = {"Fn::GetAtt": ["TickDeadLetters", "Arn"]}
+    schedule = tick["Events"]["Tick"]["Properties"]
+    assert schedule["DeadLetterConfig"] == {"Arn": queue}
+    assert tick["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"] == queue
+    alarm = Deployment().resources["TickFailedAlarm"]["Properties"]
+    assert alarm["MetricName"] == "ApproximateNumberOfMessagesVisible"
+
+
+@pytest.mark.parametrize("minutes", sorted(map(int, template()["Mappings"]["Ticks"])))
+def test_t13_each_cadence_has_an_expression_that_keeps_it(minutes: int) -> None:
+    row = template()["Mappings"]["Ticks"][str(minutes)]
+    assert row["Seconds"] == minutes * 60
+    assert row["Late"] == row["Seconds"] * 1_000 + 90_000
+    wanted = {1: r"cron\(\* \*.*", 60: r"cron\(0 \*.*"}.get(minutes, rf"cron\(0/{minutes} .*")
+    assert re.fullmatch(wanted, row["Expression"])
+    allowed = template()["Parameters"]["TickMinutes"]["AllowedValues"]
+    assert {str(one) for one in allowed} == set(template()["Mappings"]["Ticks"])
