@@ -80,10 +80,21 @@ class MemorySchedules:
     def __init__(self, data: Data, now: Callable[[], int]) -> None:
         self._data, self._now = data, now
 
-    def put(self, schedule: Schedule, *, now: int | None = None) -> Schedule:
+    def put(
+        self,
+        schedule: Schedule,
+        *,
+        now: int | None = None,
+        if_version: int | None = None,
+        at_most: int | None = None,
+    ) -> Schedule:
         with self._data.lock:
             kept = self._data.of(schedule.user_id, schedule.key)
             current = self.get(schedule.user_id, schedule.key)
+            mirror.check_version(current, if_version)
+            mine = self.list(schedule.user_id, limit=at_most or 1).schedules
+            if current is None and at_most is not None and len(mine) >= at_most:
+                raise mirror.too_many(at_most)
             before = mirror.Before(current, kept.indexed, kept.mark, kept.defined_at)
             change = mirror.plan_put(before, schedule, self._now() if now is None else now)
             owner = schedule.external_id and self.find_by_external(schedule.external_id)
@@ -126,10 +137,13 @@ class MemorySchedules:
         more = len(found) > limit
         return Page(tuple(found[:limit]), make_cursor(found[limit - 1].key) if more else None)
 
-    def delete(self, user_id: str, key: str, *, now: int | None = None) -> bool:
+    def delete(
+        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+    ) -> bool:
         at = self._now() if now is None else now
         with self._data.lock:
             kept = self._data.of(user_id, key)
+            mirror.check_version(kept.record, if_version)
             if kept.record is None:
                 return False
             reason = Reason.SCHEDULE_DELETED
@@ -174,6 +188,15 @@ class MemoryStore:
         at = self.now() if now is None else now
         with self._data.lock:
             return sum(self._mend(one, at) for one in self.check(now=at))
+
+    def erase(self, user_id: str) -> int:
+        with self._data.lock:
+            count = len(self.schedules.list(user_id, limit=len(self._data.kept) + 1).schedules)
+            for kept in [name for name in self._data.kept if name[0] == user_id]:
+                del self._data.kept[kept]
+            for identity in [name for name in self._data.ledger if name[0] == user_id]:
+                del self._data.ledger[identity]
+            return count
 
     def _mend(self, found: Difference, now: int) -> bool:
         kept = self._data.of(found.user_id, found.key)
