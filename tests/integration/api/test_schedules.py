@@ -278,15 +278,6 @@ def test_c05_a_rate_below_a_minute_is_refused_with_the_reason(client: Client) ->
         client.put("hello", HELLO | {"cron": "rate(30 seconds)"})
 
 
-def test_c05_with_look_ahead_it_is_taken(
-    running: Product, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DUETICK_LOOK_AHEAD", "120000")
-    wiring.settings.cache_clear()
-    wiring.quotas.cache_clear()
-    assert client.put("hello", HELLO | {"cron": "rate(30 seconds)"}).status == 201
-
-
 @pytest.mark.parametrize(
     ("setting", "value", "fields"),
     [

@@ -29,6 +29,10 @@ At the next full minute it fires: a line appears here. What became of it:
   curl {url}/api/schedules/hello/history \\
     -H "Authorization: Bearer {token}"
 
+The command speaks to it too: `duetick schedules list`, `duetick schedules --help`, after
+
+  export DUETICK_TOKEN={token} DUETICK_URL={url}
+
 Ctrl-C stops.
 """
 

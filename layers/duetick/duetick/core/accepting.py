@@ -4,19 +4,18 @@ from dataclasses import dataclass
 
 from duetick.core.flows import Flows
 from duetick.core.second_opinion import confirm
-from duetick.domain.errors import InvalidSchedule, QuotaReached
+from duetick.domain.errors import QuotaReached
 from duetick.domain.expression import smallest_gap, sub_minute
 from duetick.domain.schedule import LARGEST_INPUT, Schedule, check_timing, dump_input
 
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """What a user may have. `look_ahead` says that a tick delivers by the second."""
+    """What a user may have."""
 
     schedules: int = 100
     gap_seconds: int = 60
     input_bytes: int = LARGEST_INPUT
-    look_ahead: bool = False
 
 
 def check(schedule: Schedule, flows: Flows, quotas: Quotas, now: int) -> None:
@@ -24,12 +23,6 @@ def check(schedule: Schedule, flows: Flows, quotas: Quotas, now: int) -> None:
     check_timing(schedule.cron, schedule.timezone)
     flows.check_input(schedule)
     confirm(schedule.cron, now)
-    if sub_minute(schedule.cron) and not quotas.look_ahead:
-        raise InvalidSchedule(
-            "cron",
-            f"{schedule.cron!r} is less than a minute, and a tick comes once a minute. Use "
-            "rate(1 minute) or more, or have look-ahead turned on (DUETICK_LOOK_AHEAD).",
-        )
     _check_gap(schedule, quotas, now)
     _check_size(schedule, quotas)
 
@@ -44,6 +37,7 @@ def _check_gap(schedule: Schedule, quotas: Quotas, now: int) -> None:
         repeat=policies.repeat,
         anchor=schedule.anchor or now,
     )
+    # a rate below a minute is the store's to refuse: with look-ahead, it is wanted
     least = 0 if sub_minute(schedule.cron) else quotas.gap_seconds
     if gap < least * 1_000:
         raise QuotaReached(

@@ -78,7 +78,6 @@ def quotas() -> Quotas:
         schedules=chosen.quota_schedules,
         gap_seconds=chosen.quota_gap_seconds,
         input_bytes=chosen.quota_input_bytes,
-        look_ahead=chosen.look_ahead > 0,
     )
 
 
@@ -124,16 +123,22 @@ def authenticate(request: Request) -> bool:
 
 @cache
 def transport() -> Transport:
-    """HTTP to the dispatch API, signed or with the secret; or its function, where that is named."""
-    chosen = settings()
-    if chosen.dispatch_function:
-        from duetick.runtime.invoking import InvokeTransport
-
-        return InvokeTransport(chosen.dispatch_function)
+    """HTTP to the dispatch API, signed or with the secret."""
     from duetick.transports.http import HttpTransport, bearer
 
+    chosen = settings()
     authorize = _signed(chosen.region) if chosen.dispatch_auth == "iam" else bearer(secrets())
     return HttpTransport(chosen.api_url, authorize, connect_to=chosen.api_address)
+
+
+@cache
+def runs() -> Transport:
+    """For runs by hand: the dispatch function itself, where it is named."""
+    if settings().dispatch_function:
+        from duetick.runtime.invoking import InvokeTransport
+
+        return InvokeTransport(settings().dispatch_function)
+    return transport()
 
 
 def observe(occurrence: Occurrence, status: int) -> None:
