@@ -54,6 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     migrate = commands.add_parser("migrate", help="create or update a store's schema")
     migrate.add_argument("--store", default=DEFAULT_STORE, help=f"default: {DEFAULT_STORE}")
     migrate.set_defaults(command=_migrate)
+    costs = commands.add_parser("costs", help="what a deployment costs, and a million fires")
+    costs.add_argument("--tick-minutes", type=float, default=1.0)
+    costs.set_defaults(command=_costs)
     return parser
 
 
@@ -84,3 +87,9 @@ def _migrate(chosen: argparse.Namespace) -> None:
     store.check_schema()
     store.close()
     print("The schema is up to date.")
+
+
+def _costs(chosen: argparse.Namespace) -> None:
+    from duetick.cli.costs import Usage, table
+
+    print(table(Usage(tick_minutes=chosen.tick_minutes)))

@@ -1,6 +1,5 @@
 """Where a schedule comes from: the flow's static ones, its own resolver, or the store."""
 
-import asyncio
 import inspect
 import logging
 from dataclasses import dataclass
@@ -63,6 +62,8 @@ def _ask(flow: Flow, context: ResolveContext) -> Schedule | None:
     try:
         found = flow.resolve(context.schedule_id, context)
         if inspect.iscoroutine(found):
+            import asyncio  # 40 ms of a cold start, for those that are async
+
             found = asyncio.run(found)
         if found is not None and not isinstance(found, Schedule):
             raise TypeError(f"it returned {type(found).__name__}, not a Schedule or None")
