@@ -99,7 +99,6 @@ def cases(draw: st.DrawFn, stands: st.SearchStrategy[tuple[State, Reason | None]
         policies=draw(POLICIES),
         timing=draw(st.sampled_from([5, 5, 7])),
     )
-    exclusive = replace(draw(POLICIES), overlap=Overlap.SKIP)
     running = replace(
         held,
         nominal_at=T - 60_000,
@@ -108,7 +107,7 @@ def cases(draw: st.DrawFn, stands: st.SearchStrategy[tuple[State, Reason | None]
         state=State.PROCESSING,
         reason=None,
         lease_until=draw(LEASES),
-        policies=exclusive,
+        policies=draw(POLICIES),
     )
     alone = state is State.PROCESSING or draw(st.booleans())
     return Case(

@@ -217,12 +217,20 @@ BEGIN
     END IF;
 
     IF why IS NULL AND chosen ->> 'overlap' <> 'allow' THEN
-        SELECT coalesce(o.lease_until, at) INTO busy_until FROM occurrences o
-        WHERE o.user_id = for_user AND o.key = for_key AND o.state = 'processing'
-            AND o.exclusive = 1;
+        -- Twice, as each has an index of its own: those that run alone, and those allowed together.
+        SELECT min(coalesce(r.lease_until, at)) INTO busy_until FROM (
+            SELECT o.lease_until FROM occurrences o
+            WHERE o.user_id = for_user AND o.key = for_key AND o.state = 'processing'
+                AND o.exclusive = 1
+            UNION ALL
+            SELECT o.lease_until FROM occurrences o
+            WHERE o.user_id = for_user AND o.key = for_key AND o.state = 'processing'
+                AND o.exclusive = 0
+        ) AS r;
         why := CASE
-            WHEN busy_until <= at OR (FOUND AND chosen ->> 'overlap' = 'wait') THEN 'general'
-            WHEN FOUND THEN 'overlap'
+            WHEN busy_until <= at OR (busy_until > at AND chosen ->> 'overlap' = 'wait')
+                THEN 'general'
+            WHEN busy_until > at THEN 'overlap'
         END;
     END IF;
 
