@@ -1,15 +1,28 @@
 """The ledger of the store that was written from the README, and the dictionaries behind it all."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import RLock
+from typing import Any
 
-from duetick.domain import attempts
-from duetick.domain.lifecycle import lease_over, same_outcome
+from duetick.domain import attempts, mirror
+from duetick.domain.errors import ConfigurationError, LeaseLost
+from duetick.domain.lifecycle import held_key, lease_over, same_outcome
 from duetick.domain.occurrences import leased
 from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
 from duetick.domain.states import LEASED, WAITING, Reason, State
-from duetick.ports import Begun, Event, Outcome, Refused, Schedules
+from duetick.ports import (
+    SUCCEEDED,
+    Begun,
+    CallerKey,
+    Clock,
+    Event,
+    Outcome,
+    Refused,
+    Schedules,
+    Transaction,
+)
 from duetick.stores.ids import new_id
 from duetick.stores.paging import check_findable, newest_first, place_of
 
@@ -41,6 +54,7 @@ class Data:
     kept: dict[tuple[str, str], Kept] = field(default_factory=dict)
     ledger: dict[Identity, Occurrence] = field(default_factory=dict)
     events: dict[Identity, list[Event]] = field(default_factory=dict)
+    caller_keys: dict[tuple[str, str], tuple[Identity, int]] = field(default_factory=dict)
 
     def of(self, user_id: str, key: str) -> Kept:
         return self.kept.setdefault((user_id, key), Kept())
@@ -62,19 +76,51 @@ class Data:
             self.events.setdefault(after.identity, []).append(event)
         return after
 
+    def fires_no_more(self, record: Schedule, reason: Reason, now: int) -> None:
+        """Take it off the index. What was due is accounted for, what was defined stays dated."""
+        kept = self.of(record.user_id, record.key)
+        self.record(mirror.due_range(kept.indexed, kept.mark, now, reason))
+        end = max(now, kept.defined_at + 1)
+        kept.definitions.append(replace(record, enabled=False, timing=end))
+        kept.row, kept.poison = None, None
+
+    def erase(self, user_id: str) -> int:
+        mine = [self.kept.pop(name) for name in list(self.kept) if name[0] == user_id]
+        self.ledger = {name: one for name, one in self.ledger.items() if name[0] != user_id}
+        self.events = {name: some for name, some in self.events.items() if name[0] != user_id}
+        self.caller_keys = {k: v for k, v in self.caller_keys.items() if v[0][0] != user_id}
+        return sum(kept.record is not None for kept in mine)
+
     def siblings(self, one: Occurrence) -> Iterator[Occurrence]:
         for other in list(self.ledger.values()):
             if (other.user_id, other.key) == (one.user_id, one.key):
                 yield other
 
 
+class NoEffects:
+    """An action can write nothing of its own into dictionaries."""
+
+    def run(self, sql: str, /, **params: object) -> Sequence[Sequence[object]]:
+        del sql, params
+        raise ConfigurationError("This store has no SQL database.")
+
+    def write(self, item: Mapping[str, Any], /) -> None:
+        del item
+        raise ConfigurationError("This store has no DynamoDB table.")
+
+
 class MemoryLedger:
     def __init__(self, data: Data, schedules: Schedules, now: Callable[[], int]) -> None:
         self._data, self._schedules, self._now = data, schedules, now
 
-    def begin(self, occurrence: Occurrence, *, now: int | None = None) -> Begun | Refused:
+    def begin(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Begun | Refused:
         at = self._now() if now is None else now
         with self._data.lock:
+            taken = key and self._take_key(key, occurrence, at)
+            if taken:
+                return taken
             held, asked = self._data.ledger.get(occurrence.identity), occurrence
             if held is None and occurrence.fence == 0:
                 [held] = self._data.record([leased(replace(occurrence, created_at=at), at)])
@@ -83,9 +129,24 @@ class MemoryLedger:
                 return Refused("unknown")
             return attempts.refuse(held, asked, at) or self._begin(held, at)
 
+    def _take_key(self, key: CallerKey, taker: Occurrence, now: int) -> Refused | None:
+        identity, until = self._data.caller_keys.get((key.flow, key.key), (taker.identity, 0))
+        holder = self._data.ledger.get(identity)
+        verdict = holder and held_key(holder, until, now)
+        if holder and verdict:
+            return Refused(verdict, holder.state, holder.reason)
+        self._data.caller_keys[key.flow, key.key] = (taker.identity, now + key.window_ms)
+        return None
+
     def _begin(self, held: Occurrence, now: int) -> Begun | Refused:
         record = self._schedules.get(held.user_id, held.key)
-        after = attempts.begun(held, record, now, lambda: self._another_runs(held, now))
+        after = attempts.begun(
+            held,
+            record,
+            now,
+            lambda: self._another_runs(held, now),
+            lambda limited: self._count_run(limited, now),
+        )
         if after.state is State.QUEUED:
             for other in self._data.siblings(after):
                 if attempts.displaces(after, other):
@@ -100,6 +161,15 @@ class MemoryLedger:
             after = attempts.lost(other, now)
             self._data.move(after, attempts.trace_of_loss(other, after))
         return False
+
+    def _count_run(self, limited: Schedule, now: int) -> bool:
+        kept = self._data.of(limited.user_id, limited.key)
+        if kept.record is None or kept.record.used_up:
+            return False
+        kept.record = replace(kept.record, runs=kept.record.runs + 1)
+        if kept.record.used_up:
+            self._data.fires_no_more(kept.record, Reason.QUOTA, now)
+        return True
 
     def _holds(self, occurrence: Occurrence, *states: State) -> Occurrence | None:
         held = self._data.ledger.get(occurrence.identity)
@@ -118,6 +188,13 @@ class MemoryLedger:
             after = attempts.settled(held, outcome, self._now() if now is None else now)
             return self._data.move(after, attempts.trace_of_retry(held, after))
 
+    @contextmanager
+    def settling(self, occurrence: Occurrence, clock: Clock) -> Iterator[Transaction]:
+        with self._data.lock:
+            yield NoEffects()
+            if self.settle(occurrence, SUCCEEDED, now=clock()) is None:
+                raise LeaseLost("The lease ended before the transaction; nothing was written.")
+
     def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
         with self._data.lock:
             held = self._holds(occurrence, State.QUEUED)
@@ -132,12 +209,12 @@ class MemoryLedger:
             at = self._now() if now is None else now
             return self._data.move(attempts.renewed(held, at)) if held else None
 
-    def claim_waiting(self, now: int, limit: int = 100) -> Sequence[Occurrence]:
+    def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
         while True:
             with self._data.lock:
                 every = self._data.ledger.values()
                 over = [o for o in every if o.state in LEASED and lease_over(o, now)]
-                due = [o for o in every if o.state in WAITING and o.due_at <= now]
+                due = [o for o in every if o.state in WAITING and o.due_at <= now + ahead]
                 over.sort(key=lambda one: one.lease_until or 0)
                 due.sort(key=lambda one: (-one.priority, one.due_at, one.created_at))
                 taken = [self._take_up(held, now) for held in [*over, *due][:limit]]

@@ -61,9 +61,14 @@ class MemoryIndex:
         kept.row = replace(row, next_fire_at=decision.next_at) if decision.next_at else None
         return [one for one in new if one.state is State.QUEUED]
 
-    def poisoned(self, limit: int = 100) -> Sequence[Occurrence]:
+    def poisoned(self, limit: int = 100, *, since: int = 0) -> Sequence[Occurrence]:
         found = [kept.poison for kept in self._data.kept.values() if kept.poison]
+        found = [one for one in found if one.created_at >= since]
         return sorted(found, key=lambda one: one.created_at)[:limit]
+
+    def backlog(self, now: int, limit: int = 10_000) -> int:
+        rows = [kept.indexed for kept in self._data.kept.values()]
+        return min(limit, sum(row is not None and row.next_fire_at <= now for row in rows))
 
     def restore(self, user_id: str, key: str, *, now: int | None = None) -> bool:
         with self._data.lock:
@@ -92,9 +97,8 @@ class MemorySchedules:
             kept = self._data.of(schedule.user_id, schedule.key)
             current = self.get(schedule.user_id, schedule.key)
             mirror.check_version(current, if_version)
-            mine = self.list(schedule.user_id, limit=at_most or 1).schedules
-            if current is None and at_most is not None and len(mine) >= at_most:
-                raise mirror.too_many(at_most)
+            if current is None and at_most is not None:
+                self._check_count(schedule.user_id, at_most)
             before = mirror.Before(current, kept.indexed, kept.mark, kept.defined_at)
             change = mirror.plan_put(before, schedule, self._now() if now is None else now)
             owner = schedule.external_id and self.find_by_external(schedule.external_id)
@@ -103,6 +107,11 @@ class MemorySchedules:
             if change:
                 self.write(kept, change)
             return self.get(schedule.user_id, schedule.key) or schedule
+
+    def _check_count(self, user_id: str, at_most: int) -> None:
+        names = [name for name, kept in self._data.kept.items() if kept.record]
+        if sum(user == user_id for user, _ in names) >= at_most:
+            raise mirror.too_many(at_most)
 
     def write(self, kept: Kept, change: mirror.Change) -> None:
         self._data.record(change.ranges)
@@ -146,11 +155,8 @@ class MemorySchedules:
             mirror.check_version(kept.record, if_version)
             if kept.record is None:
                 return False
-            reason = Reason.SCHEDULE_DELETED
-            self._data.record(mirror.due_range(kept.indexed, kept.mark, at, reason))
-            end = max(at, kept.defined_at + 1)
-            kept.definitions.append(replace(kept.record, enabled=False, timing=end))
-            kept.record, kept.row, kept.poison = None, None, None
+            self._data.fires_no_more(kept.record, Reason.SCHEDULE_DELETED, at)
+            kept.record = None
             return True
 
     def find_by_external(self, external_id: str) -> Schedule | None:
@@ -191,12 +197,7 @@ class MemoryStore:
 
     def erase(self, user_id: str) -> int:
         with self._data.lock:
-            count = len(self.schedules.list(user_id, limit=len(self._data.kept) + 1).schedules)
-            for kept in [name for name in self._data.kept if name[0] == user_id]:
-                del self._data.kept[kept]
-            for identity in [name for name in self._data.ledger if name[0] == user_id]:
-                del self._data.ledger[identity]
-            return count
+            return self._data.erase(user_id)
 
     def _mend(self, found: Difference, now: int) -> bool:
         kept = self._data.of(found.user_id, found.key)
@@ -205,5 +206,7 @@ class MemoryStore:
         if kept.record is None or not kept.record.enabled:
             kept.row = None
             return True
-        self.schedules.write(kept, mirror.repair(kept.record, kept.indexed, kept.mark, now))
+        change = mirror.repair(kept.record, kept.indexed, kept.mark, now)
+        kept.row = None
+        self.schedules.write(kept, change)
         return True

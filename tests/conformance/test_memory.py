@@ -3,6 +3,7 @@
 import pytest
 from duetick.ports import Store
 from duetick.testing import Capability, StoreConformance
+from hypothesis import settings
 
 from tests.conformance.memory_store import MemoryStore
 from tests.conformance.stateful import StoreMachine
@@ -22,3 +23,6 @@ class MemoryMachine(StoreMachine):
 
 
 TestMemoryAndTheModelAgree = MemoryMachine.TestCase
+TestMemoryAndTheModelAgree.settings = settings(
+    max_examples=40, stateful_step_count=40, deadline=None, derandomize=True
+)

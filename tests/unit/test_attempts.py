@@ -21,7 +21,7 @@ from duetick.domain.attempts import (
 from duetick.domain.errors import IllegalTransition
 from duetick.domain.occurrences import leased
 from duetick.domain.policies import Delivery, Overlap, Policies, Retry
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import REASONS, TRANSITIONS, Reason, State
 
 NOON = 1_803_902_400_000
@@ -32,6 +32,7 @@ CLAIMED = Occurrence(
     "ada", "digest", "0 12 * * *", None, NOON, 1, due_at=NOON, lease_until=NOON + 60 * SECOND
 )
 RUNNING = replace(CLAIMED, state=State.PROCESSING, attempts=1, begun_at=NOON)
+ONCE = Schedule("ada", "digest", "0 12 * * *", "reminders", "send", policies=Policies(max_runs=1))
 
 
 def reason_of(state: State) -> Reason | None:
@@ -48,6 +49,14 @@ def another_runs() -> bool:
 
 def never_asked() -> bool:
     raise AssertionError("it does not matter here whether another one runs")
+
+
+def never_counted(schedule: Schedule) -> bool:
+    raise AssertionError(f"{schedule.key} has no limit of runs that this begin would count on")
+
+
+def allowed(schedule: Schedule) -> bool:
+    return not schedule.used_up
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(State, State)))
@@ -107,21 +116,35 @@ def test_j05_what_runs_does_not_begin_again() -> None:
 
 
 def test_t07_a_begin_counts_the_attempt_and_holds_a_lease() -> None:
-    after = begun(CLAIMED, None, NOON + SECOND, nobody_runs)
+    after = begun(CLAIMED, None, NOON + SECOND, nobody_runs, never_counted)
     assert (after.state, after.attempts, after.begun_at) == (State.PROCESSING, 1, NOON + SECOND)
     assert after.lease_until == NOON + SECOND + CLAIMED.policies.lease_ms
     assert not_begun(after) is None
 
 
+def test_a_run_is_counted_only_where_there_is_a_limit() -> None:
+    endless = replace(ONCE, policies=Policies())
+    assert begun(CLAIMED, endless, NOON, nobody_runs, never_counted).state is State.PROCESSING
+
+
+def test_a_run_beyond_the_limit_is_cancelled() -> None:
+    after = begun(CLAIMED, replace(ONCE, runs=1), NOON, nobody_runs, allowed)
+    assert (after.state, after.reason, after.attempts) == (State.CANCELLED, Reason.QUOTA, 0)
+
+
+def test_what_another_one_keeps_from_running_is_not_counted() -> None:
+    assert begun(CLAIMED, ONCE, NOON, another_runs, never_counted).reason is Reason.OVERLAP
+
+
 def test_d08_where_others_may_run_nobody_asks_for_them() -> None:
     shared = replace(CLAIMED, policies=Policies(overlap=Overlap.ALLOW))
-    assert begun(shared, None, NOON, never_asked).state is State.PROCESSING
+    assert begun(shared, None, NOON, never_asked, never_counted).state is State.PROCESSING
 
 
 def test_d08_skip_ends_it_and_wait_keeps_it() -> None:
     waiting = replace(CLAIMED, policies=Policies(overlap=Overlap.WAIT))
-    assert begun(CLAIMED, None, NOON, another_runs).reason is Reason.OVERLAP
-    kept = begun(waiting, None, NOON, another_runs)
+    assert begun(CLAIMED, None, NOON, another_runs, never_counted).reason is Reason.OVERLAP
+    kept = begun(waiting, None, NOON, another_runs, never_counted)
     answer = not_begun(kept)
     assert (kept.state, kept.lease_until) == (State.QUEUED, NOON + 1)
     assert answer is not None

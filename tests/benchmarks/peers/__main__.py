@@ -1,6 +1,6 @@
 """Duetick beside pgqueuer, pg-boss and graphile-worker, on one server: ratios of one run.
 
-    python -m tests.benchmarks.peers [--due 10000] [--others 1000000] [--rounds 3]
+    python -m tests.benchmarks.peers [--due 10000] [--others 1000000] [--rounds 5]
 
 From a due schedule to recorded, leased work. Duetick starts from the schedules: it works out what
 is due and when it is due next, advances the index, and records and leases each occurrence. The
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--due", type=int, default=10_000)
     parser.add_argument("--others", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args(arguments)
     server = EmbeddedPostgres(DURABLE)
     try:

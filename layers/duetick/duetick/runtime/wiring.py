@@ -123,22 +123,16 @@ def authenticate(request: Request) -> bool:
 
 @cache
 def transport() -> Transport:
-    """HTTP to the dispatch API, signed or with the secret."""
-    from duetick.transports.http import HttpTransport, bearer
-
+    """HTTP to the dispatch API, signed or with the secret; or its function, where that is named."""
     chosen = settings()
-    authorize = _signed(chosen.region) if chosen.dispatch_auth == "iam" else bearer(secrets())
-    return HttpTransport(chosen.api_url, authorize, connect_to=chosen.api_address)
-
-
-@cache
-def runs() -> Transport:
-    """For runs by hand: the dispatch function itself, where it is named."""
-    if settings().dispatch_function:
+    if chosen.dispatch_function:
         from duetick.runtime.invoking import InvokeTransport
 
-        return InvokeTransport(settings().dispatch_function)
-    return transport()
+        return InvokeTransport(chosen.dispatch_function)
+    from duetick.transports.http import HttpTransport, bearer
+
+    authorize = _signed(chosen.region) if chosen.dispatch_auth == "iam" else bearer(secrets())
+    return HttpTransport(chosen.api_url, authorize, connect_to=chosen.api_address)
 
 
 def observe(occurrence: Occurrence, status: int) -> None:
