@@ -1,4 +1,4 @@
-# Two commands: `make run` and `make test`. Both set everything up by themselves.
+# `make run`, `make cloud` and `make test` set everything up by themselves.
 PORT ?= 8080
 STORE ?= sqlite:///.cache/duetick.db
 export PYTHON
@@ -6,10 +6,13 @@ export PYTHON
 BIN = .venv/bin
 SOURCE = layers functions tests
 
-.PHONY: run test quick lint format lock openapi setup lab
+.PHONY: run cloud test quick lint format lock openapi setup lab
 
 run: setup
 	@$(BIN)/duetick local --port $(PORT) --store $(STORE)
+
+cloud: setup lab
+	@$(BIN)/python -m tests.lab.cloud
 
 test: setup lint lab
 	$(BIN)/pytest

@@ -32,6 +32,8 @@ def work(asked: Event, patience: float) -> dict[str, object]:
     step = asked.get("Step")
     if step == "audit":
         return record_audit(audit(wiring.store()))
+    if step not in (None, *STEPS):
+        raise ValueError(f"Step {step!r} is not known; known are {', '.join(STEPS)}, audit.")
     steps = tuple(each for each in STEPS if step in (None, each))
     done = deploy(wiring.store(), wiring.flows, steps, patience=patience)
     logger.info("deployed", action="deploy", done=done)

@@ -105,6 +105,7 @@ CLAIMS = (
                 "test_i13_more_poison_than_one_page_is_listed",
                 "test_i13_whatever_text_a_row_holds_a_claim_survives_it",
                 "test_m03_what_became_unreadable_is_kept_not_indexed_and_reported",
+                "test_t01_rows_poisoned_since_a_time_are_told",
             }
         ),
     ),

@@ -1,14 +1,16 @@
-"""The stack, built and deployed onto the emulated AWS, once for all end-to-end tests."""
+"""The template, built once and deployed onto the emulated AWS: a stack for each backend."""
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lab.emulated_aws import EmulatedAws
-from tests.lab.sam import Sam
+from tests.lab.emulated_aws import Answer, EmulatedAws
+from tests.lab.postgres import EmbeddedPostgres
+from tests.lab.sam import Parameters, Sam
 from tests.lab.this_machine import ARCHITECTURE
 
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
@@ -20,6 +22,10 @@ class Deployed:
 
     aws: EmulatedAws
     outputs: dict[str, str]
+    name: str
+    sam: Sam
+    built: Path
+    parameters: Parameters
 
     def call(
         self, method: str, path: str, body: object = None, *, signed: bool = True
@@ -39,16 +45,104 @@ class Deployed:
         assert not answer.get("FunctionError"), result
         return result
 
+    def user(self, name: str) -> str:
+        """A new user's token, from the pool that the stack made."""
+        cognito = self.aws.session().client("cognito-idp", endpoint_url=self.aws.endpoint)
+        pool, password = self.outputs["UserPoolId"], "Correct-horse-9-battery"
+        cognito.admin_create_user(UserPoolId=pool, Username=name)
+        cognito.admin_set_user_password(
+            UserPoolId=pool, Username=name, Password=password, Permanent=True
+        )
+        answer = cognito.admin_initiate_auth(
+            UserPoolId=pool,
+            ClientId=self.outputs["UserPoolClientId"],
+            AuthFlow="ADMIN_USER_PASSWORD_AUTH",
+            AuthParameters={"USERNAME": name, "PASSWORD": password},
+        )
+        return str(answer["AuthenticationResult"]["IdToken"])
+
+    def as_user(self, token: str | None, method: str, path: str, body: object = None) -> Answer:
+        """A call of the users' API."""
+        text = "" if body is None else json.dumps(body)
+        api = self.outputs["UsersApiId"]
+        return self.aws.rest_call(api, "v1", method, path, body=text, signed=False, token=token)
+
+    def log_of(self, function: str) -> str:
+        """The name of a function's log group."""
+        client = self.aws.session().client("cloudformation", endpoint_url=self.aws.endpoint)
+        found = client.describe_stack_resource(
+            StackName=self.name, LogicalResourceId=f"{function}Log"
+        )
+        return str(found["StackResourceDetail"]["PhysicalResourceId"])
+
+    def status(self) -> str:
+        """The stack's."""
+        client = self.aws.session().client("cloudformation", endpoint_url=self.aws.endpoint)
+        return str(client.describe_stacks(StackName=self.name)["Stacks"][0]["StackStatus"])
+
+    def deploy(self, *, parameters: Parameters | None = None, template: Path | None = None) -> None:
+        """Deploy it again, with other parameters or another template."""
+        given = {**self.parameters, **(parameters or {})}
+        self.sam.deploy(self.aws, template or self.built, self.name, given)
+
+
+def emulated_parameters(aws: EmulatedAws) -> dict[str, str]:
+    """What a stack there has to be told, besides its backend."""
+    return {
+        "Architecture": ARCHITECTURE,
+        "ApiDomain": f"execute-api.localhost:{aws.port}",
+        "ApiAddress": aws.endpoint,
+        "Users": "cognito",
+    }
+
+
+@pytest.fixture(scope="session")
+def parameters(emulated_aws: EmulatedAws) -> dict[str, str]:
+    """Those of every stack here."""
+    return emulated_parameters(emulated_aws)
+
+
+@pytest.fixture(scope="session")
+def built(sam: Sam, parameters: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The template, built once."""
+    return sam.build(TEMPLATE, tmp_path_factory.mktemp("built"), parameters)
+
+
+def deploy(
+    sam: Sam, aws: EmulatedAws, built: Path, name: str, parameters: Mapping[str, str]
+) -> Deployed:
+    """A stack of that name."""
+    outputs = sam.deploy(aws, built, name, parameters)
+    return Deployed(aws, outputs, name, sam, built, parameters)
+
 
 @pytest.fixture(scope="session")
 def deployed(
-    sam: Sam, emulated_aws: EmulatedAws, tmp_path_factory: pytest.TempPathFactory
+    sam: Sam, emulated_aws: EmulatedAws, built: Path, parameters: dict[str, str]
 ) -> Deployed:
-    """The default stack."""
-    parameters = {
-        "Architecture": ARCHITECTURE,
-        "ApiDomain": f"execute-api.localhost:{emulated_aws.port}",
-        "ApiAddress": emulated_aws.endpoint,
+    """The default stack, on DynamoDB."""
+    return deploy(sam, emulated_aws, built, "duetick", parameters)
+
+
+@pytest.fixture(scope="session")
+def deployed_on_postgres(
+    sam: Sam, emulated_aws: EmulatedAws, built: Path, parameters: dict[str, str]
+) -> Iterator[Deployed]:
+    """A stack on a Postgres that was there before, reached over TCP, its password in a secret."""
+    server = EmbeddedPostgres()
+    client = emulated_aws.session().client("secretsmanager", endpoint_url=emulated_aws.endpoint)
+    secret = client.create_secret(Name="database", SecretString=json.dumps({"password": "any"}))
+    there = {
+        "Backend": "postgres",
+        "PostgresAddress": server.tcp_url,
+        "PostgresSecretArn": secret["ARN"],
     }
-    built = sam.build(TEMPLATE, tmp_path_factory.mktemp("built"), parameters)
-    return Deployed(emulated_aws, sam.deploy(emulated_aws, built, "duetick", parameters))
+    yield deploy(sam, emulated_aws, built, "duetick-postgres", {**parameters, **there})
+    server.remove()
+
+
+@pytest.fixture(scope="session", params=["deployed", "deployed_on_postgres"])
+def stack(request: pytest.FixtureRequest) -> Deployed:
+    """Each backend's stack."""
+    found: Deployed = request.getfixturevalue(request.param)
+    return found

@@ -77,6 +77,7 @@ def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[P
         wiring.guard,
         wiring.dispatcher,
         wiring.transport,
+        wiring.runs,
     ):
         made_once.cache_clear()
     patch.setattr(wiring, "store", lambda: store)

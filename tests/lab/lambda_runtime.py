@@ -52,7 +52,7 @@ class LambdaRuntime:
     def invoke(self, event: object) -> Invocation:
         """Invoke it with an event, and wait for the answer and its REPORT line."""
         reports = len(self._reports())
-        payload = self._post(json.dumps(event))
+        payload = self.post(event)
         self.server.wait_until(lambda: len(self._reports()) > reports, seconds=10)
         report = self._reports()[-1]
         duration, init = (_figure(name, report) for name in ("Duration", "Init Duration"))
@@ -61,10 +61,11 @@ class LambdaRuntime:
     def stop(self) -> None:
         self.server.stop()
 
-    def _post(self, body: str) -> dict[str, Any]:
+    def post(self, event: object) -> dict[str, Any]:
+        """Invoke it with an event; its answer, as soon as it is there."""
         connection = http.client.HTTPConnection(LOCALHOST, self.port, timeout=60)
         try:
-            connection.request("POST", INVOCATIONS, body)
+            connection.request("POST", INVOCATIONS, json.dumps(event))
             answer: dict[str, Any] = json.loads(connection.getresponse().read())
             return answer
         finally:

@@ -66,7 +66,7 @@ def _answer(route: Route, event: dict[str, Any], key: str, user: str, *, operato
                     wiring.quotas(),
                     owns_names=operator,
                 ),
-                transport=wiring.transport,
+                transport=wiring.runs,
                 operator=operator,
                 key=from_path(key),
                 query=event.get("queryStringParameters") or {},

@@ -60,6 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     migrate.add_argument("--store", default=DEFAULT_STORE, help=f"default: {DEFAULT_STORE}")
     migrate.set_defaults(command=_migrate)
     add_schedules(commands)
+    costs = commands.add_parser("costs", help="what a deployment costs, and a million fires")
+    costs.add_argument("--tick-minutes", type=float, default=1.0)
+    costs.set_defaults(command=_costs)
     return parser
 
 
@@ -90,3 +93,9 @@ def _migrate(chosen: argparse.Namespace) -> None:
     store.check_schema()
     store.close()
     print("The schema is up to date.")
+
+
+def _costs(chosen: argparse.Namespace) -> None:
+    from duetick.cli.costs import Usage, table
+
+    print(table(Usage(tick_minutes=chosen.tick_minutes)))

@@ -21,11 +21,11 @@ class Settings:
     store_secret_arn: str = ""
     api_url: str = ""
     api_address: str = ""
-    dispatch_function: str = ""
     flows: str = "flows"
     dispatch_auth: DispatchAuth = "iam"
     dispatch_secrets: tuple[str, ...] = ()
     dispatch_secret_arn: str = ""
+    dispatch_function: str = ""
     look_ahead: int = 0
     region: str = ""
     local: bool = False
@@ -51,11 +51,11 @@ class Settings:
             store_secret_arn=env.get("DUETICK_STORE_SECRET_ARN", ""),
             api_url=env.get("DUETICK_API_URL", ""),
             api_address=env.get("DUETICK_API_ADDRESS", ""),
-            dispatch_function=env.get("DUETICK_DISPATCH_FUNCTION", ""),
             flows=env.get("DUETICK_FLOWS", "flows"),
             dispatch_auth=cast("DispatchAuth", auth),
             dispatch_secrets=tuple(filter(None, env.get("DUETICK_DISPATCH_SECRET", "").split())),
             dispatch_secret_arn=env.get("DUETICK_DISPATCH_SECRET_ARN", ""),
+            dispatch_function=env.get("DUETICK_DISPATCH_FUNCTION", ""),
             look_ahead=_milliseconds(env, "DUETICK_LOOK_AHEAD"),
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),
             local=env.get("DUETICK_LOCAL") == "1",

@@ -3,16 +3,18 @@
 import logging
 import os
 from dataclasses import asdict
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.logging.utils import copy_config_to_registered_loggers
 from aws_lambda_powertools.metrics import MetricUnit
 
-from duetick.core.audit import Audit
-from duetick.core.tick import TickReport
-from duetick.domain.schedule import Occurrence
 from duetick.domain.states import State
+
+if TYPE_CHECKING:
+    from duetick.core.audit import Audit
+    from duetick.core.tick import TickReport
+    from duetick.domain.schedule import Occurrence
 
 # The stack's name, so that the metrics of two stacks in one account do not run together.
 SERVICE: Final = os.environ.get("POWERTOOLS_SERVICE_NAME", "duetick")
@@ -36,7 +38,7 @@ _COUNTED: Final = (
 )
 
 
-def record_tick(report: TickReport) -> None:
+def record_tick(report: "TickReport") -> None:
     """What a tick did, as one log line and as metrics."""
     for name in _COUNTED:
         metrics.add_metric(name.capitalize(), MetricUnit.Count, getattr(report, name))
@@ -50,7 +52,7 @@ def record_answer(status: int) -> None:
     metrics.add_metric("DispatchErrors", MetricUnit.Count, int(status >= SERVER_ERROR))
 
 
-def record_settled(occurrence: Occurrence) -> None:
+def record_settled(occurrence: "Occurrence") -> None:
     """One attempt's end, where it is counted: the death of an occurrence wants an alarm."""
     dead = occurrence.state is State.DEAD
     metrics.add_metric("Dead", MetricUnit.Count, int(dead))
@@ -67,7 +69,7 @@ def record_settled(occurrence: Occurrence) -> None:
         )
 
 
-def record_audit(found: Audit) -> dict[str, object]:
+def record_audit(found: "Audit") -> dict[str, object]:
     """What is active, and what should be, as one log line and as metrics."""
     metrics.add_metric("Active", MetricUnit.Count, found.active)
     metrics.add_metric("Unindexed", MetricUnit.Count, found.unindexed)

@@ -1,27 +1,26 @@
-"""What a function needs, made once for each sandbox from the settings."""
+"""What a function needs, made once for each sandbox from the settings.
 
-import pkgutil
+Each part is imported where it is made: a tick needs neither flows nor dispatch, and starts without.
+"""
+
 import time
 from functools import cache
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
-from duetick.core.accepting import Quotas
-from duetick.core.answers import Answer
-from duetick.core.calls import Request
-from duetick.core.dispatch import Dispatcher
-from duetick.core.flows import Flow, Flows
-from duetick.domain.errors import ConfigurationError
-from duetick.domain.schedule import Occurrence
 from duetick.ports import Store, Transport
-from duetick.runtime.background import in_thread, invoke
-from duetick.runtime.secrets import Guard, SecretSource, given, kept_in_secrets_manager
 from duetick.runtime.settings import Settings, lambda_credentials
-from duetick.runtime.telemetry import record_settled
 from duetick.stores import open_store
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from duetick.core.accepting import Quotas
+    from duetick.core.answers import Answer
+    from duetick.core.calls import Request
+    from duetick.core.dispatch import Dispatcher
+    from duetick.core.flows import Flow, Flows
+    from duetick.domain.schedule import Occurrence
+    from duetick.runtime.secrets import Guard, SecretSource
     from duetick.transports.http import Authorize
 
 
@@ -51,13 +50,19 @@ def store() -> Store:
 
 
 @cache
-def flows() -> Flows:
+def flows() -> "Flows":
     """Every flow of the package DUETICK_FLOWS."""
+    import pkgutil
+    from importlib import import_module
+
+    from duetick.core.flows import Flow, Flows
+    from duetick.domain.errors import ConfigurationError
+
     package = import_module(settings().flows)
     names = [m.name for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
     found: dict[str, Flow] = {}
     for module in [package, *map(import_module, names)]:
-        for flow in _flows_of(module):
+        for flow in _flows_of(module, Flow):
             if found.setdefault(flow.name, flow) is not flow:
                 raise ConfigurationError(
                     f"Two flows are called {flow.name!r}; the second is in {module.__name__}. "
@@ -66,13 +71,15 @@ def flows() -> Flows:
     return Flows(found)
 
 
-def _flows_of(module: ModuleType) -> list[Flow]:
-    return [value for value in vars(module).values() if isinstance(value, Flow)]
+def _flows_of(module: "ModuleType", kind: "type[Flow]") -> "list[Flow]":
+    return [value for value in vars(module).values() if isinstance(value, kind)]
 
 
 @cache
-def quotas() -> Quotas:
+def quotas() -> "Quotas":
     """What a user may have."""
+    from duetick.core.accepting import Quotas
+
     chosen = settings()
     return Quotas(
         schedules=chosen.quota_schedules,
@@ -82,8 +89,12 @@ def quotas() -> Quotas:
 
 
 @cache
-def dispatcher() -> Dispatcher:
+def dispatcher() -> "Dispatcher":
     """Dispatch, with the caller's authentication as the settings say."""
+    from duetick.core.dispatch import Dispatcher
+    from duetick.runtime.background import in_thread, invoke
+    from duetick.runtime.telemetry import record_settled
+
     return Dispatcher(
         store(),
         flows(),
@@ -95,13 +106,15 @@ def dispatcher() -> Dispatcher:
     )
 
 
-def _run_queued(request: Request) -> Answer:
+def _run_queued(request: "Request") -> "Answer":
     return dispatcher().run_queued(request)
 
 
 @cache
-def secrets() -> SecretSource:
+def secrets() -> "SecretSource":
     """The live secrets, from Secrets Manager or the environment."""
+    from duetick.runtime.secrets import given, kept_in_secrets_manager
+
     chosen = settings()
     if chosen.dispatch_secret_arn:
         return kept_in_secrets_manager(chosen.dispatch_secret_arn)
@@ -109,12 +122,14 @@ def secrets() -> SecretSource:
 
 
 @cache
-def guard() -> Guard:
+def guard() -> "Guard":
     """Who may dispatch in secret mode."""
+    from duetick.runtime.secrets import Guard
+
     return Guard(secrets())
 
 
-def authenticate(request: Request) -> bool:
+def authenticate(request: "Request") -> bool:
     """In IAM mode the gateway has refused everyone else; in secret mode the secret tells."""
     if settings().dispatch_auth == "iam":
         return True
@@ -123,19 +138,25 @@ def authenticate(request: Request) -> bool:
 
 @cache
 def transport() -> Transport:
-    """HTTP to the dispatch API, signed or with the secret; or its function, where that is named."""
-    chosen = settings()
-    if chosen.dispatch_function:
-        from duetick.runtime.invoking import InvokeTransport
-
-        return InvokeTransport(chosen.dispatch_function)
+    """HTTP to the dispatch API, signed or with the secret."""
     from duetick.transports.http import HttpTransport, bearer
 
+    chosen = settings()
     authorize = _signed(chosen.region) if chosen.dispatch_auth == "iam" else bearer(secrets())
     return HttpTransport(chosen.api_url, authorize, connect_to=chosen.api_address)
 
 
-def observe(occurrence: Occurrence, status: int) -> None:
+@cache
+def runs() -> Transport:
+    """For runs by hand: the dispatch function itself, where it is named."""
+    if settings().dispatch_function:
+        from duetick.runtime.invoking import InvokeTransport
+
+        return InvokeTransport(settings().dispatch_function)
+    return transport()
+
+
+def observe(occurrence: "Occurrence", status: int) -> None:
     """Tell the flows' hooks of a delivery. The first one imports them: a tick that finds nothing
     due does without.
     """

@@ -1,0 +1,140 @@
+"""What a deployment costs: counted units and measured durations times prices, all of them inputs.
+
+Prices are those published for us-east-1 in November 2026, in dollars, without any free tier.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+Backend: TypeAlias = Literal["dynamodb", "aurora", "postgres"]
+Lines: TypeAlias = dict[str, float]
+
+BACKENDS: Final[tuple[Backend, ...]] = ("dynamodb", "aurora", "postgres")
+MILLION: Final = 1_000_000
+HOURS: Final = 730.5
+"""Of a month, on average."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Dollars."""
+
+    lambda_gb_second: float = 0.0000133334
+    lambda_million: float = 0.20
+    api_million: float = 3.50
+    scheduler_million: float = 1.00
+    write_million: float = 0.625
+    read_million: float = 0.125
+    log_gb: float = 0.50
+    metric: float = 0.30
+    alarm: float = 0.10
+    dashboard: float = 3.00
+    secret: float = 0.40
+    aurora_unit_hour: float = 0.12
+    aurora_io_million: float = 0.20
+    proxy_unit_hour: float = 0.015
+    endpoint_hour: float = 0.01
+    nat_hour: float = 0.045
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What is used: units counted by the benchmarks, seconds as billed at `memory_gb`."""
+
+    tick_minutes: float = 1.0
+    memory_gb: float = 0.5
+    tick_seconds: float = 0.10
+    tick_reads: float = 6.0
+    fire_tick_seconds: float = 0.004
+    fire_dispatch_seconds: float = 0.050
+    fire_writes: float = 6.1
+    fire_reads: float = 2.0
+    fire_log_kb: float = 0.8
+    fire_ios: float = 2.0
+    aurora_units: float = 0.5
+    proxy_least_units: float = 8.0
+    metrics: int = 14
+    alarms: int = 9
+    zones: int = 2
+    endpoints: int = 0
+    nat: bool = False
+
+
+def at_rest(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+    """A month in which nothing fires."""
+    ticks = HOURS * 60 / usage.tick_minutes
+    lines = {
+        "EventBridge Scheduler": ticks * prices.scheduler_million / MILLION,
+        "Lambda, ticks": _lambda(ticks, usage.tick_seconds, usage, prices),
+        "CloudWatch, metrics": usage.metrics * prices.metric,
+        "CloudWatch, alarms": usage.alarms * prices.alarm,
+        "CloudWatch, dashboard": prices.dashboard,
+        "NAT gateway": usage.nat * HOURS * prices.nat_hour,
+        "Interface endpoints": usage.endpoints * usage.zones * HOURS * prices.endpoint_hour,
+        **_database_at_rest(backend, ticks, usage, prices),
+    }
+    return {name: cost for name, cost in lines.items() if cost}
+
+
+def _database_at_rest(backend: Backend, ticks: float, usage: Usage, prices: Prices) -> Lines:
+    if backend == "dynamodb":
+        return {"DynamoDB, reads": ticks * usage.tick_reads * prices.read_million / MILLION}
+    if backend == "postgres":
+        return {"Secrets Manager": prices.secret}
+    units = max(usage.aurora_units, usage.proxy_least_units)
+    return {
+        "Aurora": usage.aurora_units * HOURS * prices.aurora_unit_hour,
+        "RDS Proxy": units * HOURS * prices.proxy_unit_hour,
+        "Secrets Manager": prices.secret,
+    }
+
+
+def per_million(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+    """A million fires more, the work of the action itself left out."""
+    lines = {
+        "API Gateway": prices.api_million,
+        "Lambda, dispatch": _lambda(MILLION, usage.fire_dispatch_seconds, usage, prices),
+        "Lambda, ticks": _seconds(MILLION * usage.fire_tick_seconds, usage, prices),
+        "CloudWatch, logs": MILLION * usage.fire_log_kb / 1024**2 * prices.log_gb,
+    }
+    if backend == "dynamodb":
+        lines["DynamoDB, writes"] = usage.fire_writes * prices.write_million
+        lines["DynamoDB, reads"] = usage.fire_reads * prices.read_million
+    if backend == "aurora":
+        lines["Aurora, I/O"] = usage.fire_ios * prices.aurora_io_million
+    return lines
+
+
+def scheduler_per_million(usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+    """The same million through EventBridge Scheduler, one schedule each, to a function."""
+    return {
+        "EventBridge Scheduler": prices.scheduler_million,
+        "Lambda": _lambda(MILLION, usage.fire_dispatch_seconds, usage, prices),
+        "CloudWatch, logs": MILLION * usage.fire_log_kb / 1024**2 * prices.log_gb,
+    }
+
+
+def _lambda(calls: float, seconds: float, usage: Usage, prices: Prices) -> float:
+    return calls * prices.lambda_million / MILLION + _seconds(calls * seconds, usage, prices)
+
+
+def _seconds(seconds: float, usage: Usage, prices: Prices) -> float:
+    return seconds * usage.memory_gb * prices.lambda_gb_second
+
+
+def table(usage: Usage = Usage(), prices: Prices = Prices()) -> str:
+    """All of it, to read."""
+    parts = []
+    for backend in BACKENDS:
+        parts.append(_part(f"{backend}, at rest, a month", at_rest(backend, usage, prices)))
+        parts.append(_part(f"{backend}, a million fires", per_million(backend, usage, prices)))
+    parts.append(
+        _part("EventBridge Scheduler, a million fires", scheduler_per_million(usage, prices))
+    )
+    return "\n\n".join(parts)
+
+
+def _part(title: str, lines: Mapping[str, float]) -> str:
+    rows = [f"  {name:24} {cost:9.2f}" for name, cost in lines.items()]
+    return "\n".join([title, *rows, f"  {'in all':24} {sum(lines.values()):9.2f} $"])

@@ -1,0 +1,170 @@
+"""Cold starts through the real Lambda runtime interface, beside a bare handler's, interleaved.
+
+    python -m tests.benchmarks.cold_start
+
+INIT plus the first invocation to its answer. The bare handler has Powertools' Logger and the
+store's bare client, and asks the database once. Prints medians and their ratio.
+"""
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from duetick.domain.schedule import Json, Schedule
+from duetick.stores import open_store
+
+from tests.lab.dynamodb import start_dynamodb_local, table_name
+from tests.lab.lambda_runtime import LambdaRuntime
+from tests.lab.postgres import EmbeddedPostgres
+from tests.lab.sam import Sam
+from tests.lab.this_machine import ARCHITECTURE
+
+TOP: Final = Path(__file__).parents[2]
+RUNS: Final = 9
+MOST: Final = {"tick": 1.3, "dispatch": 1.6}
+
+Backend: TypeAlias = Literal["dynamodb", "postgres"]
+
+BARE: Final = {
+    "dynamodb": """
+import os
+from aws_lambda_powertools import Logger
+from botocore.session import get_session
+
+logger = Logger(service="bare")
+client = get_session().create_client(
+    "dynamodb", region_name="us-east-1", endpoint_url=os.environ["ENDPOINT"]
+)
+
+@logger.inject_lambda_context
+def handler(event, context):
+    client.get_item(TableName=os.environ["TABLE"], Key={"p": {"S": "X"}, "s": {"S": "X"}})
+    logger.info("bare")
+    return {}
+""",
+    "postgres": """
+import os
+from urllib.parse import urlsplit
+from aws_lambda_powertools import Logger
+from pg8000.native import Connection
+
+logger = Logger(service="bare")
+address = urlsplit(os.environ["DUETICK_STORE"])
+connection = Connection("postgres", host=address.hostname, port=address.port, database="postgres")
+
+@logger.inject_lambda_context
+def handler(event, context):
+    connection.run("SELECT version FROM schema_version")
+    logger.info("bare")
+    return {}
+""",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Built functions, a backend with one schedule in it, and where sandboxes may live."""
+
+    built: Path
+    folder: Path
+    environment: Mapping[str, str]
+
+    def once(self, function: str) -> float:
+        """Milliseconds of one cold start."""
+        place = Path(tempfile.mkdtemp(dir=self.folder))
+        layers = [self.built / name for name in ("DepsLayer", "DuetickLayer", "FlowsLayer")]
+        code = self.built / f"{function.capitalize()}Function"
+        runtime = LambdaRuntime(
+            place, code if code.exists() else self.folder / function, layers, env=self.environment
+        )
+        try:
+            start = time.perf_counter()
+            answer = runtime.post(_event(function))
+            spent = (time.perf_counter() - start) * 1_000
+        finally:
+            runtime.stop()
+        assert "errorMessage" not in answer, answer
+        return spent
+
+    def ratios(self, runs: int = RUNS) -> dict[str, tuple[float, float, float]]:
+        """Of each function: its median, the bare one's, and the median of the ratios."""
+        rounds = [{name: self.once(name) for name in ("bare", *MOST)} for _ in range(runs)]
+        return {
+            name: (
+                statistics.median(one[name] for one in rounds),
+                statistics.median(one["bare"] for one in rounds),
+                statistics.median(one[name] / one["bare"] for one in rounds),
+            )
+            for name in MOST
+        }
+
+
+def _event(function: str) -> object:
+    name = {"dispatch": "dispatch-iam"}.get(function, "scheduler")
+    event: object = json.loads((TOP / "events" / f"{name}.json").read_text())
+    return event
+
+
+def build(folder: Path) -> Path:
+    """What `sam build` makes."""
+    sam = Sam(folder)
+    made = sam.build(TOP / "template.yaml", folder / "built", {"Architecture": ARCHITECTURE})
+    return made.parent
+
+
+@contextmanager
+def bench(backend: Backend, built: Path, folder: Path) -> Iterator[Bench]:
+    """A bench on a database of its own."""
+    with _database(backend, folder) as environment:
+        store = open_store(environment["DUETICK_STORE"])
+        store.migrate()
+        text: Json = {"text": "good morning"}
+        store.schedules.put(
+            Schedule("ann", "hello", "0 9 * * *", "reminders", "remind", input=text)
+        )
+        store.close()
+        (folder / "bare").mkdir(exist_ok=True)
+        (folder / "bare" / "app.py").write_text(BARE[backend])
+        api = {"DUETICK_API_URL": "http://127.0.0.1:9/v1", "AWS_REGION": "us-east-1"}
+        yield Bench(built, folder, {**environment, **api})
+
+
+@contextmanager
+def _database(backend: Backend, folder: Path) -> Iterator[dict[str, str]]:
+    if backend == "postgres":
+        server = EmbeddedPostgres()
+        yield {"DUETICK_STORE": server.tcp_url}
+        server.remove()
+        return
+    local, name = start_dynamodb_local(folder), table_name()
+    yield {"DUETICK_STORE": local.table_url(name), "ENDPOINT": local.endpoint, "TABLE": name}
+    local.stop()
+
+
+def main() -> int:
+    """Print the ratios; the exit status is 1 where one is beyond what is promised."""
+    missed = False
+    with tempfile.TemporaryDirectory() as name:
+        built = build(Path(name))
+        for backend in ("dynamodb", "postgres"):
+            folder = Path(name, backend)
+            folder.mkdir()
+            with bench(backend, built, folder) as made:
+                for function, (own, bare, ratio) in made.ratios().items():
+                    print(
+                        f"{backend:9} {function:9} {own:7.0f} ms, bare {bare:5.0f} ms: "
+                        f"{ratio:.2f} times (at most {MOST[function]})"
+                    )
+                    missed = missed or ratio > MOST[function]
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

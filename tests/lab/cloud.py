@@ -1,0 +1,81 @@
+"""The stack on the emulated AWS, for a person: `make cloud`. Ctrl-C ends it."""
+
+import signal
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from tests.e2e.conftest import TEMPLATE, Deployed, deploy, emulated_parameters
+from tests.lab.emulated_aws import EmulatedAws
+from tests.lab.sam import Sam
+
+TRY = """
+Duetick is deployed on an AWS of this machine, and EventBridge ticks each minute.
+You are the user "you", signed in by Cognito. In another terminal:
+
+  curl -X PUT {url}/api/schedules/hello -H "Host: {host}" \\
+    -H "Authorization: Bearer {token}" \\
+    -d '{{"cron": "* * * * *", "flow": "reminders", "action": "remind",
+         "input": {{"text": "hello"}}}}'
+
+At the next full minute it fires. What became of it:
+
+  curl {url}/api/schedules/hello/history -H "Host: {host}" \\
+    -H "Authorization: Bearer {token}"
+
+What happens behind it (any AWS client, with keys test and test, endpoint {endpoint}):
+
+  aws --endpoint-url {endpoint} logs tail {log}
+  aws --endpoint-url {endpoint} lambda invoke --function-name {tick} /dev/stdout
+
+Ctrl-C ends it, and nothing of it stays.
+"""
+
+
+def main() -> int:
+    """Deploy, tell what to try, and wait."""
+    with tempfile.TemporaryDirectory(prefix="duetick-cloud-") as name:
+        folder = Path(name)
+        _say("Starting an AWS, building and deploying (about half a minute) …")
+        aws = EmulatedAws(folder)
+        try:
+            _say(welcome(_deploy(aws, folder)))
+            _wait()
+        finally:
+            aws.stop()
+    return 0
+
+
+def _deploy(aws: EmulatedAws, folder: Path) -> Deployed:
+    sam, parameters = Sam(folder), emulated_parameters(aws)
+    built = sam.build(TEMPLATE, folder / "built", parameters)
+    return deploy(sam, aws, built, "duetick", parameters)
+
+
+def welcome(stack: Deployed) -> str:
+    """What to try, as commands that can be pasted."""
+    return TRY.format(
+        url=f"{stack.aws.endpoint}/v1",
+        host=f"{stack.outputs['UsersApiId']}.execute-api.localhost:{stack.aws.port}",
+        token=stack.user("you"),
+        endpoint=stack.aws.endpoint,
+        log=stack.log_of("Dispatch"),
+        tick=stack.outputs["TickFunction"],
+    )
+
+
+def _wait() -> None:
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    ended.wait()
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""What a deployment costs, calculated: inputs decide, and the README repeats what comes out."""
+
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from duetick.cli.costs import (
+    BACKENDS,
+    Backend,
+    Prices,
+    Usage,
+    at_rest,
+    per_million,
+    scheduler_per_million,
+    table,
+)
+from duetick.cli.main import main
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+
+
+def test_a_fire_on_dynamodb_costs_its_counted_units() -> None:
+    lines = per_million("dynamodb")
+    assert lines["DynamoDB, writes"] == pytest.approx(6.1 * 0.625)
+    assert lines["DynamoDB, reads"] == pytest.approx(2 * 0.125)
+    assert lines["API Gateway"] == 3.50
+
+
+def test_a_tick_each_minute_is_43_830_calls_a_month() -> None:
+    assert at_rest("dynamodb")["EventBridge Scheduler"] == pytest.approx(0.04383)
+
+
+def test_t13_what_ticks_cost_falls_with_the_cadence() -> None:
+    often, seldom = (at_rest("dynamodb", Usage(tick_minutes=each)) for each in (1, 30))
+    for line in ("EventBridge Scheduler", "Lambda, ticks", "DynamoDB, reads"):
+        assert often[line] == pytest.approx(30 * seldom[line])
+
+
+def test_the_proxy_bills_eight_units_whatever_the_cluster_has() -> None:
+    assert at_rest("aurora")["RDS Proxy"] == pytest.approx(8 * 730.5 * 0.015)
+    assert at_rest("aurora", Usage(aurora_units=16))["RDS Proxy"] == pytest.approx(
+        16 * 730.5 * 0.015
+    )
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_no_price_and_no_use_is_no_cost(backend: Backend) -> None:
+    free = Prices(**dict.fromkeys((one.name for one in fields(Prices)), 0.0))
+    assert at_rest(backend, prices=free) == {}
+    assert sum(per_million(backend, prices=free).values()) == 0
+
+
+@pytest.mark.parametrize("price", [one.name for one in fields(Prices)])
+def test_every_price_matters(price: str) -> None:
+    usage = Usage(nat=True, endpoints=1)
+    dearer = replace(Prices(), **{price: 1_000.0})
+    assert table(usage, dearer) != table(usage)
+
+
+def test_the_command_prints_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["costs"]) == 0
+    assert capsys.readouterr().out == f"{table()}\n"
+
+
+def test_the_readme_repeats_what_comes_out() -> None:
+    wanted = [(name, at_rest(name), per_million(name)) for name in BACKENDS]
+    for name, rest, million in wanted:
+        row = rf"\| {name} \| {sum(rest.values()):.0f} \$ \| {sum(million.values()):.1f} \$ \|"
+        assert re.search(row, README), row
+    assert f"{sum(scheduler_per_million().values()):.1f} $" in README
