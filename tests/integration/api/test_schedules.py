@@ -323,6 +323,33 @@ def test_a_body_beyond_all_measure_is_not_read(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ('{"input": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested"),
+        ('{"cron": "\\ud800", "flow": "f", "action": "a"}', "body"),
+        ('{"input": ' + "9" * 5_000 + "}", "JSON"),
+        ("[]", "object"),
+        ('{"cron": 5, "flow": "f", "action": "a"}', "cron"),
+    ],
+)
+def test_a_body_that_is_odd_is_refused_with_what_is_wrong(
+    running: Product, body: str, says: str
+) -> None:
+    status, answer = running.call("PUT", "/api/schedules/hello", body)
+    assert (status, answer["error"]) == (400, "invalid_schedule")
+    assert says in answer["message"]
+
+
+@pytest.mark.parametrize("user", ["~00", "%2E%2E", "a~2Fb", "~ED~A0~80", "x" * 129])
+def test_d05_a_user_that_cannot_be_is_refused_on_every_route(running: Product, user: str) -> None:
+    for method, path in [("GET", "/schedules"), ("GET", "/export"), ("DELETE", "")]:
+        status, answer = running.call(
+            method, f"/api/users/{user}{path}", token=running.stack.secret
+        )
+        assert (status, answer["error"]) == (400, "invalid_schedule_id")
+
+
+@pytest.mark.parametrize(
     ("query", "says"),
     [("limit=0", "limit"), ("limit=101", "limit"), ("limit=x", "limit"), ("page=2", "cursor")],
 )

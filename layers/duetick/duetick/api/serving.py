@@ -76,6 +76,8 @@ def _answer(route: Route, event: dict[str, Any], key: str, user: str, *, operato
         )
     except TooLarge as problem:
         return error("too_large", str(problem))
+    except RecursionError:
+        return error("invalid_schedule", "body: is nested too deeply; make it flatter.")
     except (ValueError, DuetickError) as problem:
         return _refusal(problem)
 

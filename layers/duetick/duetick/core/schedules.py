@@ -45,6 +45,7 @@ class UserSchedules:
     def __post_init__(self) -> None:
         if not self.user_id:
             raise InvalidId("user", "must not be empty.")
+        check_key(self.user_id, "any")
 
     def find(self, key: str) -> Schedule | None:
         """The schedule, None where there is none."""
