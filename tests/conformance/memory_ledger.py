@@ -6,7 +6,6 @@ from threading import RLock
 
 from duetick.domain import attempts
 from duetick.domain.lifecycle import lease_over, same_outcome
-from duetick.domain.occurrences import leased
 from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
 from duetick.domain.states import LEASED, WAITING, Reason, State
 from duetick.ports import Begun, Event, Outcome, Refused, Schedules
@@ -77,7 +76,7 @@ class MemoryLedger:
         with self._data.lock:
             held, asked = self._data.ledger.get(occurrence.identity), occurrence
             if held is None and occurrence.fence == 0:
-                [held] = self._data.record([leased(replace(occurrence, created_at=at), at)])
+                [held] = self._data.record([attempts.brought(occurrence, "", at)])
                 asked = held
             if held is None:
                 return Refused("unknown")

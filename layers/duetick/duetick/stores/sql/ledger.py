@@ -1,11 +1,11 @@
 """The ledger on SQL: the domain's rules, read, decided and written in one transaction."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from duetick.domain.attempts import (
     RELEASED,
     begun,
+    brought,
     cancelled,
     displaces,
     lost,
@@ -19,7 +19,6 @@ from duetick.domain.attempts import (
     trace_of_retry,
 )
 from duetick.domain.lifecycle import lease_over, same_outcome
-from duetick.domain.occurrences import leased
 from duetick.domain.schedule import Identity, Occurrence, Schedule
 from duetick.domain.states import WAITING, Reason, State
 from duetick.ports import Begun, Event, Outcome, Refused
@@ -153,7 +152,7 @@ class SqlLedger:
 
     def _record(self, session: Session, occurrence: Occurrence, now: int) -> Occurrence:
         """A caller that is not the tick brings its occurrence along."""
-        made = leased(replace(occurrence, id=self._new_id(), created_at=now), now)
+        made = brought(occurrence, self._new_id(), now)
         session.rows("occurrence_insert", occurrence_params(made))
         return made
 
