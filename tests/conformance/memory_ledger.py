@@ -9,7 +9,6 @@ from typing import Any
 from duetick.domain import attempts, mirror
 from duetick.domain.errors import ConfigurationError, LeaseLost
 from duetick.domain.lifecycle import held_key, lease_over, same_outcome
-from duetick.domain.occurrences import leased
 from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
 from duetick.domain.states import LEASED, WAITING, Reason, State
 from duetick.ports import (
@@ -123,7 +122,7 @@ class MemoryLedger:
                 return taken
             held, asked = self._data.ledger.get(occurrence.identity), occurrence
             if held is None and occurrence.fence == 0:
-                [held] = self._data.record([leased(replace(occurrence, created_at=at), at)])
+                [held] = self._data.record([attempts.brought(occurrence, "", at)])
                 asked = held
             if held is None:
                 return Refused("unknown")

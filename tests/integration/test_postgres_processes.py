@@ -71,6 +71,7 @@ def in_ledger(url: str) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [7, 100, 1_000])
 def test_i05_eight_processes_claim_each_row_once_and_leave_none(
     postgres_url: str, limit: int

@@ -67,6 +67,14 @@ def cancelled(held: Occurrence, reason: Reason, now: int) -> Occurrence:
     return moved(held, State.CANCELLED, now, reason)
 
 
+def brought(asked: Occurrence, name: str, now: int) -> Occurrence:
+    """A new one of a caller that is not the tick, under a lease. `name` is its id.
+
+    Whatever state the caller wrote into it: it begins its life here.
+    """
+    return leased(replace(asked, id=name, state=State.QUEUED, created_at=now), now)
+
+
 def refuse(held: Occurrence, asked: Occurrence, now: int) -> Refused | None:
     """Why `asked` may not begin, as far as `held`, its own row, tells.
 

@@ -3,13 +3,11 @@
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetick.domain.attempts import not_begun, refuse, renewed
+from duetick.domain.attempts import brought, not_begun, refuse, renewed
 from duetick.domain.errors import EffectsRefused, LeaseLost
 from duetick.domain.lifecycle import same_outcome
-from duetick.domain.occurrences import leased
 from duetick.domain.schedule import Identity, Occurrence
 from duetick.domain.states import State
 from duetick.ports import (
@@ -87,8 +85,7 @@ class DynamoLedger:
         together: "Sequence[TransactWriteItemTypeDef]" = (),
     ) -> Begun | Refused:
         """Read, decide and write. A caller that is not the tick brings its occurrence along."""
-        made = leased(replace(occurrence, id=self._new_id(), created_at=now), now)
-        noted = False
+        name, noted = self._new_id(), False
 
         def alter(entity: Entity) -> tuple[Begun | Refused, bool]:
             nonlocal noted
@@ -97,9 +94,9 @@ class DynamoLedger:
                 return self._begun(entity, occurrence), False
             held = entry.occurrence if entry else self._history.ended(occurrence)
             if held is None and occurrence.fence == 0:
-                held = asked = made
-                entity.keep(made)
-                noted = noted or self._note(made, made.lease_until or now)
+                held = asked = brought(occurrence, name, now)
+                entity.keep(held)
+                noted = noted or self._note(held, held.lease_until or now)
             if held is None:
                 return Refused("unknown"), False
             refused = refuse(held, asked, now)

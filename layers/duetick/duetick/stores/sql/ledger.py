@@ -8,6 +8,7 @@ from typing import TypeAlias
 from duetick.domain.attempts import (
     RELEASED,
     begun,
+    brought,
     cancelled,
     displaces,
     lost,
@@ -22,7 +23,6 @@ from duetick.domain.attempts import (
 )
 from duetick.domain.errors import LeaseLost
 from duetick.domain.lifecycle import lease_over, same_outcome
-from duetick.domain.occurrences import leased
 from duetick.domain.schedule import Identity, Occurrence, Schedule
 from duetick.domain.states import WAITING, Reason, State
 from duetick.ports import (
@@ -182,7 +182,7 @@ class SqlLedger:
 
     def _record(self, session: Session, occurrence: Occurrence, now: int) -> Occurrence | None:
         """A caller that is not the tick brings its occurrence along; None where it is known."""
-        made = leased(replace(occurrence, id=self._new_id(), created_at=now), now)
+        made = brought(occurrence, self._new_id(), now)
         (new,) = session.each("occurrence_insert", [occurrence_params(made)])
         return made if new else None
 

@@ -66,6 +66,14 @@ class AttemptConformance(StoreSuite):
         assert refused(store.ledger.begin(occurrence, now=SOON)).verdict == "in_progress"
         assert recorded(store, occurrence).attempts == 1
 
+    def test_t03_what_has_begun_does_not_begin_again_by_its_own_answer(self, store: Store) -> None:
+        """The caller hands in what a begin told it, in place of what a claim did."""
+        running = start(store, claimed(store), SOON)
+        assert refused(store.ledger.begin(running, now=SOON)).verdict == "in_progress"
+        by_caller = start(store, by_hand(at=NOON + HOUR), NOON + HOUR)
+        answer = refused(store.ledger.begin(by_caller, now=NOON + HOUR))
+        assert answer.verdict == "in_progress"
+
     def test_j05_success_is_recorded(self, store: Store) -> None:
         running = start(store, claimed(store), SOON)
         settled = must(store.ledger.settle(running, SUCCEEDED, now=SOON + SECOND))
