@@ -6,7 +6,7 @@ export PYTHON
 BIN = .venv/bin
 SOURCE = layers functions tests
 
-.PHONY: run cloud test quick lint format lock setup lab
+.PHONY: run cloud test quick lint format lock openapi setup lab
 
 run: setup
 	@$(BIN)/duetick local --port $(PORT) --store $(STORE)
@@ -31,10 +31,17 @@ format: setup
 	$(BIN)/ruff check --fix $(SOURCE)
 	$(BIN)/ruff format $(SOURCE)
 
+# The API's document is made anew after a change of its routes or models; a test compares.
+openapi: setup
+	$(BIN)/python -m duetick.api > layers/duetick/duetick/api/openapi.json
+
 # The lock is made anew after a change of pyproject.toml; it needs uv.
 lock:
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url \
 		--no-emit-find-links --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
+		--no-emit-index-url --no-emit-find-links --python-version 3.13 -c requirements.lock \
+		pyproject.toml -o layers/deps/requirements.txt
 
 # What the tests run against besides Python: a failure here is told again by the tests that need it.
 lab: setup

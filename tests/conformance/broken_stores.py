@@ -13,12 +13,12 @@ from duetick.domain.firing import Times
 from duetick.domain.mirror import Change, fresh_row
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.ports import Begun, CallerKey, Outcome, Page, Refused
+from duetick.stores.ids import new_id
 from duetick.stores.sql.index import Claim, SqlIndex, put_row
 from duetick.stores.sql.ledger import SqlLedger
 from duetick.stores.sql.rows import index_params, read_index
 from duetick.stores.sql.schedules import SqlSchedules
 from duetick.stores.sql.session import Database, Params, Row, Session
-from duetick.stores.sql.store import new_id
 from duetick.stores.sqlite.store import SqliteClaim
 from duetick.testing.conformance.samples import SOON
 
@@ -86,6 +86,10 @@ class Meddled:
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """Run it, unless it has that name."""
         return [1 for _ in params] if name == self._name else self._session.each(name, params)
+
+    def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
+        rows = self.rows(name, params)
+        return lambda: rows
 
     def script(self, sql: str) -> None:
         """Run it."""

@@ -38,6 +38,13 @@ class Plan:
     timing: int
     retried: bool = False
     enabled: bool = True
+    put_at: int = 0
+
+    def names(self, time: int) -> bool:
+        """Whether a time to come, as this was put, is one of its own."""
+        return time > self.put_at and bool(
+            fires(self.cron, None, time - 1, time, anchor=self.anchor)
+        )
 
     def pending(self, now: int) -> list[int]:
         """Its times up to now that are not accounted for."""
@@ -68,9 +75,10 @@ class Model:
     accounted: dict[str, list[int]] = field(default_factory=dict)
 
     def account(self, key: str, now: int) -> list[int]:
-        """Whatever was pending is accounted for now."""
+        """Whatever was pending is accounted for now; what was claimed ahead is so already."""
         plan = self.plans[key]
-        pending = plan.pending(now)
+        known = self.accounted.get(key, [])
+        pending = [time for time in plan.pending(now) if time not in known]
         self.accounted.setdefault(key, []).extend(pending)
         plan.since = max(plan.since, now)
         return pending
@@ -79,14 +87,15 @@ class Model:
         """The newest time that was accounted for."""
         return max(self.accounted.get(key, []), default=0)
 
-    def claim(self, now: int) -> set[tuple[str, int]]:
-        """What a claim of everything hands out: each on time, else the newest."""
+    def claim(self, now: int, ahead: int = 0) -> set[tuple[str, int]]:
+        """What a claim of everything hands out: each on time, else the newest; all to come."""
         found: set[tuple[str, int]] = set()
         for key, plan in self.plans.items():
             if plan.enabled:
-                pending = self.account(key, now)
-                young = [time for time in pending if now - time <= GRACE]
-                found |= {(key, time) for time in young or pending[-1:]}
+                pending = self.account(key, now + ahead)
+                past = [time for time in pending if time <= now]
+                young = [time for time in past if now - time <= GRACE] or past[-1:]
+                found |= {(key, time) for time in pending if time > now or time in young}
         return found
 
     def hand_out(self, occurrences: Iterable[Occurrence], now: int) -> None:
@@ -131,7 +140,7 @@ class Model:
         held = entry.state is State.QUEUED and entry.fence == fence and entry.lease_until > now
         if not held:
             return False
-        if self._outdated(entry) or self._overlaps(name, entry, now):
+        if self._outdated(name, entry) or self._overlaps(name, entry, now):
             entry.state = State.CANCELLED
             return False
         plan = self.plans.get(entry.key)
@@ -140,11 +149,13 @@ class Model:
         entry.attempts += 1
         return True
 
-    def _outdated(self, entry: Entry) -> bool:
-        plan = self.plans.get(entry.key)
+    def _outdated(self, name: Name, entry: Entry) -> bool:
+        plan, nominal_at = self.plans.get(entry.key), name[2]
         if entry.timing == 0:
             return False
-        return plan is None or not plan.enabled or plan.timing != entry.timing
+        if plan is None or not plan.enabled:
+            return True
+        return plan.timing != entry.timing and not plan.names(nominal_at)
 
     def _overlaps(self, name: Name, entry: Entry, now: int) -> bool:
         for other, running in self.entries.items():

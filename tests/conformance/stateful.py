@@ -10,12 +10,14 @@ TestMyStore = MyMachine.TestCase
 from collections import Counter
 from dataclasses import replace
 
+import pytest
+from duetick.domain.errors import PoisonedRow
 from duetick.domain.expression import fires, next_fire
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.domain.states import State
 from duetick.ports import SUCCEEDED, Begun, Store
 from duetick.testing import FakeClock
-from duetick.testing.conformance.samples import NOON, SECOND
+from duetick.testing.conformance.samples import DAY, NOON, SECOND
 from duetick.testing.conformance.suite import FAILED, drain
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
@@ -26,6 +28,7 @@ CRONS = st.sampled_from(["* * * * *", "*/5 * * * *", "rate(7 minutes)"])
 RECORDS = st.sampled_from(["once", "retried"])
 STEPS = st.sampled_from([1, 20 * SECOND, 61 * SECOND, 200 * SECOND, 4_000 * SECOND])
 BARE = "bare"
+BROKEN = "broken"
 BARE_CRON = "*/2 * * * *"
 
 
@@ -40,6 +43,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.model = Model()
         self.retimes = 0
         self.runs = 0
+        self.broken = self.poisoned = False
         self.store = self.open_store()
 
     def open_store(self) -> Store:
@@ -69,7 +73,9 @@ class StoreMachine(RuleBasedStateMachine):
         self.retimes += 1
         anchor = plan.anchor if plan else self.clock()
         retried = key == "retried"
-        self.model.plans[key] = Plan(cron, self.clock(), anchor, self.retimes, retried, enabled)
+        now = self.clock()
+        since = now if enabled else max(now, self.model.high_mark(key))
+        self.model.plans[key] = Plan(cron, since, anchor, self.retimes, retried, enabled, now)
 
     @rule(key=RECORDS)
     def delete(self, key: str) -> None:
@@ -94,16 +100,41 @@ class StoreMachine(RuleBasedStateMachine):
         self.store.index.remove("ada", BARE)
         self.model.plans.pop(BARE, None)
 
-    @rule(target=handles, limit=st.integers(1, 3))
-    def claim(self, limit: int) -> object:
-        """I-02, I-04, I-13: what is due, once."""
-        claimed = drain(self.store, self.clock(), limit)
+    @rule(target=handles, limit=st.integers(1, 3), ahead=st.sampled_from([0, 0, 130 * SECOND]))
+    def claim(self, limit: int, ahead: int) -> object:
+        """I-02, I-04, I-13, T-06: what is due, or will be in the window, once."""
+        claimed = drain(self.store, self.clock(), limit, ahead=ahead)
         assert Counter((o.key, o.nominal_at) for o in claimed) == Counter(
-            self.model.claim(self.clock())
+            self.model.claim(self.clock(), ahead)
         )
         self.model.hand_out(claimed, self.clock())
-        assert drain(self.store, self.clock()) == []
+        assert drain(self.store, self.clock(), ahead=ahead) == []
+        self.poisoned = self.poisoned or self.broken
         return multiple(*claimed)
+
+    @rule()
+    def break_a_row(self) -> None:
+        """I-13: it is due, and nobody can read it."""
+        if not self.broken:
+            self.store.index.upsert(IndexRow("ada", BROKEN, "never", None, self.clock()))
+            self.broken = True
+
+    @rule()
+    def give_a_broken_row_up(self) -> None:
+        if self.poisoned:
+            with pytest.raises(PoisonedRow):
+                self.store.index.restore("ada", BROKEN, now=self.clock())
+        self.store.index.remove("ada", BROKEN)
+        self.broken = self.poisoned = False
+
+    @rule(key=RECORDS)
+    def drift_and_mend(self, key: str) -> None:
+        """I-16: a row that waits too long is found; what it missed is accounted for."""
+        row = self.store.index.get("ada", key)
+        if row is not None:
+            self.store.index.upsert(replace(row, next_fire_at=row.next_fire_at + 10 * DAY))
+            assert self.store.rebuild(now=self.clock()) == 1
+            self.model.account(key, self.clock())
 
     @rule(target=handles)
     def claim_waiting(self) -> object:
@@ -169,7 +200,8 @@ class StoreMachine(RuleBasedStateMachine):
     @invariant()
     def records_and_rows_agree(self) -> None:
         """I-16: nothing to mend, and each row says the next time."""
-        assert list(self.store.check()) == []
+        unreadable = [BROKEN] if self.poisoned else []
+        assert [one.key for one in self.store.check(now=self.clock())] == unreadable
         for key, plan in self.model.plans.items():
             row = self.store.index.get("ada", key)
             assert (row is not None) == plan.enabled

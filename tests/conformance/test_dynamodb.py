@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from duetick.domain.schedule import Schedule
 from duetick.ports import Store
 from duetick.stores import open_store
 from duetick.stores.dynamodb.store import DynamoStore
@@ -46,6 +47,11 @@ class DynamoConformance(StoreConformance):
         self._open.append(open_store(self._url))
         return self._open[-1]
 
+    def test_c05_where_ticks_look_ahead_a_rate_below_a_minute_is_put(self, store: Store) -> None:
+        self._open.append(open_store(self._url, look_ahead=True))
+        often = Schedule("ada", "often", "rate(10 seconds)", "reminders", "send")
+        assert self._open[-1].schedules.put(often, now=60_000).next_fire_at == 70_000
+
     @contextmanager
     def failing_writes(self, store: Store) -> Iterator[type[Exception]]:
         assert isinstance(store, DynamoStore)
@@ -78,7 +84,9 @@ class TestDynamoDBLocalInFourShards(TestDynamoDBLocal):
 
 
 class TestMoto(DynamoConformance):
-    """moto's server."""
+    """moto's server. It looks at a condition and then writes, with nothing to keep others out."""
+
+    capabilities = frozenset(Capability) - {Capability.THREADS}
 
     @pytest.fixture
     def endpoint(self, moto: DynamoDB) -> DynamoDB:

@@ -1,15 +1,25 @@
 """Postgres is a store as the contract wants it, by socket and on a caller's own connections."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 from duetick.domain.errors import StoreUnavailable
+from duetick.domain.schedule import Schedule
 from duetick.ports import Store
 from duetick.stores import open_store
 from duetick.testing import Capability, StoreConformance
 
-from tests.lab.postgres import connect
+from tests.lab.postgres import (
+    OUTSIDE,
+    Postgres,
+    connect,
+    drop_database,
+    emptied,
+    fresh_database,
+    machines_own,
+)
 
 FULL_DISK = """
 CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql
@@ -23,18 +33,29 @@ Address = str | Callable[[], object]
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="class")
+def database(request: pytest.FixtureRequest) -> Iterator[str]:
+    """One for all tests of a class, which empty it."""
+    server: Postgres = request.getfixturevalue(request.cls.server)
+    url = fresh_database(server)
+    yield url
+    drop_database(server, url)
+
+
 class PostgresConformance(StoreConformance):
     """Each store of a test has connections of its own to one database."""
 
     capabilities = frozenset(Capability)
+    server = "postgres"
+    """The fixture: Postgres 18 out of a wheel, or the server that the environment names."""
 
     def address(self, url: str) -> Address:
         """What the store is opened with."""
         return url
 
     @pytest.fixture(autouse=True)
-    def _database(self, postgres_url: str) -> Iterator[None]:
-        self._url = postgres_url
+    def _empty(self, database: str) -> Iterator[None]:
+        self._url = emptied(database)
         self._open: list[Store] = []
         yield
         for store in self._open:
@@ -56,6 +77,11 @@ class PostgresConformance(StoreConformance):
     def reopened(self, store: Store) -> Store:
         return self._opened()
 
+    def test_c05_where_ticks_look_ahead_a_rate_below_a_minute_is_put(self, store: Store) -> None:
+        self._open.append(open_store(self.address(self._url), look_ahead=True))
+        often = Schedule("ada", "often", "rate(10 seconds)", "reminders", "send")
+        assert self._open[-1].schedules.put(often, now=60_000).next_fire_at == 70_000
+
     @contextmanager
     def failing_writes(self, store: Store) -> Iterator[type[Exception]]:
         with connect(self._url) as connection:
@@ -67,6 +93,22 @@ class PostgresConformance(StoreConformance):
 
 class TestPostgres(PostgresConformance):
     """At an address."""
+
+
+if machines_own():
+
+    class TestTheMachinesOwnPostgres(PostgresConformance):
+        """Whatever version that is. Where there is none, the head of the report says so."""
+
+        server = "machines_own_postgres"
+
+
+if OUTSIDE in os.environ:
+
+    class TestEmbeddedPostgres(PostgresConformance):
+        """The environment names a server: Postgres 18 is tested beside it all the same."""
+
+        server = "embedded_postgres"
 
 
 class TestPostgresOnConnectionsOfTheCaller(PostgresConformance):

@@ -6,6 +6,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from duetick.domain.schedule import Schedule
 from duetick.ports import Store
 from duetick.stores import open_store
 from duetick.testing import Capability, StoreConformance
@@ -62,3 +63,20 @@ class TestSqliteMemory(StoreConformance):
         store.migrate()
         yield store
         store.close()
+
+
+def test_c05_where_ticks_look_ahead_a_rate_below_a_minute_is_put() -> None:
+    store = open_store("sqlite://", look_ahead=True)
+    store.migrate()
+    often = Schedule("ada", "often", "rate(10 seconds)", "reminders", "send")
+    assert store.schedules.put(often, now=60_000).next_fire_at == 70_000
+    store.close()
+
+
+def test_c05_a_connection_of_ones_own_can_look_ahead_too() -> None:
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    store = open_store(lambda: connection, look_ahead=True)
+    store.migrate()
+    often = Schedule("ada", "often", "rate(10 seconds)", "reminders", "send")
+    assert store.schedules.put(often, now=60_000).cron == "rate(10 seconds)"
+    store.close()

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from duetick.cli.local import LocalStack
+from duetick.client import Client
 from duetick.ports import Store
 from duetick.runtime import wiring
 from duetick.stores import open_store
@@ -51,6 +52,14 @@ class Product:
         connection.close()
         return answer.status, json.loads(content) if content else None
 
+    def client(self, user: str = "you") -> Client:
+        """A user's own view of the API."""
+        return Client(self.stack.server.url, token=self.stack.token_of(user))
+
+    def operator(self, user: str) -> Client:
+        """The operators' view of a user."""
+        return Client(self.stack.server.url, token=self.stack.secret, user=user)
+
     def tick(self) -> dict[str, int]:
         """One invocation of the tick's handler."""
         return self.stack.tick()
@@ -63,10 +72,12 @@ def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[P
     for made_once in (
         wiring.settings,
         wiring.flows,
+        wiring.quotas,
         wiring.secrets,
         wiring.guard,
         wiring.dispatcher,
         wiring.transport,
+        wiring.runs,
     ):
         made_once.cache_clear()
     patch.setattr(wiring, "store", lambda: store)

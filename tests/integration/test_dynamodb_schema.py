@@ -1,5 +1,6 @@
 """The table is made out of band, whoever makes it; what is wrong with it is said in words."""
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
@@ -29,6 +30,12 @@ def case(dynamodb: DynamoDB) -> Iterator[Case]:
     case = Case(dynamodb)
     yield case
     case.close()
+
+
+@pytest.fixture
+def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the tries of a request nobody sleeps."""
+    monkeypatch.setattr(time, "sleep", lambda _: None)
 
 
 def test_i10_a_missing_table_names_the_command_that_mends_it(case: Case) -> None:
@@ -137,6 +144,7 @@ def test_i10_an_address_that_cannot_be_meant_is_refused(url: str) -> None:
         open_store(url)
 
 
+@pytest.mark.usefixtures("without_waiting")
 def test_i10_a_service_that_does_not_answer_is_an_error_that_says_so() -> None:
     store = open_store(f"dynamodb://t?region={REGION}&endpoint=http://127.0.0.1:{free_port()}")
     with pytest.raises(StoreUnavailable, match="DynamoDB") as raised:
@@ -145,6 +153,7 @@ def test_i10_a_service_that_does_not_answer_is_an_error_that_says_so() -> None:
     store.close()
 
 
+@pytest.mark.usefixtures("without_waiting")
 def test_i10_throttling_is_tried_again_and_then_surfaces(case: Case) -> None:
     case.migrated()
     client = connect(REGION, case.endpoint.endpoint)

@@ -33,6 +33,16 @@ def test_j13_what_the_ledger_holds_already_is_not_handed_out(store: Store, other
     assert row.next_fire_at > T
 
 
+def test_i02_what_comes_late_in_a_tick_is_claimed_in_that_tick(store: Store) -> None:
+    for n in range(4):
+        store.index.upsert(IndexRow("ann", f"k{n}", HOURLY, None, T - n))
+    assert len(store.index.claim_due(T, 2)) == 2
+    store.index.upsert(IndexRow("ann", "late", HOURLY, None, T - 1_000))
+    claimed = [key for _ in range(4) for key in (o.key for o in store.index.claim_due(T, 2))]
+    assert sorted(claimed) == ["k0", "k1", "late"]
+    assert store.index.claim_due(T) == ()
+
+
 def test_any_text_in_a_row_comes_back_as_it_was(store: Store) -> None:
     names = ["a;b,c", 'q"{}\\', "\x1f\n\t", "日本 🎈", "NULL", "'; --"]
     for name in names:

@@ -18,6 +18,7 @@ from tests.lab.postgres import (
     Postgres,
     drop_database,
     fresh_database,
+    machines_own,
 )
 from tests.lab.sam import Sam
 
@@ -25,6 +26,11 @@ from tests.lab.sam import Sam
 def pytest_configure() -> None:
     """End as on Ctrl-C when asked to terminate, so that what was started is stopped."""
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", returncode=143))
+
+
+def pytest_report_header() -> str:
+    """Which Postgres there is besides the embedded one."""
+    return f"this machine's own Postgres: {machines_own() or 'none'}"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -38,12 +44,26 @@ def no_real_credentials() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
+def embedded_postgres() -> Iterator[Postgres]:
+    """Postgres 18."""
+    server = EmbeddedPostgres()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def postgres(request: pytest.FixtureRequest) -> Postgres:
     """The server in which tests get databases of their own."""
     if outside := os.environ.get(OUTSIDE):
-        yield OutsidePostgres(outside)
-        return
-    server = EmbeddedPostgres()
+        return OutsidePostgres(outside)
+    server: Postgres = request.getfixturevalue("embedded_postgres")
+    return server
+
+
+@pytest.fixture(scope="session")
+def machines_own_postgres() -> Iterator[Postgres]:
+    """A throw-away cluster of the Postgres that this machine has by itself."""
+    server = EmbeddedPostgres(programs=machines_own())
     yield server
     server.remove()
 

@@ -38,14 +38,16 @@ class Postgres(Protocol):
 class EmbeddedPostgres:
     """A server on a data directory of its own; it can be stopped, killed and started again."""
 
-    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, settings: Mapping[str, str] | None = None, programs: Path | None = None
+    ) -> None:
         # Not pytest's folder: its path is too long for a socket, and closed to other users.
         self._folder = Path(mkdtemp(prefix="duetick-postgres-"))
         self._server: Server | None = None
         atexit.register(self.remove)
         self._settings = {**SETTINGS, **(settings or {})}
         self._user = NOBODY if os.geteuid() == 0 else None
-        self._bin = _installed(self._user) / "bin"
+        self._bin = programs or _installed(self._user) / "bin"
         self.port = free_port()
         self._initialise()
         self.start()
@@ -111,6 +113,19 @@ class OutsidePostgres:
         self.url = url
 
 
+def machines_own() -> Path | None:
+    """The programs of the newest Postgres that this machine has by itself."""
+    config = shutil.which("pg_config")
+    named = [Path(config).resolve().parent] if config else []
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=_version, reverse=True)
+    found = (place for place in [*debian, *named] if (place / "initdb").exists())
+    return next((place for place in found if (place / "postgres").exists()), None)
+
+
+def _version(place: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in place.parent.name.split(".") if part.isdecimal())
+
+
 @cache
 def _installed(user: int | None) -> Path:
     """Postgres refuses to run as root, and whom it then runs as may not read root's files."""
@@ -137,6 +152,13 @@ def fresh_database(server: Postgres) -> str:
     name = f"lab_{uuid.uuid4().hex}"
     _run_in(server.url, f"CREATE DATABASE {name}")
     return with_database(server.url, name)
+
+
+def emptied(url: str) -> str:
+    """The same database with nothing in it: a tenth of the time that a new one takes."""
+    _run_in(url, "DROP SCHEMA public CASCADE")
+    _run_in(url, "CREATE SCHEMA public")
+    return url
 
 
 def drop_database(server: Postgres, url: str) -> None:

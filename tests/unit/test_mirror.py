@@ -68,6 +68,27 @@ def test_c04_a_time_that_has_passed_is_refused() -> None:
         plan_put(NOTHING, replace(WANTED, cron="at(2027-03-01T12:00:00)"), NOON)
 
 
+OFTEN = replace(WANTED, cron="rate(30 seconds)")
+
+
+def test_c05_a_rate_below_a_minute_is_refused_unless_ticks_look_ahead() -> None:
+    with pytest.raises(InvalidSchedule, match=r"below a minute.*Turn look-ahead on.*60 seconds"):
+        plan_put(NOTHING, OFTEN, NOON)
+    change = plan_put(NOTHING, OFTEN, NOON, look_ahead=True)
+    assert change is not None
+    assert change.schedule.cron == "rate(30 seconds)"
+
+
+def test_c05_what_was_taken_with_look_ahead_can_be_paused_without_but_not_resumed() -> None:
+    change = plan_put(NOTHING, OFTEN, NOON, look_ahead=True)
+    assert change is not None
+    before = Before(change.schedule, change.row, None, change.schedule.timing)
+    paused = planned(before, replace(OFTEN, enabled=False), NOON + HOUR)
+    assert paused.row is None
+    with pytest.raises(InvalidSchedule, match="below a minute"):
+        plan_put(Before(paused.schedule, None, None, NOON + HOUR), OFTEN, NOON + DAY)
+
+
 def test_m04_the_same_again_is_no_change() -> None:
     assert plan_put(stored(), WANTED, NOON + DAY) is None
 

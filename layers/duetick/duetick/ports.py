@@ -8,10 +8,31 @@ store asks its own clock. A store raises `StoreUnavailable` where its database d
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from duetick.domain.schedule import IndexRow, Occurrence, Schedule
-from duetick.domain.states import Reason, State
+from duetick.domain.attempts import SUCCEEDED, Outcome, Refused
+from duetick.domain.mirror import Problem
+from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
+from duetick.domain.states import State
+
+__all__ = [
+    "SUCCEEDED",
+    "Begun",
+    "CallerKey",
+    "Clock",
+    "Delivery",
+    "Difference",
+    "Event",
+    "Index",
+    "Ledger",
+    "Outcome",
+    "Page",
+    "Refused",
+    "Schedules",
+    "Store",
+    "Transaction",
+    "Transport",
+]
 
 Clock: TypeAlias = Callable[[], int]
 """Milliseconds since the epoch."""
@@ -29,13 +50,14 @@ class Page:
 class Difference:
     """A schedule whose index row is not what its record asks for.
 
-    `missing`: there is none. `stray`: there should be none. `stale`: it says something else.
+    `missing`: there is none. `stray`: there should be none. `stale`: it says something else,
+    or waits for a time that the record does not ask for.
     `unreadable`: the expression or the zone cannot be read (any more).
     """
 
     user_id: str
     key: str
-    problem: Literal["missing", "stray", "stale", "unreadable"]
+    problem: Problem
 
 
 class Index(Protocol):
@@ -119,31 +141,6 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """The attempt may not run.
-
-    `stale`: another holds the fence. `duplicate`: it ended, or waits for a retry. `in_progress`:
-    it is running. `cancelled`: this call ended it, for `reason`. `unknown`: it was never recorded.
-    """
-
-    verdict: Literal["stale", "duplicate", "in_progress", "cancelled", "unknown"]
-    state: State | None = None
-    reason: Reason | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of an attempt."""
-
-    state: Literal[State.SUCCEEDED, State.FAILED, State.CANCELLED]
-    reason: Reason
-    error: str | None = None
-
-
-SUCCEEDED = Outcome(State.SUCCEEDED, Reason.FIRED)
-
-
-@dataclass(frozen=True, slots=True)
 class CallerKey:
     """An idempotency key of an outside caller's own. One run at most holds it, within its flow."""
 
@@ -224,11 +221,13 @@ class Ledger(Protocol):
         *,
         state: State | None = None,
         limit: int = 50,
-        before: int | None = None,
+        before: int | Identity | None = None,
     ) -> Sequence[Occurrence]:
-        """The newest occurrences first, those with a nominal time before `before`.
+        """The newest occurrences first; those of one time by user, key and origin.
 
-        Without a user only `state` dead or waiting ones can be asked for: those have an index.
+        `before` is a time, and nothing of that time is found; or the identity of the last one of
+        a page, and the next page goes on after it. Without a user only `state` dead, scheduled or
+        retrying can be asked for, which have an index; anything else raises InvalidQuery.
         """
 
     def get(self, user_id: str, key: str, nominal_at: int, origin: str) -> Occurrence | None:
@@ -262,8 +261,11 @@ class Store(Protocol):
     def check_schema(self) -> None:
         """Raise SchemaOutdated, naming the command that mends it, unless this code can use it."""
 
-    def check(self) -> Sequence[Difference]:
-        """Where records and index rows disagree. Rows without a record are left alone."""
+    def check(self, *, now: int | None = None) -> Sequence[Difference]:
+        """Where records and index rows disagree. Rows without a record are left alone.
+
+        A poisoned row is `unreadable`; `domain.mirror.problem_of` knows the rest.
+        """
 
     def rebuild(self, *, now: int | None = None) -> int:
         """Mend what `check` finds; how many rows were."""

@@ -4,21 +4,25 @@ import datetime
 import itertools
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from random import Random
 from typing import Literal
 
-from duetick.domain.expression import InvalidExpression, count, fires, newest, next_fire, upcoming
+from duetick.domain.expression import (
+    InvalidExpression,
+    count,
+    fires,
+    newest,
+    next_fire,
+    targets,
+    upcoming,
+)
 
 from tests.unit.expression import oracle
 
 HOUR, DAY = 3600, 86_400_000
 BEFORE, BEHIND = 30 * HOUR, 54 * HOUR
-
-
-class Dice(Random):
-    """Chance that is the same in every run, given the same seed."""
 
 
 Gap = Literal["run", "skip"]
@@ -65,6 +69,40 @@ def _expression(random: Random, local: int) -> str:
     return f"{random.choice(minutes)} {random.choice(hours)} {date} {month} {weekday}"
 
 
+def forms(random: Random, name: str, change: int) -> list[str]:
+    """Return at(…) at both edges of a change and inside it, days(…) and cron(…) near it."""
+    before, landed = oracle.local_second(name, change - 1) + 1, oracle.local_second(name, change)
+    low, high = sorted((before // 60, landed // 60))
+    minutes = (*range(low - 1, low + 2), (low + high) // 2, *range(high - 1, high + 2))
+    moments = [oracle.EPOCH + datetime.timedelta(minutes=minute) for minute in minutes]
+    return [
+        *(f"at({moment:%Y-%m-%dT%H:%M:%S})" for moment in moments if moment.year >= 1970),
+        *(_day_map(random, moments, wanted) for wanted in (1, 3)),
+        *(_six_fields(random, random.choice(moments)) for _ in range(3)),
+    ]
+
+
+def _day_map(random: Random, moments: list[datetime.datetime], wanted: int) -> str:
+    maps = []
+    for target in range(wanted):
+        near = {f"{each:%a}".lower(): f"{each:%H:%M}" for each in random.sample(moments, 3)}
+        days = ", ".join(f"{day} {time}" for day, time in near.items())
+        maps.append(f"t{target}: {days}" if wanted > 1 else days)
+    return f"days({'; '.join(maps)})"
+
+
+def _six_fields(random: Random, near: datetime.datetime) -> str:
+    minute = random.choice((str(near.minute), "*", "*/10", "0/20", "0,30"))
+    hour = random.choice((str(near.hour), "*", "0-4", f"{near.hour}/3", "*/2"))
+    on = near.isoweekday() % 7 + 1
+    weekdays = (f"{on}", f"{near:%a}", f"{on}L", f"{on}#{(near.day - 1) // 7 + 1}", "1-7", "L", "*")
+    date, weekday = random.choice(
+        (("?", random.choice(weekdays)), (random.choice((str(near.day), "*", "L", "1/2")), "?"))
+    )
+    year = random.choice(("*", str(max(near.year, 1970)), "1970-2199"))
+    return f"cron({minute} {hour} {date} * {weekday} {year})"
+
+
 def _dates(random: Random, near: datetime.datetime) -> list[tuple[str, str]]:
     day, on = near.day, near.isoweekday()
     other = random.randrange(1, 29)
@@ -94,9 +132,10 @@ def _dates(random: Random, near: datetime.datetime) -> list[tuple[str, str]]:
 
 @dataclass
 class Tally:
-    """What was checked, and what was wrong."""
+    """What was checked, and what was wrong; `again` are cases under a clock's further names."""
 
     cases: int = 0
+    again: int = 0
     changes: int = 0
     wrong: list[str] = field(default_factory=list)
 
@@ -108,20 +147,47 @@ class Tally:
 
 
 def check_change(
-    random: Random, names: list[str], change: int, tally: Tally, *, wanted: int, step: int = 60
+    random: Random,
+    names: list[str],
+    change: int,
+    tally: Tally,
+    *,
+    wanted: int,
+    shaped: int = 20,
+    step: int = 60,
 ) -> None:
-    """Walk the days around a change, and ask the module under each of the clock's names."""
+    """Walk the days around a change, and ask the module; a little under the clock's other names."""
     begin, end = change - BEFORE, change + BEHIND
     if step < 60:
         begin, end = change - 2 * HOUR, change + 2 * HOUR
     steps = oracle.clock(names[0], begin, end, step)
-    options = itertools.cycle(OPTIONS)
     tally.changes += 1
-    for text in expressions(random, names[0], change, wanted):
-        gap, repeat = next(options)
-        walked = oracle.walk(oracle.Expression(text), steps, gap, repeat)
-        for name in names:
-            _compare(random, Asked(text, name, gap, repeat), (begin, change, end), walked, tally)
+    asked, walked = Asked("", names[0], "run", "first"), list[int]()
+    plain, shapes = expressions(random, names[0], change, wanted), forms(random, names[0], change)
+    for text in (*plain, *random.sample(shapes, min(shaped, len(shapes)))):
+        gap, repeat = random.choice(OPTIONS)
+        heeded: Repeat = "first" if text.startswith("at") else repeat
+        walked = oracle.walk(oracle.read(text), steps, gap, heeded)
+        asked = Asked(text, names[0], gap, repeat)
+        _compare(random, asked, (begin, change, end), walked, tally)
+        if text.startswith("days(t"):
+            _compare_targets(asked, steps, walked, tally)
+    alias = Tally()
+    for name in names[1:]:
+        _compare(random, replace(asked, zone=name), (begin, change, end), walked, alias)
+    tally.again += alias.cases
+    tally.wrong += alias.wrong
+
+
+def _compare_targets(ask: "Asked", steps: oracle.Clock, walked: list[int], tally: Tally) -> None:
+    due: dict[int, list[str]] = {time: [] for time in walked}
+    for part in ask.text[5:-1].split("; "):
+        name, _, days = part.partition(": ")
+        for time in oracle.walk(oracle.Days(days), steps, ask.gap, ask.repeat):
+            due[time].append(name)
+    for time, names in due.items():
+        ours = targets(ask.text, ask.zone, time, gap=ask.gap, repeat=ask.repeat)
+        tally.check(f"targets of {ask} at {time}", list(ours), names)
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,16 @@ right expressions only, and is slow.
 import calendar
 import datetime
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from importlib.resources import files
+from typing import Protocol
 from zoneinfo import ZoneInfo
 
 Clock = list[tuple[int, int]]  # (UTC second, local second), one for each step
 
 UTC = datetime.UTC
+MINUTE = datetime.timedelta(minutes=1)
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
@@ -93,6 +95,73 @@ class Expression:
         return both and day.month in self.months
 
 
+class Six(Expression):
+    """EventBridge's cron(…): Sunday is 1, a `?` is anything, the year stands at the end."""
+
+    def __init__(self, inner: str) -> None:
+        """Take six right fields."""
+        *times, weekdays, years = inner.upper().replace("?", "*").split()
+        if weekdays == "L":
+            weekdays = "SAT"
+        weekdays = re.sub(r"(?<![#/])\d", lambda digit: str(int(digit[0]) - 1), weekdays)
+        super().__init__(" ".join([*times, weekdays]))
+        self._years = None if years == "*" else _values(years, range(1970, 2200))
+
+    def names_day(self, day: datetime.date) -> bool:
+        """Say whether the date fields and the year name a day."""
+        return (not self._years or day.year in self._years) and super().names_day(day)
+
+
+class Days:
+    """days(…): a minute of some weekdays, for one target or several."""
+
+    fixed = True
+
+    def __init__(self, inner: str) -> None:
+        """Take right days, with or without targets."""
+        found = re.findall(r"(\w{3}) (\d\d):(\d\d)", inner)
+        self._times = {(DAYS.index(day.upper()), int(h) * 60 + int(m)) for day, h, m in found}
+
+    def names(self, minute: int) -> bool:
+        """Say whether a minute of the local clock is one of a day's."""
+        weekday = (EPOCH + datetime.timedelta(minutes=minute)).isoweekday() % 7
+        return (weekday, minute % 1440) in self._times
+
+
+class Moment:
+    """at(…): one minute of the local clock."""
+
+    fixed = True
+
+    def __init__(self, inner: str) -> None:
+        """Take a right local time, to the full minute."""
+        self._minute = (datetime.datetime.fromisoformat(inner) - EPOCH) // MINUTE
+
+    def names(self, minute: int) -> bool:
+        """Say whether that is the minute."""
+        return minute == self._minute
+
+
+FORMS: dict[str, Callable[[str], "Named"]] = {"cron": Six, "days": Days, "at": Moment}
+
+
+class Named(Protocol):
+    """Anything that names minutes of the local clock."""
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it is fixed (C-01)."""
+
+    def names(self, minute: int) -> bool:
+        """Whether it names that minute."""
+
+
+def read(text: str) -> Named:
+    """Read any right expression but a rate."""
+    form, bracket, inner = text.partition("(")
+    return FORMS[form](inner.removesuffix(")")) if bracket else Expression(text)
+
+
 def _values(text: str, span: range, names: Iterable[str] = ()) -> set[int]:
     for number, name in enumerate(names, span[0]):
         text = text.replace(name, str(number))
@@ -149,9 +218,7 @@ def _weekday(text: str) -> set[int]:
     return {value % 7 for value in _values(text, span, DAYS)}
 
 
-def walk(
-    expression: Expression, steps: Clock, gap: str = "run", repeat: str = "first"
-) -> list[int]:
+def walk(expression: Named, steps: Clock, gap: str = "run", repeat: str = "first") -> list[int]:
     """Return the UTC milliseconds at which the expression fires, after the first step.
 
     Fixed: each named minute once, when the clock first reaches or passes it. Other: whenever a
@@ -161,7 +228,7 @@ def walk(
     return sorted(set(_walk_real(expression, steps) if fired is None else fired))
 
 
-def _walk_real(expression: Expression, steps: Clock) -> Iterator[int]:
+def _walk_real(expression: Named, steps: Clock) -> Iterator[int]:
     reading = steps[0][1] // 60
     for utc, local in steps[1:]:
         begins = local % 60 == 0 or local // 60 != reading
@@ -170,7 +237,7 @@ def _walk_real(expression: Expression, steps: Clock) -> Iterator[int]:
         reading = local // 60
 
 
-def _walk_fixed(expression: Expression, steps: Clock, gap: str, repeat: str) -> Iterator[int]:
+def _walk_fixed(expression: Named, steps: Clock, gap: str, repeat: str) -> Iterator[int]:
     furthest = steps[0][1]
     for utc, local in steps[1:]:
         for minute in range(furthest // 60 + 1, local // 60 + 1):

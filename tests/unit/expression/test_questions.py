@@ -1,4 +1,4 @@
-"""What a claim asks besides the next fire: batches, ranges, the newest, counts, gaps, targets."""
+"""What a claim asks besides the next fire: ranges, the newest, counts, gaps, targets."""
 
 import time
 from typing import TypedDict, get_args
@@ -6,14 +6,10 @@ from typing import TypedDict, get_args
 import pytest
 from duetick.domain.expression import (
     InvalidExpression,
-    InvalidTimezone,
     count,
     fires,
-    from_day_map,
     newest,
     next_fire,
-    next_fires,
-    parse,
     smallest_gap,
     sub_minute,
     targets,
@@ -23,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.expression.cases import Gap, Repeat
-from tests.unit.expression.times import ms, utc
+from tests.unit.expression.times import ms
 
 HOUR, DAY = 3_600_000, 86_400_000
 BERLIN = "Europe/Berlin"
@@ -34,6 +30,40 @@ def test_t09_an_interval_does_not_drift() -> None:
     anchor = ms("2026-03-28T23:17:05")
     times = upcoming("rate(7 minutes)", BERLIN, anchor, 1_000, anchor=anchor)
     assert times == [anchor + k * 7 * 60_000 for k in range(1, 1_001)]
+
+
+def test_t09_fires_before_the_anchor_are_counted_back_from_it() -> None:
+    assert upcoming("rate(1 hour)", None, NOW - 2 * HOUR, 3, anchor=NOW + 5) == [
+        NOW - 2 * HOUR + 5,
+        NOW - HOUR + 5,
+        NOW + 5,
+    ]
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_i17_a_zone_that_does_not_exist_is_refused_however_many_fires_are_asked_for(
+    count: int,
+) -> None:
+    with pytest.raises(InvalidExpression, match="no IANA zone"):
+        upcoming("0 9 * * *", "Mars/Olympus", NOW, count)
+
+
+@pytest.mark.parametrize("zone", [5, ["UTC"], b"UTC", {"UTC": 1}])
+def test_i17_a_zone_that_is_no_text_is_refused_by_its_type(zone: str) -> None:
+    words = f"a name is text, not {type(zone).__name__}"
+    for ask in (next_fire, smallest_gap, targets):
+        with pytest.raises(InvalidExpression, match=words):
+            ask("0 9 * * *", zone, NOW)
+    for question in (count, newest, fires, upcoming):
+        with pytest.raises(InvalidExpression, match=words):
+            question("0 9 * * *", zone, NOW, NOW + 1)
+
+
+def test_c04_a_year_far_ahead_is_found_without_going_through_those_before() -> None:
+    began = time.process_time()
+    for month in range(1, 13):
+        assert next_fire(f"cron(0 9 1 {month} ? 2199)", None, NOW) is not None
+    assert time.process_time() - began < 0.05
 
 
 def test_t09_an_interval_is_elapsed_time_whatever_the_zone() -> None:
@@ -70,66 +100,6 @@ def test_c05_nothing_else_is_below_a_minute() -> None:
     assert not sub_minute("* * * * *")
 
 
-def test_g05_a_day_is_enabled_when_its_time_is_a_string() -> None:
-    days = {"mon": "09:00", "tue": None, "wed": False, "enabled": False, "thu": "17:30"}
-    assert from_day_map(days) == "days(mon 09:00, thu 17:30)"
-
-
-def test_g05_targets_have_their_own_days() -> None:
-    text = from_day_map({"x": {"mon": "9:00", "tue": "09:00"}, "threads": {"mon": "10:00"}})
-    assert text == "days(x: mon 09:00, tue 09:00; threads: mon 10:00)"
-    assert parse(text) == text
-
-
-def test_g05_two_targets_at_one_minute_are_one_occurrence_with_both() -> None:
-    text = from_day_map({"x": {"mon": "09:00"}, "threads": {"mon": "09:00", "tue": "10:00"}})
-    times = upcoming(text, BERLIN, ms("2026-11-22"), 3)
-    assert utc(times) == ["2026-11-23T08:00", "2026-11-24T09:00", "2026-11-30T08:00"]
-    assert [targets(text, BERLIN, time) for time in times[:2]] == [("x", "threads"), ("threads",)]
-    assert targets(text, BERLIN, times[0] + 60_000) == ()
-
-
-def test_g05_targets_that_a_gap_brings_together_are_due_together() -> None:
-    text = "days(a: sun 02:10; b: sun 02:50; c: sun 03:00; d: sun 04:00)"
-    jump = ms("2026-03-29T01:00")
-    assert upcoming(text, BERLIN, jump - HOUR, 2) == [jump, jump + HOUR]
-    assert targets(text, BERLIN, jump) == ("a", "b", "c")
-    assert targets(text, BERLIN, jump, gap="skip") == ("c",)
-
-
-@pytest.mark.parametrize(
-    "days",
-    [{}, {"mon": None}, {"x": {}}, {"x": {"mon": None}}, {"enabled": True}],
-)
-def test_g05_a_map_that_enables_no_day_is_refused(days: dict[str, object]) -> None:
-    with pytest.raises(InvalidExpression, match="enables no day"):
-        from_day_map(days)
-
-
-@pytest.mark.parametrize(
-    ("days", "words"),
-    [
-        ({"monday": "09:00"}, "'monday' is not a day"),
-        ({"mon": "9"}, "is no time from 00:00"),
-        ({"mon": "٠٩:00"}, "is no time from 00:00"),
-        ({"mon": "09:00, tue 10:00"}, "is no time from 00:00"),
-        ({"x; y": {"mon": "09:00"}}, "is no target's name"),
-        ({"x" * 65: {"mon": "09:00"}}, "is no target's name"),
-        ({"": {"mon": "09:00"}}, "is no target's name"),
-    ],
-)
-def test_g05_a_map_that_is_wrong_is_refused_with_the_piece(
-    days: dict[str, object], words: str
-) -> None:
-    with pytest.raises(InvalidExpression, match=words):
-        from_day_map(days)
-
-
-def test_g05_what_is_no_day_map_has_no_targets() -> None:
-    assert targets("0 9 * * *", None, 9 * HOUR) == ()
-    assert targets("days(mon 09:00)", None, ms("2026-11-23T09:00")) == ()
-
-
 class Options(TypedDict):
     """C-01's options and an anchor."""
 
@@ -139,7 +109,6 @@ class Options(TypedDict):
 
 
 Question = tuple[str, str | None, int, int, Gap, Repeat]
-Timing = tuple[str, str | None, Gap, Repeat, int]
 QUESTIONS: st.SearchStrategy[Question] = st.tuples(
     st.sampled_from(
         [
@@ -224,24 +193,6 @@ def test_c04_what_is_over_is_known_to_be_over_in_little_time() -> None:
         assert next_fire(f"cron(0 9 1 1 ? {year})", BERLIN, NOW) is None
         assert newest(f"cron(0 9 1 1 ? {year})", BERLIN, 0, NOW) is not None
     assert time.process_time() - began < 0.5
-
-
-def test_i06_a_batch_works_out_each_different_timing_once_and_answers_each() -> None:
-    nine, often = ("0 9 * * *", BERLIN), ("*/5 * * * *", None)
-    hourly: Timing = ("rate(1 hour)", None, "run", "first", 5)
-    assert next_fires([nine, often, nine, hourly], NOW) == [
-        next_fire("0 9 * * *", BERLIN, NOW),
-        next_fire("*/5 * * * *", None, NOW),
-        next_fire("0 9 * * *", BERLIN, NOW),
-        next_fire("rate(1 hour)", None, NOW, anchor=5),
-    ]
-
-
-def test_i13_a_poison_row_spoils_no_other_of_its_batch() -> None:
-    bad, lost, good = next_fires([("x", None), ("0 9 * * *", "Mars"), ("0 9 * * *", None)], NOW)
-    assert isinstance(bad, InvalidExpression)
-    assert isinstance(lost, InvalidTimezone)
-    assert good == next_fire("0 9 * * *", None, NOW)
 
 
 @pytest.mark.parametrize(

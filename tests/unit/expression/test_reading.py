@@ -1,4 +1,4 @@
-"""C-03, C-04, I-17: what is read, its canonical form, and the words that refuse the rest."""
+"""C-03, C-04, I-17: what is read, and its canonical form."""
 
 import time
 
@@ -18,6 +18,10 @@ from tests.unit.expression.times import ms, utc
         ("*/1 0-23 * jan,DEC 7", "*/1 0-23 * 1,12 0"),
         ("5/20 9 1/3 * 0-7", "5/20 9 1/3 * 0-7"),
         ("0 9 * * FRI-SUN", "0 9 * * 5-7"),
+        ("0 9 * * 0-SUN", "0 9 * * 0-0"),
+        ("0 9 * * SUN-SUN", "0 9 * * 0-0"),
+        ("0 9 * * 7-SUN", "0 9 * * 7-7"),
+        ("0\t9\r\n* * *", "0 9 * * *"),
         ("0 9 L,15w,lw * *", "0 9 L,15W,LW * *"),
         ("0 9 * * monL,7#2,fri#1", "0 9 * * 1L,0#2,5#1"),
         ("@Daily", "0 0 * * *"),
@@ -51,118 +55,6 @@ def test_c01_the_canonical_form_never_makes_or_loses_a_star(star: str) -> None:
 def test_i17_a_canonical_form_fires_as_the_text_does() -> None:
     text, after = "*/20 9-17/2 L * MON#2", ms("2026-11-18T00:00")
     assert upcoming(parse(text), "Asia/Tokyo", after, 50) == upcoming(text, "Asia/Tokyo", after, 50)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("75 * * * *", "minute: '75' is outside 0-59; for example: 30 9"),
-        ("0 24 * * *", "hour: '24' is outside 0-23"),
-        ("0 0 0 * *", "day-of-month: '0' is outside 1-31"),
-        ("0 0 * 13 *", "month: '13' is outside 1-12"),
-        ("0 0 * * 8", "day-of-week: '8' is outside 0-7"),
-        ("0 0 * * MOM", "'MOM' is not a number from 0 to 7 or one of SUN MON"),
-        ("0 9 * *", "has 4 fields, and cron has five"),
-        ("0 0 9 * * *", "in five fields it may be '0 9 \\* \\* \\*'"),
-        ("0 9 * * * 2027", "a year goes into cron.0 9 1 1 . 2027."),
-        ("0 0 9 * * * 2027", "has 7 fields"),
-        ("*/0 * * * *", "'\\*/0' has the step '0', which must be 1 to 60"),
-        ("*/90 * * * *", "rate.90 minutes."),
-        ("*/-1 * * * *", "has the step '-1'"),
-        ("0 17-9 * * *", "hour: '17-9' runs backwards; write 17-23,0-9"),
-        ("0 0 * * FRI-MON", "runs backwards; write 5-7,0-1"),
-        ("1,,2 * * * *", "is empty where a number from 0 to 59"),
-        ("-5 * * * *", "is empty where a number"),
-        ("+5 * * * *", "'\\+5' is not a number"),
-        ("0 0 ? * MON", "EventBridge's cron"),
-        ("H * * * *", "leaves the time to chance .H.; name one"),
-        ("H(0-29)/10 * * * *", "leaves the time to chance .H."),
-        ("R 9 * * *", "leaves the time to chance .R."),
-        ("0 0 W * *", "needs its day, as in 15W"),
-        ("0 0 * * L", "L and LW go in day-of-month, FRIL in day-of-week"),
-        ("0 0 * * MON#6", "from #1 to #5"),
-        ("0 0 32W * *", "outside 1-31"),
-        ("0 0 L-3 * *", "'L-3' has an L, which takes no range"),
-        ("٣ * * * *", "'٣', character 1, is a digit, but not one of ASCII's"),
-        ("0 9 * * \u2007*", "character 9, is not ASCII text"),
-        ("0 9 * *\x00*", "'.x00', character 8"),
-        ("", "the text is empty"),
-        ("   ", "the text is empty"),
-        ("@reboot", "@reboot names no time"),
-        ("@every 5m", "for example: rate.5 minutes."),
-        ("@fortnightly", "is no macro; there are @yearly"),
-        ("rate(0 minutes)", "more than nothing"),
-        ("rate(5)", "is not a whole number and one of seconds"),
-        ("rate(1.5 hours)", "is not a whole number"),
-        ("rate(5 weeks)", "is not a whole number and one of"),
-        ("rate(999999999 days)", "less than 230 years"),
-        ("at(2026-12-01)", "is not yyyy-mm-ddThh:mm:ss"),
-        ("at(2026-12-01T09:00:00Z)", "local time in the schedule's timezone"),
-        ("at(2026-02-29T09:00:00)", "is no day from 1970 to 2199"),
-        ("at(2026-12-01T24:00:00)", "has no time from 00:00:00"),
-        ("cron(0 9 * * * *)", "takes . in exactly one of"),
-        ("cron(0 9 ? * ? *)", "takes . in exactly one of"),
-        ("cron(0 9 * * ?)", "has 5 fields, and EventBridge's cron has six"),
-        ("cron(0 9 ? * 0 *)", "day-of-week: '0' is outside 1-7"),
-        ("cron(0 9 1 1 ? 1969)", "year: '1969' is outside 1970-2199"),
-        ("days()", "enables no day"),
-        ("days(mon 25:00)", "'25:00' is no time"),
-        ("days(monday 09:00)", "'monday' is not a day"),
-        ("days(mon 09:00, mon 10:00)", "has its time already"),
-        ("days(x: mon 09:00; x: tue 10:00)", "a target's name of its own"),
-        ("days(mon 09:00; x: tue 10:00)", "a target's name of its own"),
-        ("days(x y: mon 09:00)", "is not a day"),
-        ("sometimes(9)", "is not a form that is read; write five fields"),
-    ],
-)
-def test_i17_a_refusal_says_what_is_wrong_and_where_and_shows_what_is_right(
-    text: str, words: str
-) -> None:
-    with pytest.raises(InvalidExpression, match=words) as refusal:
-        parse(text)
-    shown = str(refusal.value)
-    assert "for example" in shown or "write" in shown or "there are" in shown
-    with pytest.raises(ValueError, match=words):
-        next_fire(text, None, 0)
-
-
-@pytest.mark.parametrize(
-    "text", ["0 0 L 2 *", "0 9 * * 1-5", "cron(0 9 ? * MON-FRI *)", "rate(5 minutes)"]
-)
-def test_i17_the_examples_of_refusals_are_right(text: str) -> None:
-    assert next_fire(text, None, 0) is not None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "," * 1_000_000,
-        "0 0 " + "30," * 160 + "31 2 *",
-        "1," * 255 + "1 * * * *",
-        "days(" + "mon 09:00," * 50_000 + ")",
-        "9" * 512,
-        "* " * 256,
-        "*/" * 256,
-        "(" * 512,
-        "rate(" + "9" * 500 + " days)",
-        "٣" * 512,
-        "\x1b[31m" * 100,
-        "0 0 * * " + "1#1," * 120 + "1",
-    ],
-)
-def test_i17_hostile_text_costs_little_and_is_never_echoed_at_length(text: str) -> None:
-    began = time.process_time()
-    refusal = _refusal(text)
-    assert len(refusal) < 700
-    assert refusal.isprintable()
-    assert time.process_time() - began < 0.05
-
-
-def _refusal(text: str) -> str:
-    try:
-        return parse(text)
-    except InvalidExpression as error:
-        return str(error)
 
 
 PIECES = st.sampled_from(
@@ -206,12 +98,6 @@ def test_i17_any_field_is_either_read_or_refused_by_its_name(piece: str, at: int
     assert next_fire(text, None, 0) == next_fire(canonical, None, 0)
 
 
-@pytest.mark.parametrize("text", [None, 5, b"* * * * *", 1.5, ["* * * * *"]])
-def test_i17_what_is_not_text_is_refused_by_its_type(text: str) -> None:
-    with pytest.raises(InvalidExpression, match=f"not {type(text).__name__}"):
-        parse(text)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -249,6 +135,7 @@ def test_c03_what_can_never_fire_is_refused_at_once(text: str) -> None:
         ("0 0 * * FRIL", "2026-11-01", ["2026-11-27T00:00", "2026-12-25T00:00"]),
         ("0 0 * * TUE#1,THU#3", "2026-11-01", ["2026-11-03T00:00", "2026-11-19T00:00"]),
         ("0 0 * * 6-7", "2026-11-18", ["2026-11-21T00:00", "2026-11-22T00:00"]),
+        ("0 0 * * 0-SUN", "2026-11-18", ["2026-11-22T00:00", "2026-11-29T00:00"]),
         ("cron(0 9 ? * 1 *)", "2026-11-18", ["2026-11-22T09:00"]),
         ("cron(0 9 ? * L *)", "2026-11-18", ["2026-11-21T09:00"]),
         ("cron(0 9 ? * 6L *)", "2026-11-18", ["2026-11-27T09:00"]),

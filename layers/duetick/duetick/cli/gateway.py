@@ -95,22 +95,42 @@ class LocalRequest(BaseHTTPRequestHandler):
             logger.exception("a handler raised", extra={"path": parts.path})
             self._refuse(502, "handler_failed", "The function raised; its log says why.")
             return
-        self._send(answer["statusCode"], str(answer.get("body") or "").encode())
+        content = str(answer.get("body") or "").encode()
+        self._send(answer["statusCode"], content, _headers(answer))
 
     def _refuse(self, status: int, code: str, message: str) -> None:
         self._send(status, json.dumps({"error": code, "message": message}).encode())
 
-    def _send(self, status: int, body: bytes) -> None:
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
+        for name, value in (headers or {"content-type": "application/json"}).items():
+            self.send_header(name, value)
+        if status != 204:
+            self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
+    def _unrouted(self) -> None:
+        """What API Gateway says to a method that no route has."""
+        self.close_connection = True
+        self._send(403, b'{"message": "Missing Authentication Token"}')
+
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
+
+    def __getattr__(self, name: str) -> Callable[[], None]:
+        if name.startswith("do_"):
+            return self._unrouted
+        raise AttributeError(name)
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
         """The handlers log; a second line for each call would say less."""
+
+
+def _headers(answer: Mapping[str, Any]) -> dict[str, str]:
+    """A handler's headers; a REST answer may have them under either name."""
+    several = answer.get("multiValueHeaders") or {}
+    joined = {name: ", ".join(values) for name, values in several.items()}
+    return {**joined, **(answer.get("headers") or {})}
 
 
 def _event(

@@ -61,7 +61,11 @@ class LocalStack:
     @property
     def token(self) -> str:
         """A user token for `USER`."""
-        return mint(self._key, USER, int(time.time()) + TOKEN_SECONDS)
+        return self.token_of(USER)
+
+    def token_of(self, user_id: str) -> str:
+        """A user token for anyone."""
+        return mint(self._key, user_id, int(time.time()) + TOKEN_SECONDS)
 
     def run(self) -> None:
         """Serve and tick until stopped; a tick that runs is finished first."""

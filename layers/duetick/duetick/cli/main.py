@@ -9,6 +9,7 @@ from typing import Final
 
 from duetick.cli.local import LocalStack, shown
 from duetick.cli.problem import Problem
+from duetick.cli.schedules import add_schedules
 from duetick.domain.errors import DuetickError
 from duetick.stores import open_store
 
@@ -27,6 +28,10 @@ At the next full minute it fires: a line appears here. What became of it:
 
   curl {url}/api/schedules/hello/history \\
     -H "Authorization: Bearer {token}"
+
+The command speaks to it too: `duetick schedules list`, `duetick schedules --help`, after
+
+  export DUETICK_TOKEN={token} DUETICK_URL={url}
 
 Ctrl-C stops.
 """
@@ -57,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     costs = commands.add_parser("costs", help="what a deployment costs, and a million fires")
     costs.add_argument("--tick-minutes", type=float, default=1.0)
     costs.set_defaults(command=_costs)
+    add_schedules(commands)
     return parser
 
 

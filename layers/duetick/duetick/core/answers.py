@@ -1,6 +1,7 @@
 """What dispatch answers: the one table of statuses and codes."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from duetick.domain.schedule import Json
@@ -15,6 +16,7 @@ class Answer:
 
     status: int
     body: dict[str, Json]
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 _STATUS: Final = {
@@ -22,24 +24,31 @@ _STATUS: Final = {
     "invalid_schedule": 400,
     "invalid_cursor": 400,
     "unauthorized": 401,
+    "forbidden": 403,
     "flow_not_found": 404,
     "schedule_not_found": 404,
     "not_found": 404,
     "method_not_allowed": 405,
     "in_progress": 409,
+    "schedule_exists": 409,
+    "schedule_paused": 409,
+    "quota_exceeded": 409,
+    "version_conflict": 412,
     "too_large": 413,
     "resolver_failed": 500,
     "dispatch_failed": 500,
     "action_failed": 500,
+    "internal": 500,
     "flow_unregistered": 503,
+    "not_delivered": 503,
     "store_unavailable": 503,
     "schema_outdated": 503,
 }
 
 
-def error(code: str, message: str) -> Answer:
+def error(code: str, message: str, **more: Json) -> Answer:
     """An error body; it tells no secret and no stack."""
-    return Answer(_STATUS[code], {"error": code, "message": message})
+    return Answer(_STATUS[code], {"error": code, "message": message, **more})
 
 
 class Stop(Exception):

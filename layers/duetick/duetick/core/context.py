@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from duetick.domain.errors import ConfigurationError
 from duetick.domain.expression import targets
@@ -11,6 +11,10 @@ from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.schedule import Occurrence, Principal, Schedule
 from duetick.ports import Transaction
 
+if TYPE_CHECKING:
+    from duetick.core.agents import AgentSchedules
+
+OpenSchedules: TypeAlias = Callable[[str, str], "AgentSchedules"]
 Settling: TypeAlias = Callable[[], AbstractContextManager[Transaction]]
 
 
@@ -35,11 +39,19 @@ class Context:
     targets: tuple[str, ...] = ()
     catching_up: bool = False
     settling: Settling | None = field(default=None, repr=False, compare=False)
+    open_schedules: OpenSchedules | None = field(default=None, repr=False, compare=False)
 
     @property
     def lateness_ms(self) -> int:
         """How long after its nominal time it was dispatched."""
         return self.dispatched_at - self.nominal_at
+
+    @property
+    def schedules(self) -> "AgentSchedules":
+        """The schedules of the user that the action acts for: to read, make, pause, delete."""
+        if self.open_schedules is None:
+            raise ConfigurationError("ctx.schedules works while dispatch runs the action.")
+        return self.open_schedules(self.principal.user_id, self.flow)
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Effects that are committed with the success of this attempt, or not at all.
@@ -53,7 +65,12 @@ class Context:
 
     @classmethod
     def of(
-        cls, schedule: Schedule, occurrence: Occurrence, now: int, settling: Settling | None = None
+        cls,
+        schedule: Schedule,
+        occurrence: Occurrence,
+        now: int,
+        settling: Settling | None = None,
+        open_schedules: OpenSchedules | None = None,
     ) -> "Context":
         """The context of a begun occurrence, by the schedule as it is now."""
         policies = schedule.policies
@@ -77,6 +94,7 @@ class Context:
             ),
             catching_up=_catching_up(occurrence, schedule),
             settling=settling,
+            open_schedules=open_schedules,
         )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from duetick.core.accepting import Quotas
 from duetick.core.answers import Answer, Stop, accepted, duplicate, error, skipped
 from duetick.core.attempts import Attempt
 from duetick.core.calls import Authenticate, Call, Request, read_call
@@ -23,7 +24,7 @@ from duetick.core.wire import iso, read_object, static_json
 from duetick.domain.errors import InvalidSchedule, StoreUnavailable
 from duetick.domain.expression import InvalidExpression, InvalidTimezone
 from duetick.domain.firing import Times
-from duetick.domain.identity import InvalidId, check_id, from_path
+from duetick.domain.identity import RUN_ORIGIN, InvalidId, check_id, from_path
 from duetick.domain.mirror import row_of
 from duetick.domain.occurrences import of_row
 from duetick.domain.policies import DAY
@@ -61,10 +62,11 @@ class Dispatcher:
         *,
         enqueue: Enqueue | None = None,
         on_settled: Settled = _ignore,
+        quotas: Quotas | None = None,
     ) -> None:
         self._store = store
         self._flows = flows
-        self._runner = Runner(store, flows, clock)
+        self._runner = Runner(store, flows, clock, quotas or Quotas())
         self._authenticate = authenticate
         self._clock = clock
         self._enqueue = enqueue
@@ -144,7 +146,9 @@ class Dispatcher:
         origin = call.origin
         if call.caller_key:
             origin = f"call:{secrets.token_hex(8)}"
-        elif nominal_at > now or times.after(nominal_at - 1) != nominal_at:
+        elif not origin.startswith(RUN_ORIGIN) and (
+            nominal_at > now or times.after(nominal_at - 1) != nominal_at
+        ):
             origin = "call:time"
         key = call.caller_key.key if call.caller_key else None
         return replace(made, origin=origin, due_at=now, idempotency_key=key)

@@ -64,14 +64,18 @@ class Flow:
         input: Compute | None = None,
         background: bool = False,
         transactional: bool = False,
+        target: ActionFunction | None = None,
     ) -> Callable[[Given], Given]:
         """Register the function under it as an action: `(input, ctx)`, sync or async.
 
+        A `target` of `duetick.actions` needs no function under it: it is the action.
         `input` is a function of the context: it makes the input of schedules that have none.
         """
         check_name("action", name)
         if name in self.actions:
             raise InvalidSchedule("action", f"{self.name} has an action {name!r} already.")
+        if target is not None:
+            self.actions[name] = Action(name, target, InputType(object), input, background)
 
         def register(function: Given) -> Given:
             if len(inspect.signature(function).parameters) != 2:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from duetick.core.answers import Stop, error, told
 from duetick.core.calls import Request
 from duetick.core.flows import Flow
+from duetick.core.timing import run_coroutine
 from duetick.domain.identity import split_id
 from duetick.domain.schedule import Principal, Schedule
 from duetick.domain.states import Reason, State
@@ -62,9 +63,7 @@ def _ask(flow: Flow, context: ResolveContext) -> Schedule | None:
     try:
         found = flow.resolve(context.schedule_id, context)
         if inspect.iscoroutine(found):
-            import asyncio  # 40 ms of a cold start, for those that are async
-
-            found = asyncio.run(found)
+            found = run_coroutine(found)
         if found is not None and not isinstance(found, Schedule):
             raise TypeError(f"it returned {type(found).__name__}, not a Schedule or None")
     except Exception as problem:

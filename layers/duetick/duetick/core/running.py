@@ -5,11 +5,14 @@ import logging
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
+from duetick.core.accepting import Quotas
+from duetick.core.agents import AgentSchedules
 from duetick.core.answers import Stop, error, told
 from duetick.core.attempts import Attempt, renewed
 from duetick.core.context import Context
 from duetick.core.flows import Action, Flows
-from duetick.core.timing import TimedOut, run_within
+from duetick.core.schedules import UserSchedules
+from duetick.core.timing import TimedOut, run_coroutine, run_within
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.schedule import Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason, State
@@ -24,22 +27,29 @@ logger = logging.getLogger("duetick.dispatch")
 class Runner:
     """Runs actions of one deployment's flows. What keeps one from its end is a `Stop`."""
 
-    def __init__(self, store: Store, flows: Flows, clock: Clock) -> None:
+    def __init__(self, store: Store, flows: Flows, clock: Clock, quotas: Quotas) -> None:
         self._store = store
         self._flows = flows
         self._clock = clock
+        self._quotas = quotas
 
     def run(self, schedule: Schedule, attempt: Attempt, seconds: float | None) -> None:
         """The action, as the schedule's principal; a schedule that has become bad is rejected."""
         try:
             check_timing(schedule.cron, schedule.timezone)
             action = self._flows.action_of(schedule)
-            context = Context.of(schedule, attempt.occurrence, self._clock(), attempt.transaction)
+            context = Context.of(
+                schedule, attempt.occurrence, self._clock(), attempt.transaction, self._schedules
+            )
         except ValueError as problem:
             raise Stop(error("invalid_schedule", str(problem))) from problem
         with self._held(action, attempt.occurrence):
             limit = _limit(schedule, action, seconds)
             self._call_action(action, schedule, context, limit)
+
+    def _schedules(self, user_id: str, flow: str) -> AgentSchedules:
+        own = UserSchedules(self._store, self._flows, user_id, self._clock, self._quotas)
+        return AgentSchedules(own, flow)
 
     def _held(self, action: Action, occurrence: Occurrence) -> AbstractContextManager[None]:
         if action.background:
@@ -53,9 +63,7 @@ class Runner:
             value = self._input(schedule, context)
             result = action.run(value, context)
             if inspect.iscoroutine(result):
-                import asyncio  # 40 ms of a cold start, for those that are async
-
-                asyncio.run(result)
+                run_coroutine(result)
 
         try:
             run_within(limit, call) if limit else call()

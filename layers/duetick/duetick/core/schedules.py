@@ -1,102 +1,208 @@
-"""What users and operators do with schedules: one user's namespace at a time."""
+"""What users, their agents and operators do with schedules: one user's namespace at a time."""
 
-from collections.abc import Mapping
-from typing import Final
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
 
-from duetick.core.answers import Answer, error
+from duetick.core.accepting import Quotas, check
 from duetick.core.flows import Flows
-from duetick.core.second_opinion import confirm
-from duetick.core.wire import iso, occurrence_json, read_schedule, schedule_json
-from duetick.domain.errors import InvalidCursor, SchemaOutdated, StoreUnavailable
-from duetick.domain.expression import upcoming
-from duetick.domain.identity import InvalidId, check_key
+from duetick.core.previews import Preview, previews
+from duetick.domain.errors import InvalidSchedule, NotFound, VersionConflict
+from duetick.domain.identity import InvalidId, check_external, check_key
+from duetick.domain.mirror import check_version
+from duetick.domain.pausing import as_paused_as, paused, resumed
 from duetick.domain.schedule import Json, Schedule
-from duetick.ports import Clock, Store
+from duetick.ports import Clock, Page, Store
 
-NOT_FOUND: Final = "No such schedule."
-LONGEST_PAGE: Final = 100
+T = TypeVar("T")
+
+TRIES: Final = 8
+
+Change = Callable[[Schedule], Schedule]
 
 
+def new_key() -> str:
+    """A key for a schedule that was given none."""
+    return f"s-{secrets.token_hex(8)}"
+
+
+@dataclass(frozen=True, slots=True)
 class UserSchedules:
-    """One user's schedules."""
+    """One user's schedules. Nothing here reaches beyond `user_id`.
 
-    def __init__(self, store: Store, flows: Flows, user_id: str, clock: Clock) -> None:
-        self._store = store
-        self._flows = flows
-        self._user_id = user_id
-        self._clock = clock
+    `owns_names` says that outside ids may be given: they are names across all users, which an
+    application hands out, and a user does not.
+    """
 
-    def put(self, key: str, body: Mapping[str, Json]) -> Answer:
-        """Create or replace; 201 where there was none."""
-        check_key(self._user_id, key)
-        schedule = read_schedule(self._user_id, key, body)
-        self._flows.check_input(schedule)
-        confirm(schedule.cron, self._clock())
-        existed = self._store.schedules.get(self._user_id, key) is not None
-        put = self._store.schedules.put(schedule, now=self._clock())
-        return Answer(200 if existed else 201, schedule_json(put))
+    store: Store
+    flows: Flows
+    user_id: str
+    clock: Clock
+    quotas: Quotas = field(default_factory=Quotas)
+    owns_names: bool = True
 
-    def get(self, key: str) -> Answer:
-        """The schedule."""
-        return Answer(200, schedule_json(self._find(key)))
+    def __post_init__(self) -> None:
+        if not self.user_id:
+            raise InvalidId("user", "must not be empty.")
 
-    def list(self, limit: int, cursor: str | None) -> Answer:
+    def find(self, key: str) -> Schedule | None:
+        """The schedule, None where there is none."""
+        check_key(self.user_id, key)
+        return self.store.schedules.get(self.user_id, key)
+
+    def get(self, key: str) -> Schedule:
+        """The schedule; raise NotFound."""
+        found = self.find(key)
+        if found is None:
+            raise NotFound
+        return found
+
+    def by_external(self, external_id: str) -> Schedule:
+        """The schedule of that outside id, if it is this user's; raise NotFound."""
+        check_external(external_id)
+        found = self.store.schedules.find_by_external(external_id)
+        if found is None or found.user_id != self.user_id:
+            raise NotFound
+        return found
+
+    def list(self, limit: int = 100, cursor: str | None = None) -> Page:
         """A page, ordered by key."""
-        page = self._store.schedules.list(self._user_id, limit=limit, cursor=cursor)
-        found: list[Json] = [schedule_json(schedule) for schedule in page.schedules]
-        return Answer(200, {"schedules": found, "cursor": page.cursor})
+        return self.store.schedules.list(self.user_id, limit=limit, cursor=cursor)
 
-    def delete(self, key: str) -> Answer:
-        """Gone, with what was due of it accounted for."""
-        self._find(key)
-        self._store.schedules.delete(self._user_id, key, now=self._clock())
-        return Answer(204, {})
+    def create(self, wanted: Schedule) -> Schedule:
+        """A new schedule; raise VersionConflict where its key is taken."""
+        return self._put(self._off(wanted), None, if_version=0)
 
-    def upcoming(self, key: str, count: int) -> Answer:
-        """The next fire times."""
-        schedule = self._find(key)
-        policies = schedule.policies
-        times = upcoming(
-            schedule.cron,
-            schedule.timezone,
-            self._clock(),
-            count,
-            gap=policies.gap,
-            repeat=policies.repeat,
-            anchor=schedule.anchor,
+    def replace(
+        self, wanted: Schedule, *, if_version: int | None = None, resume: bool = False
+    ) -> tuple[Schedule, bool]:
+        """Create or replace; also whether it was created.
+
+        A pause outlives being replaced, unless `resume` says otherwise.
+        """
+
+        def attempt() -> tuple[Schedule, bool]:
+            current = self.find(wanted.key)
+            version = _version(current, if_version)
+            new = self._replacing(current, wanted, resume=resume) if current else self._off(wanted)
+            return self._put(new, current, if_version=version), current is None
+
+        return self._again(attempt, if_version)
+
+    def change(self, key: str, change: Change, *, if_version: int | None = None) -> Schedule:
+        """Read, change and write back."""
+
+        def attempt() -> Schedule:
+            current = self.get(key)
+            version = _version(current, if_version)
+            return self._put(change(current), current, if_version=version)
+
+        return self._again(attempt, if_version)
+
+    def _again(self, attempt: Callable[[], T], if_version: int | None) -> T:
+        """Do it again where somebody else wrote first, unless a version is asked for."""
+        left = 1 if if_version is not None else TRIES
+        while True:
+            left -= 1
+            try:
+                return attempt()
+            except VersionConflict:
+                if not left:
+                    raise
+
+    def pause(
+        self, key: str, *, note: str = "", until: int | None = None, if_version: int | None = None
+    ) -> Schedule:
+        """Keep it from firing, for ever or until an instant."""
+        now = self.clock()
+        return self.change(
+            key, lambda found: paused(found, note, until, now), if_version=if_version
         )
-        shown: list[Json] = [iso(time) for time in times] if schedule.enabled else []
-        return Answer(200, {"upcoming": shown})
 
-    def history(self, key: str, limit: int) -> Answer:
-        """What became of its occurrences, the newest first."""
-        found = self._store.ledger.find(self._user_id, key, limit=limit)
-        if not found:
-            self._find(key)
-        history: list[Json] = [occurrence_json(occurrence) for occurrence in found]
-        return Answer(200, {"history": history})
+    def resume(self, key: str, *, if_version: int | None = None) -> Schedule:
+        """Let it fire again, from now on."""
+        return self.change(key, resumed, if_version=if_version)
 
-    def _find(self, key: str) -> Schedule:
-        check_key(self._user_id, key)
-        schedule = self._store.schedules.get(self._user_id, key)
-        if schedule is None:
-            raise LookupError(key)
-        return schedule
+    def delete(self, key: str, *, if_version: int | None = None) -> None:
+        """Gone, with what was due of it accounted for; raise NotFound."""
+        self.get(key)
+        now = self.clock()
+        if not self.store.schedules.delete(self.user_id, key, now=now, if_version=if_version):
+            raise NotFound
+
+    def upcoming(self, key: str, count: int) -> Sequence[Preview]:
+        """The next fire times; none where it is paused without an end."""
+        schedule = self.get(key)
+        return previews(schedule, self.clock(), count) if schedule.enabled else []
+
+    def _off(self, wanted: Schedule) -> Schedule:
+        """A schedule that is asked for as not enabled is paused."""
+        if wanted.enabled or wanted.pause:
+            return wanted
+        return paused(wanted, "", None, self.clock())
+
+    def _replacing(self, current: Schedule, wanted: Schedule, *, resume: bool) -> Schedule:
+        kept = replace(wanted, principal=wanted.principal or current.principal)
+        if not self.owns_names and wanted.external_id is None:
+            kept = replace(kept, external_id=current.external_id)
+        if resume or not wanted.enabled:
+            return self._off(kept)
+        return as_paused_as(current, kept, self.clock())
+
+    def _put(self, wanted: Schedule, current: Schedule | None, *, if_version: int) -> Schedule:
+        check_key(self.user_id, wanted.key)
+        if wanted.external_id is not None:
+            check_external(wanted.external_id)
+        now = self.clock()
+        if not self.owns_names and wanted.external_id != (current and current.external_id):
+            raise InvalidSchedule(
+                "externalId",
+                "is given by the application, since it is one name across all users; leave it out.",
+            )
+        if current is None or _asks_again(current, wanted):
+            check(wanted, self.flows, self.quotas, now)
+        return self.store.schedules.put(
+            wanted, now=now, if_version=if_version, at_most=self.quotas.schedules
+        )
 
 
-def refused(problem: Exception) -> Answer | None:
-    """The answer to what a user did wrong, or what is down; None for anything else."""
-    for kind, code, message in _REFUSALS:
-        if isinstance(problem, kind):
-            return error(code, message or str(problem))
-    return None
+def _version(current: Schedule | None, if_version: int | None) -> int:
+    """The version that is there, which has to be the one that is asked for."""
+    check_version(current, if_version)
+    return current.version if current else 0
 
 
-_REFUSALS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
-    (InvalidId, "invalid_schedule_id", ""),
-    (InvalidCursor, "invalid_cursor", ""),
-    (ValueError, "invalid_schedule", ""),
-    (LookupError, "schedule_not_found", NOT_FOUND),
-    (SchemaOutdated, "schema_outdated", ""),
-    (StoreUnavailable, "store_unavailable", "The database did not answer; try again."),
-)
+def _asks_again(current: Schedule, wanted: Schedule) -> bool:
+    """Whether more than its pause changes: a pause must work for what is no longer accepted."""
+    bare = resumed(wanted)
+    return bare != resumed(current) or (wanted.enabled and not current.enabled)
+
+
+def same_definition(found: Schedule, wanted: Schedule) -> bool:
+    """Whether a repeated creation asks for what is there."""
+    names = ("cron", "timezone", "flow", "action", "input", "policies", "labels", "external_id")
+    return all(getattr(found, name) == getattr(wanted, name) for name in names)
+
+
+def merged(body: Mapping[str, Json], patch: Mapping[str, Json]) -> dict[str, Json]:
+    """A definition with the fields of a patch; in policies and labels, name by name.
+
+    null takes a field back to its default.
+    """
+    result = dict(body)
+    for name, value in patch.items():
+        inner = result.get(name)
+        if value is None:
+            result.pop(name, None)
+        elif name in ("policies", "labels") and isinstance(value, dict) and isinstance(inner, dict):
+            result[name] = merged_inner(inner, value)
+        else:
+            result[name] = value
+    return result
+
+
+def merged_inner(body: Mapping[str, Json], patch: Mapping[str, Json]) -> dict[str, Json]:
+    """The same, one level down."""
+    both = {**body, **patch}
+    return {name: value for name, value in both.items() if value is not None}

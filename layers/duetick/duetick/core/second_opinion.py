@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from duetick.domain.expression import InvalidExpression, parse, upcoming
+from duetick.domain.expression.fields import DAY_OF_MONTH, DAY_OF_WEEK, read
 
 _FIRES = 6
 
@@ -78,6 +79,16 @@ def _star_beside_another(fields: list[str]) -> bool:
     return _both_restricted(fields) and "*" in (fields[2][0], fields[4][0])
 
 
+def _star_later_in_a_list(fields: list[str]) -> bool:
+    return any("*" in fields[at].split(",")[1:] for at in (2, 4))
+
+
+def _all_days_beside_a_star(fields: list[str]) -> bool:
+    dates, weekdays = read(DAY_OF_MONTH, fields[2]), read(DAY_OF_WEEK, fields[4])
+    everything = len(dates.values) == 31 or len(weekdays.values) == 7
+    return _both_restricted(fields) and everything and any(",*" in fields[at] for at in (2, 4))
+
+
 def _date_never_comes(fields: list[str]) -> bool:
     try:
         parse(" ".join([*fields[:4], "*"]))
@@ -96,6 +107,16 @@ KNOWN_MISTAKES = (
         "lets either of day-of-month and day-of-week match, though one begins with *",
         "0 0 7 * */4",
         _star_beside_another,
+    ),
+    Mistake(
+        "takes a * anywhere in a list of days for the whole field",
+        "0 0 5,* * 1",
+        _star_later_in_a_list,
+    ),
+    Mistake(
+        "takes a list of all days for * beside a list with a star in it",
+        "0 0 4,*/19 * 0-6",
+        _all_days_beside_a_star,
     ),
     Mistake(
         "finds nothing where the date never comes, though the weekday does",

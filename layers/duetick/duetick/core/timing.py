@@ -3,14 +3,23 @@
 import contextvars
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, TypeVar
+
+Result = TypeVar("Result")
 
 
 class TimedOut(BaseException):
     """Raised inside an action that takes too long. No `except Exception` there can hold it up."""
+
+
+def run_coroutine(coroutine: Coroutine[object, None, Result]) -> Result:
+    """Run it to its end. Only who needs asyncio pays for its import."""
+    import asyncio
+
+    return asyncio.run(coroutine)
 
 
 def run_within(seconds: float, call: Callable[[], None]) -> None:

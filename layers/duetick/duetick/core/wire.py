@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from duetick.domain.errors import InvalidSchedule
+from duetick.domain.pausing import is_paused, resumed
 from duetick.domain.policies import LAST_INSTANT, Policies
-from duetick.domain.schedule import Json, Occurrence, Schedule
+from duetick.domain.redaction import redact_text
+from duetick.domain.schedule import Json, Occurrence, Pause, Schedule
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 WRITABLE: Final = (
@@ -75,8 +77,10 @@ def snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-def schedule_json(schedule: Schedule) -> dict[str, Json]:
-    """A schedule as its owner sees it."""
+def schedule_json(given: Schedule, now: int = 0) -> dict[str, Json]:
+    """A schedule as its owner sees it: as it was written, its pause apart."""
+    schedule = resumed(given) if given.pause else given
+    paused = is_paused(given, now)
     return {
         "key": schedule.key,
         "cron": schedule.cron,
@@ -84,7 +88,8 @@ def schedule_json(schedule: Schedule) -> dict[str, Json]:
         "flow": schedule.flow,
         "action": schedule.action,
         "input": schedule.input,
-        "enabled": schedule.enabled,
+        "enabled": not paused,
+        "paused": _pause_json(given.pause) if given.pause and paused else None,
         "policies": _policies_json(schedule.policies),
         "labels": dict(schedule.labels),
         "externalId": schedule.external_id,
@@ -96,6 +101,16 @@ def schedule_json(schedule: Schedule) -> dict[str, Json]:
         "runs": schedule.runs,
         "defect": schedule.defect,
     }
+
+
+def _pause_json(pause: Pause) -> dict[str, Json]:
+    return {"since": iso(pause.since), "note": pause.note, "until": iso(pause.until)}
+
+
+def definition_json(schedule: Schedule) -> dict[str, Json]:
+    """As much of it as `read_schedule` takes."""
+    shown = schedule_json(schedule)
+    return {name: shown[name] for name in WRITABLE}
 
 
 def static_json(key: str, schedule: Schedule) -> dict[str, Json]:
@@ -187,7 +202,7 @@ def occurrence_json(occurrence: Occurrence) -> dict[str, Json]:
         "attempts": occurrence.attempts,
         "until": iso(occurrence.range_end),
         "count": occurrence.count,
-        "error": occurrence.error,
+        "error": redact_text(occurrence.error),
         "begunAt": iso(occurrence.begun_at),
         "updatedAt": iso(occurrence.updated_at),
     }

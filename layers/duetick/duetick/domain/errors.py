@@ -35,14 +35,24 @@ class ClockSkewed(DuetickError):
     """The host's clock is too far from the database's for anything to be claimed by it."""
 
 
+class NotFound(DuetickError, LookupError):
+    """No such schedule: it never was, it is gone, or it is another user's."""
+
+    def __init__(self, message: str = "No such schedule.") -> None:
+        super().__init__(message)
+
+
 class VersionConflict(DuetickError):
     """The schedule was changed by someone else meanwhile, or is there already."""
 
-    def __init__(self, wanted: int, found: int) -> None:
+    def __init__(self, wanted: int, found: int, *, tag: str | None = None) -> None:
+        now = f"it has the ETag {tag} now" if tag else f"it has version {found} now"
         super().__init__(
-            f"It has version {found} now, not {wanted}: read it again and repeat the change."
-            if found
-            else f"There is none (any more), where version {wanted} was expected."
+            "There is none (any more), so that there is nothing to change."
+            if not found
+            else "There is one already: leave out the condition to replace it."
+            if not wanted
+            else f"It was changed meanwhile, {now}: read it again, then repeat the change."
         )
         self.wanted = wanted
         self.found = found
@@ -75,6 +85,10 @@ class PoisonedRow(DuetickError, ValueError):
 
 class InvalidCursor(DuetickError, ValueError):
     """A page was asked for with a cursor that no answer carried."""
+
+
+class InvalidQuery(DuetickError, ValueError):
+    """Something was asked that no index answers."""
 
 
 class ConfigurationError(DuetickError):

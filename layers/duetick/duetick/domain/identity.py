@@ -9,6 +9,7 @@ from duetick.domain.errors import InvalidSchedule
 
 LONGEST_ID: Final = 128
 SCHEDULE_ORIGIN: Final = "schedule"
+RUN_ORIGIN: Final = "run:"
 
 _UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._")
 _ESCAPE: Final = re.compile(r"(?:~[0-9A-F]{2})+")
@@ -66,6 +67,13 @@ def split_id(flow: str, text: str) -> tuple[str, str]:
     """The user and key that `schedule_id` joined; one segment is a static schedule of the flow."""
     user_id, slash, key = text.partition("/")
     return (user_id, key) if slash else ("", f"{flow}/{text}")
+
+
+def check_external(text: str) -> None:
+    """Raise unless it can be an outside id."""
+    _check_text("externalId", text)
+    if not 0 < len(text) <= LONGEST_ID:
+        raise InvalidId("externalId", f"expected 1 to {LONGEST_ID} characters, got {len(text)}.")
 
 
 def check_id(text: str) -> str:

@@ -1,12 +1,18 @@
 """What a change of a schedule means for its index row and the ledger: one plan for every store."""
 
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
-from duetick.domain.errors import InvalidSchedule, QuotaReached, VersionConflict
+from duetick.domain.errors import InvalidSchedule, PoisonedRow, QuotaReached, VersionConflict
+from duetick.domain.expression import parse, sub_minute
 from duetick.domain.firing import Missed, Times, unfired
 from duetick.domain.occurrences import ranged
+from duetick.domain.pausing import resumed
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason
+
+Problem: TypeAlias = Literal["missing", "stray", "stale", "unreadable"]
+"""See `ports.Difference`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +88,60 @@ def due_range(
 
 def held_back(schedule: Schedule, since: int, now: int, reason: Reason) -> tuple[Occurrence, ...]:
     """The nominal times of (since, now] in which it was not indexed, as one cancelled range."""
-    row = row_of(schedule, now)
-    times = Times.of(row)
     try:
-        first, last = times.after(since), times.newest(since, now)
-        if first is None or last is None:
-            return ()
-        return (ranged(row, Missed(first, last, times.count(since, now)), reason, now),)
+        return _held_back(row_of(schedule, now), since, now, reason)
     except ValueError:
         return ()
 
 
+def _held_back(row: IndexRow, since: int, now: int, reason: Reason) -> tuple[Occurrence, ...]:
+    times = Times.of(row)
+    first, last = times.after(since), times.newest(since, now)
+    if first is None or last is None:
+        return ()
+    return (ranged(row, Missed(first, last, times.count(since, now)), reason, now),)
+
+
+def restored(row: IndexRow, now: int) -> tuple[IndexRow | None, tuple[Occurrence, ...]]:
+    """A poisoned row with a fresh time, None where there is none, and what it missed meanwhile."""
+    try:
+        fresh = Times.of(row).after(now)
+        missed = _held_back(row, row.next_fire_at, now, Reason.MISSED)
+    except ValueError as error:
+        raise PoisonedRow(f"{row.user_id}/{row.key} still cannot be read: {error}") from error
+    return None if fresh is None else replace(row, next_fire_at=fresh), missed
+
+
+def drifted(row: IndexRow, fired_through: int | None, now: int) -> bool:
+    """Whether a record's row waits for another time than the next one after all it has seen.
+
+    A row that is due, or was set back, tells nothing. Raises ValueError where it cannot be read.
+    """
+    seen = max(now, row.timing, fired_through or 0)
+    return row.next_fire_at > seen and row.next_fire_at != Times.of(row).after(seen)
+
+
+def problem_of(
+    record: Schedule | None, row: IndexRow | None, fired_through: int | None, now: int
+) -> Problem | None:
+    """Where a record and its index row disagree; `row` is one that is not poisoned.
+
+    A row without a record, and no record's (`timing` 0), is left alone.
+    """
+    if record is None or not record.enabled:
+        return "stray" if row and (record or row.timing) else None
+    try:
+        if row is None:
+            return "missing" if fresh_row(record, now) else None
+        same = row == row_of(record, row.next_fire_at) and not drifted(row, fired_through, now)
+    except ValueError:
+        return "unreadable"
+    return None if same else "stale"
+
+
 def repair(schedule: Schedule, row: IndexRow | None, fired_through: int | None, now: int) -> Change:
     """What brings the index row of an enabled record back in line with it."""
-    if row is not None:
+    if row is not None and row.next_fire_at <= now:
         lost = due_range(row, fired_through, now, Reason.SUPERSEDED)
     else:
         lost = held_back(schedule, max(schedule.timing, fired_through or 0), now, Reason.MISSED)
@@ -119,13 +165,18 @@ def too_many(at_most: int) -> QuotaReached:
     )
 
 
-def plan_put(before: Before, wanted: Schedule, now: int) -> Change | None:
+def plan_put(
+    before: Before, wanted: Schedule, now: int, *, look_ahead: bool = False
+) -> Change | None:
     """What putting `wanted` changes; None where it is as it was.
 
-    Raises ValueError with a helpful message where its expression or zone is bad.
+    Raises ValueError with a helpful message where its expression or zone is bad, or where it is
+    below a minute and no tick looks ahead.
     """
     check_timing(wanted.cron, wanted.timezone)
     current = before.schedule
+    if not look_ahead:
+        _check_pace(current, wanted)
     if current is None:
         return _create(before, wanted, now)
     after = replace(_kept(current, wanted), version=current.version + 1, updated_at=now)
@@ -134,6 +185,18 @@ def plan_put(before: Before, wanted: Schedule, now: int) -> Change | None:
     if current.times == wanted.times and current.enabled == wanted.enabled:
         return Change(after, before.row and row_of(after, before.row.next_fire_at), (), False)
     return _retime(before, current, after, now)
+
+
+def _check_pace(current: Schedule | None, wanted: Schedule) -> None:
+    """Refuse a rate below a minute; one that was taken while ticks looked ahead may be paused."""
+    paused = current is not None and current.cron == wanted.cron and not wanted.enabled
+    if sub_minute(wanted.cron) and not paused:
+        raise InvalidSchedule(
+            "cron",
+            f"{parse(wanted.cron)} is below a minute, and cron resolves to the minute: the tick "
+            "runs once in each, so that only look-ahead can keep it. Turn look-ahead on, or write "
+            "60 seconds or more, for example: rate(60 seconds).",
+        )
 
 
 def _kept(current: Schedule, wanted: Schedule) -> Schedule:
@@ -171,6 +234,17 @@ def _create(before: Before, wanted: Schedule, now: int) -> Change:
     return Change(made, _row_if_enabled(made, now), stray, True)
 
 
+def _paused_so_far(
+    current: Schedule, fired_through: int | None, now: int
+) -> tuple[Occurrence, ...]:
+    """What a pause with an end has kept from firing."""
+    pause = current.pause
+    if pause is None or pause.until is None:
+        return ()
+    since = max(pause.since, fired_through or 0)
+    return held_back(resumed(current), since, min(now, pause.until - 1), Reason.PAUSED)
+
+
 def _retime(before: Before, current: Schedule, after: Schedule, now: int) -> Change:
     timed = replace(
         after,
@@ -180,7 +254,8 @@ def _retime(before: Before, current: Schedule, after: Schedule, now: int) -> Cha
     )
     if current.enabled:
         reason = Reason.SUPERSEDED if after.enabled else Reason.DISABLED
-        ranges = due_range(before.row, before.fired_through, now, reason)
+        ranges = _paused_so_far(current, before.fired_through, now)
+        ranges += due_range(before.row, before.fired_through, now, reason)
     else:
         since = max(current.disabled_at or now, before.fired_through or 0)
         ranges = held_back(current, since, now, Reason.PAUSED)

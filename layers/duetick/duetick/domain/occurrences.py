@@ -8,7 +8,7 @@ from typing import Final
 from duetick.domain.firing import Decision, Missed
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import IndexRow, Occurrence
-from duetick.domain.states import Reason, State
+from duetick.domain.states import Reason, State, check_transition
 
 CATCH_UP_PACE_MS: Final = 60_000
 
@@ -53,6 +53,7 @@ def of_row(
 
 def leased(occurrence: Occurrence, now: int) -> Occurrence:
     """The same under a new lease: whoever held the fence before holds nothing now."""
+    check_transition(occurrence.state, State.QUEUED)
     return replace(
         occurrence,
         state=State.QUEUED,

@@ -13,6 +13,9 @@ from duetick.domain.states import Reason, State
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
+Identity: TypeAlias = tuple[str, str, int, str]
+"""What names an occurrence for ever: user, key, nominal time, origin."""
+
 LARGEST_INPUT: Final = 64 * 1024
 LONGEST_NOTE: Final = 500
 
@@ -199,6 +202,6 @@ class Occurrence:
         return schedule_id(self.user_id, self.key)
 
     @property
-    def identity(self) -> tuple[str, str, int, str]:
+    def identity(self) -> Identity:
         """What names it, for ever."""
         return (self.user_id, self.key, self.nominal_at, self.origin)

@@ -14,9 +14,10 @@ KEPT_SECONDS: Final = 60
 """A new password is known after this time at the latest; connections that are open stay open."""
 
 
-def open_with_secret(address: str, arn: str) -> Store:
+def open_with_secret(address: str, arn: str, *, look_ahead: bool = False) -> Store:
     """The Postgres at an address, whose password a secret holds."""
-    return open_postgres(address, password=kept_in_secrets_manager(arn))
+    password = kept_in_secrets_manager(arn)
+    return open_postgres(address, password=password, look_ahead=look_ahead)
 
 
 def kept_in_secrets_manager(arn: str) -> Password:

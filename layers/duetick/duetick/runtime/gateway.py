@@ -17,7 +17,7 @@ def respond(answer: Answer) -> Response:
     """An answer in the form that API Gateway takes."""
     return {
         "statusCode": answer.status,
-        "headers": {"content-type": "application/json"},
+        "headers": {"content-type": "application/json", **answer.headers},
         "body": json.dumps(answer.body, ensure_ascii=False),
     }
 

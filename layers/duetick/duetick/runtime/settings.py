@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, cast
 
 from duetick.domain.errors import ConfigurationError
+from duetick.domain.schedule import LARGEST_INPUT
 
 LONGEST_LOOK_AHEAD: Final = 600_000
 
@@ -24,9 +25,13 @@ class Settings:
     dispatch_auth: DispatchAuth = "iam"
     dispatch_secrets: tuple[str, ...] = ()
     dispatch_secret_arn: str = ""
+    dispatch_function: str = ""
     look_ahead: int = 0
     region: str = ""
     local: bool = False
+    quota_schedules: int = 100
+    quota_gap_seconds: int = 60
+    quota_input_bytes: int = LARGEST_INPUT
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> "Settings":
@@ -50,10 +55,23 @@ class Settings:
             dispatch_auth=cast("DispatchAuth", auth),
             dispatch_secrets=tuple(filter(None, env.get("DUETICK_DISPATCH_SECRET", "").split())),
             dispatch_secret_arn=env.get("DUETICK_DISPATCH_SECRET_ARN", ""),
+            dispatch_function=env.get("DUETICK_DISPATCH_FUNCTION", ""),
             look_ahead=_milliseconds(env, "DUETICK_LOOK_AHEAD"),
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),
             local=env.get("DUETICK_LOCAL") == "1",
+            quota_schedules=_number(env, "DUETICK_QUOTA_SCHEDULES", 100, 1_000_000),
+            quota_gap_seconds=_number(env, "DUETICK_QUOTA_GAP_SECONDS", 60, 86_400),
+            quota_input_bytes=_number(
+                env, "DUETICK_QUOTA_INPUT_BYTES", LARGEST_INPUT, LARGEST_INPUT
+            ),
         )
+
+
+def _number(env: Mapping[str, str], name: str, default: int, most: int) -> int:
+    text = env.get(name) or str(default)
+    if not text.isdecimal() or int(text) > most:
+        raise ConfigurationError(f"{name} is a number from 0 to {most}; got {text[:20]!r}.")
+    return int(text)
 
 
 def _milliseconds(env: Mapping[str, str], name: str) -> int:

@@ -14,6 +14,7 @@ from duetick.stores import open_store
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from duetick.core.accepting import Quotas
     from duetick.core.answers import Answer
     from duetick.core.calls import Request
     from duetick.core.dispatch import Dispatcher
@@ -40,11 +41,12 @@ def settings() -> Settings:
 def store() -> Store:
     """The store at DUETICK_STORE."""
     chosen = settings()
+    looks_ahead = chosen.look_ahead > 0
     if chosen.store_secret_arn:
         from duetick.runtime.database_password import open_with_secret
 
-        return open_with_secret(chosen.store, chosen.store_secret_arn)
-    return open_store(chosen.store)
+        return open_with_secret(chosen.store, chosen.store_secret_arn, look_ahead=looks_ahead)
+    return open_store(chosen.store, look_ahead=looks_ahead)
 
 
 @cache
@@ -74,6 +76,19 @@ def _flows_of(module: "ModuleType", kind: "type[Flow]") -> "list[Flow]":
 
 
 @cache
+def quotas() -> "Quotas":
+    """What a user may have."""
+    from duetick.core.accepting import Quotas
+
+    chosen = settings()
+    return Quotas(
+        schedules=chosen.quota_schedules,
+        gap_seconds=chosen.quota_gap_seconds,
+        input_bytes=chosen.quota_input_bytes,
+    )
+
+
+@cache
 def dispatcher() -> "Dispatcher":
     """Dispatch, with the caller's authentication as the settings say."""
     from duetick.core.dispatch import Dispatcher
@@ -87,6 +102,7 @@ def dispatcher() -> "Dispatcher":
         store().now,
         enqueue=in_thread(_run_queued) if settings().local else invoke,
         on_settled=record_settled,
+        quotas=quotas(),
     )
 
 
@@ -128,6 +144,16 @@ def transport() -> Transport:
     chosen = settings()
     authorize = _signed(chosen.region) if chosen.dispatch_auth == "iam" else bearer(secrets())
     return HttpTransport(chosen.api_url, authorize, connect_to=chosen.api_address)
+
+
+@cache
+def runs() -> Transport:
+    """For runs by hand: the dispatch function itself, where it is named."""
+    if settings().dispatch_function:
+        from duetick.runtime.invoking import InvokeTransport
+
+        return InvokeTransport(settings().dispatch_function)
+    return transport()
 
 
 def observe(occurrence: "Occurrence", status: int) -> None:

@@ -11,13 +11,15 @@ from duetick.stores.sql.store import SqlStore
 Connection = TypeVar("Connection")
 
 
-def open_connections(connect: Callable[[], object], clock: Clock | None) -> Store:
+def open_connections(
+    connect: Callable[[], object], clock: Clock | None, *, look_ahead: bool = False
+) -> Store:
     """Take the first connection to see what it is, and try a transaction on it at once."""
     first = connect()
     if isinstance(first, sqlite3.Connection):
-        return _open_sqlite(first, connect, clock)
+        return _open_sqlite(first, connect, clock, look_ahead)
     if _is_pg8000(first):
-        return _open_postgres(first, connect, clock)
+        return _open_postgres(first, connect, clock, look_ahead)
     raise InvalidStoreUrl(
         f"A connection of type {type(first).__module__}.{type(first).__qualname__} is not known; "
         "give a factory of sqlite3 or pg8000 connections."
@@ -29,12 +31,14 @@ def _is_pg8000(connection: object) -> bool:
     return any(base.__module__ == "pg8000.core" for base in type(connection).__mro__)
 
 
-def _open_postgres(first: object, connect: Callable[[], object], clock: Clock | None) -> Store:
+def _open_postgres(
+    first: object, connect: Callable[[], object], clock: Clock | None, look_ahead: bool
+) -> Store:
     from pg8000.core import CoreConnection
 
     from duetick.stores.postgres.store import open_postgres
 
-    store = open_postgres(_again(first, connect, CoreConnection), clock)
+    store = open_postgres(_again(first, connect, CoreConnection), clock, look_ahead=look_ahead)
     return _checked(store, autocommit=bool(getattr(first, "autocommit", False)))
 
 
@@ -69,8 +73,12 @@ def _again(
 
 
 def _open_sqlite(
-    first: sqlite3.Connection, connect: Callable[[], object], clock: Clock | None
+    first: sqlite3.Connection,
+    connect: Callable[[], object],
+    clock: Clock | None,
+    look_ahead: bool,
 ) -> Store:
     from duetick.stores.sqlite.store import open_sqlite
 
-    return _checked(open_sqlite(_again(first, connect, sqlite3.Connection), clock))
+    again = _again(first, connect, sqlite3.Connection)
+    return _checked(open_sqlite(again, clock, look_ahead=look_ahead))

@@ -1,4 +1,14 @@
-"""The published conformance suite for stores, and a clock for tests.
+"""For tests of flows: `fire`, `Stage` and `FakeClock`. For stores: their conformance suite.
+
+A flow is tested as it runs: a schedule is put, claimed, dispatched and settled, in memory.
+
+    from duetick.testing import fire
+
+    def test_the_digest_is_sent():
+        fired = fire(digests, action="send_digest", input={"topic": "news"})
+        assert fired.state == "succeeded"
+
+## A store of your own
 
 A store keeps schedules, their index and the ledger of what fired (`duetick.ports.Store`). Whatever
 database is behind it, the promises are the same, and `StoreConformance` is those promises as tests.
@@ -9,8 +19,8 @@ To add a store:
    write is decided for you by pure functions, the same for all stores:
    `domain.firing.decide` says what fires for a row that is due, `domain.occurrences` makes the
    occurrences, `domain.mirror.plan_put` says what a change of a schedule writes, and
-   `domain.lifecycle` says what a failure or a lost lease leads to. A store reads what is there,
-   asks them, and writes the answer atomically: in one transaction, or one conditional write.
+   `domain.attempts` says what a begin, a settle or a lost lease leads to. A store reads what is
+   there, asks them, and writes the answer atomically: in one transaction, or one conditional write.
 2. Subclass the suite, give it a store that is open, migrated and **empty**, and run pytest:
 
        import pytest
@@ -47,5 +57,6 @@ machine that takes any store.
 from duetick.testing import assertions as assertions
 from duetick.testing.clock import FakeClock
 from duetick.testing.conformance import Capability, StoreConformance
+from duetick.testing.stage import Fired, Stage, fire
 
-__all__ = ["Capability", "FakeClock", "StoreConformance"]
+__all__ = ["Capability", "FakeClock", "Fired", "Stage", "StoreConformance", "fire"]

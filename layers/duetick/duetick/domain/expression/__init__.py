@@ -1,6 +1,7 @@
 """When a schedule fires: the one place that reads a cron text and a zone.
 
-Pure: no clock and no environment; the zones are those of the pinned tzdata package. Everywhere
+Pure but for one input: no clock, no environment, and of files only the zones of the pinned tzdata
+package, read when a zone is first asked for. Everywhere
 `timezone` is an IANA name, or None for UTC; times are milliseconds since the epoch; `gap` says
 whether a fixed local time that a forward change skips runs ("run", at the change) or not
 ("skip"); `repeat` whether one that a backward change repeats fires on the "first" pass or on
@@ -16,7 +17,6 @@ from duetick.domain.expression.instants import (
     fires,
     newest,
     next_fire,
-    next_fires,
     smallest_gap,
     targets,
     upcoming,
@@ -34,7 +34,6 @@ __all__ = [
     "from_day_map",
     "newest",
     "next_fire",
-    "next_fires",
     "parse",
     "smallest_gap",
     "sub_minute",

@@ -13,6 +13,7 @@ from operator import and_, or_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Final
 
     from duetick.domain.expression.fields import Reading
@@ -56,8 +57,21 @@ def day_of(year: int, month: int, day: int) -> int | None:
 
 def day_minutes(minutes: frozenset[int], hours: frozenset[int]) -> bytes:
     """Return the 1,440 minutes of a day, each 1 where both its minute and its hour are named."""
-    row = bytes(minute in minutes for minute in range(60))
-    return b"".join(row if hour in hours else bytes(60) for hour in range(24))
+    row = row_of(minutes, 60)
+    if len(hours) == 24:
+        return row * 24
+    day = bytearray(1440)
+    for hour in hours:
+        day[hour * 60 : hour * 60 + 60] = row
+    return bytes(day)
+
+
+def row_of(values: Iterable[int], length: int) -> bytes:
+    """Return a row of that length, 1 at each of the values."""
+    row = bytearray(length)
+    for value in values:
+        row[value] = 1
+    return bytes(row)
 
 
 class DateFields:
@@ -69,8 +83,8 @@ class DateFields:
         self, dates: Reading, months: Reading, weekdays: Reading, *, either: bool = False
     ) -> None:
         """Take the fields; with `either`, a day matches that one of the two names, not both."""
-        self._date_row: Final = bytes(day in dates.values for day in range(1, 32))
-        self._week_row: Final = bytes(day % 7 in weekdays.values for day in range(37))
+        self._date_row: Final = row_of(dates.values, 32)[1:]
+        self._week_row: Final = row_of(weekdays.values, 7) * 6
         self._dates: Final = dates.in_month
         self._weekdays: Final = weekdays.in_month
         self._months: Final = months.values
@@ -144,6 +158,7 @@ class Dates:
 
     def first(self, day: int) -> int:
         """Return the first matching day from `day` on, or NEVER_DAY."""
+        day = max(day, YEAR_STARTS[self._start])
         index = bisect_right(YEAR_STARTS, day) - 1
         rest = day - YEAR_STARTS[index]
         while index < self._end:

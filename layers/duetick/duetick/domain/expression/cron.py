@@ -8,6 +8,8 @@ from duetick.domain.expression.errors import InvalidExpression, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from duetick.domain.expression.fields import Reading
 
 _MACROS = {
@@ -20,7 +22,10 @@ _MACROS = {
     "@hourly": "0 * * * *",
 }
 _FIVE = (fields.MINUTE, fields.HOUR, fields.DAY_OF_MONTH, fields.MONTH, fields.DAY_OF_WEEK)
-_AWS = (*_FIVE[:4], fields.AWS_DAY_OF_WEEK, fields.YEAR)
+_AWS = (
+    *(fields.AWS_MINUTE, fields.AWS_HOUR, fields.AWS_DAY_OF_MONTH, fields.AWS_MONTH),
+    *(fields.AWS_DAY_OF_WEEK, fields.YEAR),
+)
 _ALL_MONTHS = frozenset(range(1, 13))
 _ALL_DATES = frozenset(range(1, 32))
 
@@ -57,13 +62,44 @@ def _not_five(text: str, parts: list[str]) -> str:
     right = "minute hour day-of-month month day-of-week; for example: 0 9 * * MON-FRI"
     if len(parts) < 5:
         return f"{quoted(text)} has {len(parts)} fields, and cron has five: {right}"
-    year = parts[5] if len(parts[5]) == 4 and parts[5].isdigit() else "2030"
-    five = parts[:5] if parts[5] == year else parts[1:6]
+    readings = ", or ".join(_readings(parts))
+    year = parts[-1] if parts[-1].isdigit() and _is_year(parts[-1]) else "2030"
+    advice = f"it may be written {readings}; " if readings else ""
     return (
         f"{quoted(text)} has {len(parts)} fields, and cron has five: {right}. Neither seconds nor "
-        f"years are read here: in five fields it may be {quoted(' '.join(five))}; a year goes into "
-        f"cron(0 9 1 1 ? {year}), seconds into rate(30 seconds)"
+        f"years are read here: {advice}a year goes into cron(0 9 1 1 ? {year}), seconds "
+        "into rate(30 seconds) where ticks look ahead"
     )
+
+
+def _readings(parts: list[str]) -> Iterator[str]:
+    """What six or seven fields may have meant: those readings that can be read."""
+    if len(parts) == 6 and _readable(read_aws, " ".join(parts)):
+        yield f"'cron({' '.join(parts)})'"
+    plain = ["*" if part == "?" else part for part in parts]
+    seconds, years = _readable(_read_seconds, plain[0]), _is_year(plain[-1])
+    if len(parts) == 7 and seconds and years and _readable(read_five, " ".join(plain[1:6])):
+        yield f"'{' '.join(plain[1:6])}', without the seconds at its beginning and its year"
+    if len(parts) == 6 and seconds and _readable(read_five, " ".join(plain[1:])):
+        yield f"'{' '.join(plain[1:])}', without the seconds at its beginning"
+    if len(parts) == 6 and years and _readable(read_five, " ".join(plain[:5])):
+        yield f"'{' '.join(plain[:5])}', without the year at its end"
+
+
+def _readable(read: Callable[[str], object], text: str) -> bool:
+    try:
+        read(text)
+    except InvalidExpression:
+        return False
+    return len(text) <= 80
+
+
+def _read_seconds(text: str) -> Reading:
+    return fields.read(fields.MINUTE, text)
+
+
+def _is_year(text: str) -> bool:
+    return _readable(lambda years: fields.read(fields.YEAR, years), text)
 
 
 def read_aws(inner: str) -> tuple[str, Almanac]:
@@ -106,9 +142,10 @@ def _almanac(
         return Almanac(week, None, fixed=fixed)
     dates = Dates(DateFields(date, month, weekday, either=either), years)
     if not dates.ever():
+        example = "cron(0 0 L 2 ? *)" if canonical.startswith("cron(") else "0 0 L 2 *"
         raise InvalidExpression(
             f"{quoted(canonical)} can never fire: no such day ever comes (day-of-month "
             f"{quoted(date.text)}, month {quoted(month.text)}, day-of-week "
-            f"{quoted(weekday.text)}); for example, the last day of February: 0 0 L 2 *"
+            f"{quoted(weekday.text)}); for example, the last day of February: {example}"
         )
     return Almanac((minutes,) * 7, dates, fixed=fixed)

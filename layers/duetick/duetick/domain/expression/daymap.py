@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duetick.domain.expression.almanac import Almanac
+from duetick.domain.expression.almanac import Almanac, row_of
 from duetick.domain.expression.errors import InvalidExpression, quoted
 from duetick.domain.expression.firing import Recurring
 
@@ -23,9 +23,17 @@ def day_map_text(mapping: Mapping[str, object]) -> str:
 
     A day is enabled when its time is a string; nothing else is consulted.
     """
-    targets = {name: days for name, days in mapping.items() if isinstance(days, dict)}
-    maps = {_checked(name): _mapped(days) for name, days in targets.items()}
-    return _text(maps if targets else {"": _mapped(mapping)})
+    from collections.abc import Mapping  # the write path alone pays for it
+
+    if not isinstance(mapping, Mapping):
+        raise _refusal(type(mapping).__name__, "is no mapping of days to times")
+    targets = {name: days for name, days in mapping.items() if isinstance(days, Mapping)}
+    if not targets:
+        return _text({"": _mapped(mapping)})
+    for name, days in mapping.items():
+        if isinstance(days, str):
+            raise _refusal(str(name), "has a time beside targets; give it to one of them")
+    return _text({_checked(name): _mapped(days) for name, days in targets.items()})
 
 
 def read_days(inner: str) -> tuple[str, Recurring]:
@@ -36,7 +44,7 @@ def read_days(inner: str) -> tuple[str, Recurring]:
         if name in maps or (maps and not (name and all(maps))):
             raise _refusal(part, "must begin with a target's name of its own")
         maps[name] = _times(days)
-    parts = tuple((name, Recurring(_almanac([days]))) for name, days in maps.items() if name)
+    parts = tuple((name, _days_text(days)) for name, days in maps.items() if name)
     return _text(maps), Recurring(_almanac(list(maps.values())), parts)
 
 
@@ -61,11 +69,13 @@ def _mapped(times: Mapping[str, object]) -> _Days:
 
 
 def _target(part: str) -> tuple[str, str]:
-    head, _, rest = part.strip().partition(" ")
-    return (_checked(head[:-1]), rest) if head.endswith(":") else ("", part)
+    head, colon, rest = part.strip().partition(":")
+    return (_checked(head.strip()), rest) if colon and len(head.split()) < 2 else ("", part)
 
 
-def _checked(name: str) -> str:
+def _checked(name: object) -> str:
+    if not isinstance(name, str):
+        raise _refusal(str(name), f"is {type(name).__name__}, and a target's name is text")
     if not name or len(name) > 64 or not _NAME.issuperset(name):
         raise _refusal(name, "is no target's name (letters, digits, _ . - and at most 64 of them)")
     return name
@@ -74,7 +84,7 @@ def _checked(name: str) -> str:
 def _times(text: str) -> _Days:
     days: _Days = {}
     for item in text.split(","):
-        day, _, time = item.strip().partition(" ")
+        day, time = (*item.split(None, 1), "", "")[:2]
         _enable(days, day, time.strip())
     return days
 
@@ -97,11 +107,13 @@ def _minute(time: str, day: str) -> int:
 
 
 def _almanac(maps: list[_Days]) -> Almanac:
-    week = [bytearray(1440) for _ in DAYS]
-    for days in maps:
-        for day, minute in days.items():
-            week[DAYS.index(day)][minute] = 1
-    return Almanac(tuple(bytes(day) for day in week), None, fixed=True)
+    week = (_day({days[day] for days in maps if day in days}) for day in DAYS)
+    return Almanac(tuple(week), None, fixed=True)
+
+
+def _day(minutes: set[int]) -> bytes:
+    """The minutes of a day up to the last that is named: many days of many maps are kept."""
+    return row_of(minutes, max(minutes, default=-1) + 1)
 
 
 def _refusal(piece: str, why: str) -> InvalidExpression:

@@ -24,7 +24,7 @@ _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 class Field:
     """What one field may hold: its bounds, its names, and an expression that shows it right."""
 
-    __slots__ = ("example", "high", "low", "name", "names", "sunday", "top")
+    __slots__ = ("aws", "example", "high", "low", "name", "names", "sunday", "top")
 
     def __init__(
         self,
@@ -36,7 +36,10 @@ class Field:
         names: tuple[str, ...] = (),
         sunday: int | None = None,
     ) -> None:
-        """Take the bounds; `sunday` is the number that stands for Sunday in a field of weekdays."""
+        """Take the bounds; `sunday` is the number that stands for Sunday in a field of weekdays.
+
+        The example tells whether it is a field of EventBridge's.
+        """
         self.name: Final = name
         self.low: Final = low
         self.high: Final = high
@@ -46,6 +49,7 @@ class Field:
         self.names: Final = names
         self.sunday: Final = sunday
         self.example: Final = example
+        self.aws: Final = example.startswith("cron(")
 
     def refusal(self, piece: str, why: str) -> InvalidExpression:
         """Return an error that says what is wrong with the piece, and shows the field right."""
@@ -74,12 +78,32 @@ HOUR = Field("hour", 0, 23, "0 9-17 * * *")
 DAY_OF_MONTH = Field("day-of-month", 1, 31, "0 9 1,15 * *")
 MONTH = Field("month", 1, 12, "0 9 1 JAN-JUN *", names=_MONTHS)
 DAY_OF_WEEK = Field("day-of-week", 0, 7, "0 9 * * MON-FRI", names=_DAYS, sunday=0)
+AWS_MINUTE = Field("minute", 0, 59, "cron(30 9 * * ? *)")
+AWS_HOUR = Field("hour", 0, 23, "cron(0 9-17 * * ? *)")
+AWS_DAY_OF_MONTH = Field("day-of-month", 1, 31, "cron(0 9 1,15 * ? *)")
+AWS_MONTH = Field("month", 1, 12, "cron(0 9 1 JAN-JUN ? *)", names=_MONTHS)
 AWS_DAY_OF_WEEK = Field("day-of-week", 1, 7, "cron(0 9 ? * MON-FRI *)", names=_DAYS, sunday=1)
 YEAR = Field("year", 1970, 2199, "cron(0 9 1 1 ? 2027-2030)")
 
 
+READINGS: dict[tuple[Field, str], Reading] = {}  # short fields come again and again
+_LONGEST_KEPT, _MOST_KEPT = 12, 1024
+
+
 def read(field: Field, text: str) -> Reading:
     """Read a comma-separated list of items; names and weekdays become numbers, order is kept."""
+    known = READINGS.get((field, text))
+    if known is not None:
+        return known
+    reading = _read(field, text)
+    if len(text) <= _LONGEST_KEPT:
+        if len(READINGS) >= _MOST_KEPT:
+            READINGS.clear()
+        READINGS[field, text] = reading
+    return reading
+
+
+def _read(field: Field, text: str) -> Reading:
     texts: list[str] = []
     values: set[int] = set()
     in_month: list[InMonth] = []
@@ -105,28 +129,49 @@ def _plain(field: Field, item: str) -> tuple[str, range]:
     """Read `*`, `5`, `5-9`, `MON`, and each of them with a `/step`."""
     body, slash, pace = item.partition("/")
     first, dash, last = body.partition("-")
+    step = 1
     if item == "L" and field is AWS_DAY_OF_WEEK:
         return item, range(7, 8)  # there, the last day of the week
     if body == "*":
         text, low, high = "*", field.low, field.top
     elif dash:
-        low, high = _number(field, first, item), _range_end(field, first, last, item)
+        low = _number(field, first, item)
+        high = _range_end(field, low, last, item)
         text = f"{low}-{high}"
     else:
         low = _number(field, first, item)
         low = low % 7 if field.sunday == 0 else low
         text, high = str(low), field.top if slash else low
+    if slash:
+        step = _step(field, pace, item)
     if high < low:
-        raise field.refusal(item, f"runs backwards; write {low}-{field.high},{field.low}-{high}")
-    step = _step(field, pace, item) if slash else 1
+        raise field.refusal(item, f"runs backwards; write {_forwards(field, low, high, step)}")
     return f"{text}/{step}" if slash else text, range(low, high + 1, step)
 
 
-def _range_end(field: Field, first: str, last: str, item: str) -> int:
+def _range_end(field: Field, low: int, last: str, item: str) -> int:
     end = _number(field, last, item)
-    if last == "SUN" and field.sunday == 0 and first != "SUN":
-        return 7  # FRI-SUN can mean one thing only
+    if last == "SUN" and field.sunday == 0 and low:
+        return 7  # FRI-SUN can mean one thing only; in cron(…), where Sunday is 1, it is refused
     return end
+
+
+def _forwards(field: Field, low: int, high: int, step: int) -> str:
+    """Write a range that runs over the end of its field as two that do not."""
+    if field is YEAR:
+        return _range(high, low, step)
+    if low > field.top:
+        return _range(field.low, high, step)
+    span = field.top - field.low + 1
+    again = low + -(-(field.top + 1 - low) // step) * step - span
+    before = _range(low, field.top, step)
+    return f"{before},{_range(again, high, step)}" if again <= high else before
+
+
+def _range(low: int, high: int, step: int) -> str:
+    if low + step > high:
+        return str(low)
+    return f"{low}-{high}" + (f"/{step}" if step > 1 else "")
 
 
 def _step(field: Field, text: str, item: str) -> int:
@@ -157,13 +202,14 @@ def _number(field: Field, text: str, item: str) -> int:
 
 def _not_a_number(field: Field, text: str) -> str:
     if text == "?":
-        return "belongs in EventBridge's cron(…) only; write * here"
-    if text[:1] in ("H", "R"):
+        alone = "takes no ?, which stands alone in day-of-month or day-of-week"
+        return alone if field.aws else "belongs in EventBridge's cron(…) only; write * here"
+    if text[:2] in ("H", "R", "H(", "R("):
         return f"leaves the time to chance ({text[:1]}); name one, and let `spread` move it"
     if text == "W":
         return "needs its day, as in 15W; weekdays as such are MON-FRI in day-of-week"
     if text in ("L", "LW"):
-        if field is DAY_OF_MONTH:
+        if field.name == "day-of-month":
             return "has an L, which takes no range and no step"
         return "means a last day: L and LW go in day-of-month, FRIL in day-of-week"
     expected = f"a number from {field.low} to {field.high}"
@@ -173,8 +219,8 @@ def _not_a_number(field: Field, text: str) -> str:
 
 def _special(field: Field, item: str) -> tuple[str, InMonth] | None:
     """Read L, LW and 15W of a day of month, FRIL and MON#2 of a day of week; else None."""
-    if field is DAY_OF_MONTH:
-        return _special_date(item)
+    if field.name == "day-of-month":
+        return _special_date(field, item)
     if field.sunday is None:
         return None
     name, hash_, nth = item.partition("#")
@@ -186,13 +232,13 @@ def _special(field: Field, item: str) -> tuple[str, InMonth] | None:
     return None
 
 
-def _special_date(item: str) -> tuple[str, InMonth] | None:
+def _special_date(field: Field, item: str) -> tuple[str, InMonth] | None:
     if item == "L":
         return item, last_day
     if item == "LW":
         return item, last_working_day
     if item.endswith("W") and len(item) > 1:
-        day = _number(DAY_OF_MONTH, item[:-1], item)
+        day = _number(field, item[:-1], item)
         return f"{day}W", nearest_working_day(day)
     return None
 

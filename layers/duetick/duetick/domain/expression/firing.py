@@ -42,12 +42,12 @@ class Options:
 
 
 class Recurring:
-    """Fires at the minutes of an almanac; `targets` are the parts of a day map, by name."""
+    """Fires at the minutes of an almanac; `targets` are the days of a day map's, by name."""
 
     __slots__ = ("almanac", "targets")
 
-    def __init__(self, almanac: Almanac, targets: tuple[tuple[str, Recurring], ...] = ()) -> None:
-        """Take the whole, and its parts."""
+    def __init__(self, almanac: Almanac, targets: tuple[tuple[str, str], ...] = ()) -> None:
+        """Take the whole, and what each target writes into days(…) if it has any."""
         self.almanac: Final = almanac
         self.targets: Final = targets
 
@@ -136,7 +136,7 @@ class Interval:
     def __init__(self, step: int) -> None:
         """Take the step in milliseconds."""
         self.step: Final = step
-        self.targets: tuple[tuple[str, Recurring], ...] = ()
+        self.targets: tuple[tuple[str, str], ...] = ()
 
     def next(self, _zone: Zone, after: int, _options: Options, anchor: int) -> int | None:
         """Return the first fire later than `after`."""
@@ -165,7 +165,7 @@ class Once:
     def __init__(self, local: int) -> None:
         """Take the local time, in milliseconds of the local clock."""
         self._local: Final = local
-        self.targets: tuple[tuple[str, Recurring], ...] = ()
+        self.targets: tuple[tuple[str, str], ...] = ()
 
     def next(self, zone: Zone, after: int, options: Options, _anchor: int) -> int | None:
         """Return the fire if it is later than `after`."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import islice, pairwise, takewhile
 
+from duetick.domain.expression.daymap import read_days
 from duetick.domain.expression.firing import DAWN, DUSK, Options
-from duetick.domain.expression.texts import EXPRESSIONS
-from duetick.domain.expression.zones import FAR_ZONES, NEAR, ZONES
+from duetick.domain.expression.texts import plan_of
+from duetick.domain.expression.zones import FAR_ZONES, NEAR, ZONES, check_zone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from typing import Literal
 
     from duetick.domain.expression.texts import Plan
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     Gap = Literal["run", "skip"]
     Repeat = Literal["first", "both"]
-    Timing = tuple[str, str | None] | tuple[str, str | None, Gap, Repeat, int]
 
 _YEAR = 366 * 86_400_000
 _MOST_FIRES = 10_000
@@ -40,22 +40,29 @@ def next_fire(
 ) -> int | None:
     """Return the first fire strictly later than `after`; None: never again.
 
-    Fire k of a rate is `anchor` + k times its interval.
+    Fire k of a rate is `anchor` + k times its interval. Where `after` lies before the anchor, k may
+    be negative; a schedule's anchor is its creation, and nothing asks for its times before that.
     """
     after = after if after > DAWN else DAWN
-    return _next(EXPRESSIONS[text].plan, timezone, after, _options(gap, repeat), anchor)
+    return _next(plan_of(text), timezone, after, _options(gap, repeat), anchor)
 
 
 def _next(
     plan: Plan, timezone: str | None, after: int, options: Options, anchor: int
 ) -> int | None:
-    found = plan.next(ZONES[timezone], after, options, anchor)
+    try:
+        zone = ZONES[timezone]
+    except TypeError:  # it cannot be a key
+        check_zone(timezone)
+        raise
+    found = plan.next(zone, after, options, anchor)
     if found is None or found >= NEAR:
         return plan.next(FAR_ZONES[timezone], after, options, anchor)
     return found
 
 
 def _clock(timezone: str | None, until: int) -> Zone:
+    check_zone(timezone)
     return (ZONES if until < NEAR else FAR_ZONES)[timezone]
 
 
@@ -66,26 +73,6 @@ def _options(gap: Gap, repeat: Repeat) -> Options:
         raise ValueError(
             f'gap is "run" or "skip", repeat "first" or "both"; not {gap!r} and {repeat!r}'
         ) from None
-
-
-def next_fires(timings: Sequence[Timing], after: int) -> list[int | ValueError | None]:
-    """Return the next fire of each timing of a batch, working out each different one once.
-
-    A timing is (text, timezone), or those with gap, repeat and anchor. One that cannot be read
-    has its error as its answer, and spoils no other.
-    """
-    answers = {timing: _answer(timing, after) for timing in set(timings)}
-    return [answers[timing] for timing in timings]
-
-
-def _answer(timing: Timing, after: int) -> int | ValueError | None:
-    try:
-        if len(timing) == 2:
-            return next_fire(*timing, after)
-        text, timezone, gap, repeat, anchor = timing
-        return next_fire(text, timezone, after, gap=gap, repeat=repeat, anchor=anchor)
-    except ValueError as error:
-        return error
 
 
 def _walk(
@@ -108,7 +95,8 @@ def upcoming(
     anchor: int = 0,
 ) -> list[int]:
     """Return the next `count` fires, or as many as there are."""
-    times = _walk(EXPRESSIONS[text].plan, timezone, after, _options(gap, repeat), anchor)
+    check_zone(timezone)
+    times = _walk(plan_of(text), timezone, after, _options(gap, repeat), anchor)
     return list(islice(times, count))
 
 
@@ -124,7 +112,7 @@ def fires(
     anchor: int = 0,
 ) -> list[int]:
     """Return the fires later than `after` and not later than `until`, at most the first `limit`."""
-    times = _walk(EXPRESSIONS[text].plan, timezone, after, _options(gap, repeat), anchor)
+    times = _walk(plan_of(text), timezone, after, _options(gap, repeat), anchor)
     return list(islice(takewhile(lambda time: time <= until, times), limit))
 
 
@@ -142,7 +130,7 @@ def newest(
     options, after, until = _options(gap, repeat), max(after, DAWN), min(until, DUSK)
     if until <= after:
         return None
-    return EXPRESSIONS[text].plan.newest(_clock(timezone, until), after, until, options, anchor)
+    return plan_of(text).newest(_clock(timezone, until), after, until, options, anchor)
 
 
 def count(
@@ -159,7 +147,7 @@ def count(
     options, after, until = _options(gap, repeat), max(after, DAWN), min(until, DUSK)
     if until <= after:
         return 0
-    return EXPRESSIONS[text].plan.count(_clock(timezone, until), after, until, options, anchor)
+    return plan_of(text).count(_clock(timezone, until), after, until, options, anchor)
 
 
 def smallest_gap(
@@ -201,6 +189,6 @@ def targets(
     clock = _clock(timezone, nominal)
     return tuple(
         name
-        for name, part in EXPRESSIONS[text].plan.targets
-        if part.next(clock, nominal - 1, options, 0) == nominal
+        for name, days in plan_of(text).targets
+        if days and read_days(days)[1].next(clock, nominal - 1, options, 0) == nominal
     )

@@ -15,11 +15,17 @@ if TYPE_CHECKING:
 
     from duetick.domain.expression.almanac import Almanac
 
-LONGEST_TEXT = 512
+LONGEST_TEXT = 1024
 _MOST_TEXTS = 4096
+_EXAMPLES = {
+    "rate": "rate(5 minutes)",
+    "at": "at(2030-12-01T09:00:00)",
+    "cron": "cron(0 9 ? * MON-FRI *)",
+    "days": "days(mon 09:00, thu 17:30)",
+}
 _FORMS = (
-    "write five fields (0 9 * * MON-FRI), a macro (@daily), rate(5 minutes), "
-    "at(2030-12-01T09:00:00), cron(0 9 ? * MON-FRI *) or days(mon 09:00, thu 17:30)"
+    "write five fields (0 9 * * MON-FRI), a macro (@daily), or as in "
+    f"{', '.join(_EXAMPLES.values())}"
 )
 _UNITS = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 
@@ -51,9 +57,18 @@ def from_day_map(mapping: Mapping[str, object]) -> str:
     return parse(day_map_text(mapping))
 
 
+def plan_of(text: str) -> Plan:
+    """Return what an expression stands for."""
+    try:
+        return EXPRESSIONS[text].plan
+    except TypeError:  # it cannot be a key
+        _text(text)
+        raise
+
+
 def sub_minute(text: str) -> bool:
     """Say whether it is a rate below a minute, which only look-ahead can keep (C-05)."""
-    plan = EXPRESSIONS[text].plan
+    plan = plan_of(text)
     return isinstance(plan, Interval) and plan.step < 60_000
 
 
@@ -63,9 +78,14 @@ class _Memory(dict[str, Expression]):
     def __missing__(self, text: str) -> Expression:
         expression = _read(text)
         if len(self) >= _MOST_TEXTS:
-            self.clear()
+            self._thin()
         self[text] = expression
         return expression
+
+    def _thin(self) -> None:
+        """Forget every eighth: rows that come round in turn would miss all if the oldest went."""
+        for text in tuple(self)[::8]:
+            self.pop(text, None)
 
 
 def _read(text: str) -> Expression:
@@ -73,9 +93,13 @@ def _read(text: str) -> Expression:
     if text.startswith("@"):
         return _recurring(*cron.read_macro(text))
     head, opening, rest = text.partition("(")
-    if not opening or not head.strip().isalpha() or not rest.endswith(")"):
+    name = head.strip().lower()
+    if opening and name in _EXAMPLES and not rest.endswith(")"):
+        after = "goes on after its closing bracket" if ")" in rest else "has no closing bracket"
+        raise InvalidExpression(f"{quoted(text)} {after}; for example: {_EXAMPLES[name]}")
+    if not opening or not name.isalpha() or not rest.endswith(")"):
         return _recurring(*cron.read_five(text))
-    return _form(head.strip().lower(), rest[:-1])
+    return _form(name, rest[:-1])
 
 
 def _text(text: str) -> str:
@@ -98,10 +122,17 @@ def _bounded(text: str) -> str:
 
 def _check_letters(text: str) -> None:
     for at, letter in enumerate(text, 1):
-        if not letter.isascii() or not (letter.isprintable() or letter.isspace()):
-            digit = letter.isdigit()
-            kind = "is a digit, but not one of ASCII's 0 to 9" if digit else "is not ASCII text"
-            raise InvalidExpression(f"{quoted(letter)}, character {at}, {kind}; {_FORMS}")
+        if letter not in "\t\r\n" and not (letter.isascii() and letter.isprintable()):
+            raise InvalidExpression(
+                f"{quoted(letter)}, character {at}, {_foreign(letter)}; {_FORMS}"
+            )
+
+
+def _foreign(letter: str) -> str:
+    if letter.isascii():
+        return "is a control character; of white space, there are blank, tab and line end"
+    digit = letter.isdigit()
+    return "is a digit, but not one of ASCII's 0 to 9" if digit else "is not ASCII text"
 
 
 def _recurring(text: str, almanac: Almanac) -> Expression:

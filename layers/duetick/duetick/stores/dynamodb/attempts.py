@@ -2,47 +2,45 @@
 
 from dataclasses import replace
 
-from duetick.domain.lifecycle import lease_over, why_cancelled
+from duetick.domain.attempts import (
+    RELEASED,
+    Outcome,
+    begun,
+    cancelled,
+    displaces,
+    lost,
+    released,
+    settled,
+    taken_up,
+    trace_of_loss,
+    trace_of_retry,
+)
+from duetick.domain.lifecycle import lease_over
 from duetick.domain.mirror import due_range
-from duetick.domain.occurrences import leased
-from duetick.domain.policies import Overlap
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import WAITING, Reason, State
-from duetick.ports import Outcome, Refused
-from duetick.stores.attempts import after_lease, cancelled, settled
 from duetick.stores.dynamodb.items import Entity, excludes, wake_of
 from duetick.stores.dynamodb.occurrences import Entry, slot_of
 
 
-def begin(entity: Entity, held: Occurrence, now: int, token: str) -> Occurrence | Refused:
-    """Take the attempt up, or say what stands against it and write that."""
-    policies = entity.record.policies if entity.record else held.policies
-    exclusive = policies.overlap is not Overlap.ALLOW
-    reason = why_cancelled(held, entity.record)
-    if reason is None and exclusive and _running(entity, now):
-        if policies.overlap is Overlap.WAIT:
-            return _wait(entity, held, now)
-        reason = Reason.OVERLAP
-    if reason is None and entity.record and entity.record.policies.max_runs:
-        reason = None if _count_run(entity, entity.record, now) else Reason.QUOTA
-    if reason:
-        entity.become(cancelled(held, reason, now))
-        return Refused("cancelled", State.CANCELLED, reason)
-    begun = replace(
+def begin(entity: Entity, held: Occurrence, now: int, token: str) -> Occurrence:
+    """Take the attempt up, or write what stands against it."""
+    after = begun(
         held,
-        state=State.PROCESSING,
-        attempts=held.attempts + 1,
-        begun_at=now,
-        lease_until=now + policies.lease_ms,
-        policies=policies,
-        updated_at=now,
+        entity.record,
+        now,
+        lambda: _another_runs(entity, now),
+        lambda record: _count_run(entity, record, now),
     )
-    entity.become(begun)
-    name = slot_of(begun)
-    entity.open[name] = replace(entity.open[name], token=token)
-    if entity.record:
-        entity.record = replace(entity.record, last_run_at=now)
-    return begun
+    if after.state is State.QUEUED:
+        _displace(entity, after, now)
+    entity.become(after)
+    if after.state is State.PROCESSING:
+        name = slot_of(after)
+        entity.open[name] = replace(entity.open[name], token=token)
+        if entity.record:
+            entity.record = replace(entity.record, last_run_at=now)
+    return after
 
 
 def _count_run(entity: Entity, record: Schedule, now: int) -> bool:
@@ -51,14 +49,14 @@ def _count_run(entity: Entity, record: Schedule, now: int) -> bool:
         return False
     entity.record = replace(record, runs=record.runs + 1)
     if entity.record.used_up:
-        for lost in due_range(entity.indexed, entity.fired_through, now, Reason.QUOTA):
-            entity.keep(lost)
-            entity.mark(lost.range_end or lost.nominal_at)
+        for unrun in due_range(entity.indexed, entity.fired_through, now, Reason.QUOTA):
+            entity.keep(unrun)
+            entity.mark(unrun.range_end or unrun.nominal_at)
         entity.row = None
     return True
 
 
-def _running(entity: Entity, now: int) -> bool:
+def _another_runs(entity: Entity, now: int) -> bool:
     """Whether another one runs; one whose lease is over is ended here and now."""
     for entry in list(entity.open.values()):
         if excludes(entry.occurrence):
@@ -68,47 +66,37 @@ def _running(entity: Entity, now: int) -> bool:
     return False
 
 
-def _wait(entity: Entity, held: Occurrence, now: int) -> Refused:
-    """The newest waits for the next tick; an older one that waited is displaced."""
+def _displace(entity: Entity, waiting: Occurrence, now: int) -> None:
     for entry in list(entity.open.values()):
-        other = entry.occurrence
-        if other.state is State.QUEUED and other.nominal_at < held.nominal_at:
-            entity.become(cancelled(other, Reason.OVERLAP, now))
-    entity.become(replace(held, lease_until=now + 1, updated_at=now))
-    return Refused("in_progress", State.QUEUED, Reason.OVERLAP)
+        if displaces(waiting, entry.occurrence):
+            entity.become(cancelled(entry.occurrence, Reason.OVERLAP, now))
 
 
 def settle(entity: Entity, entry: Entry, outcome: Outcome, now: int) -> Occurrence:
-    """The end of an attempt: of the occurrence too, unless another attempt follows."""
-    held = entry.occurrence
-    after = settled(held, outcome, now)
-    retrying = after.state is State.RETRYING
-    entity.become(after, f"attempt {held.attempts}: {outcome.error or ''}" if retrying else None)
+    """The end of an attempt."""
+    after = settled(entry.occurrence, outcome, now)
+    entity.become(after, trace_of_retry(entry.occurrence, after))
     return after
 
 
-def release(entity: Entity, held: Occurrence, now: int) -> Occurrence:
-    """Due again at once, or lost when its time is over."""
-    after = after_lease(held, now)
-    if after.state is State.QUEUED:
-        after = replace(after, lease_until=now + 1)
-    entity.become(after, "released: it never began")
-    return after
+def release(entity: Entity, held: Occurrence, now: int) -> None:
+    """Give it back."""
+    entity.become(released(held, now), RELEASED)
 
 
 def take_up(entity: Entity, held: Occurrence, now: int) -> Occurrence:
     """Lease one that waited or was lost; it may end instead."""
     if held.state not in WAITING:
         return lose(entity, held, now)
-    entity.become(leased(held, now))
-    return leased(held, now)
+    after = taken_up(held, now)
+    entity.become(after)
+    return after
 
 
 def lose(entity: Entity, held: Occurrence, now: int) -> Occurrence:
     """What the end of its lease makes of it."""
-    after = after_lease(held, now)
-    ordinary = held.state is State.QUEUED and after.state is State.QUEUED
-    entity.become(after, None if ordinary else f"lease ended during attempt {held.attempts}")
+    after = lost(held, now)
+    entity.become(after, trace_of_loss(held, after))
     return after
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
-from duetick.domain.firing import Decision, decide, unfired
+from duetick.domain.firing import Decision, Decisions, unfired
 from duetick.domain.occurrences import fired, poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
@@ -30,9 +30,6 @@ class Plan:
         self.claimed = claimed
 
 
-Group: TypeAlias = tuple[object, ...]
-
-
 class Claim:
     """The rows of one chunk are decided alike where they are alike."""
 
@@ -41,7 +38,7 @@ class Claim:
         self._now = now
         self._ahead = ahead
         self._new_id = new_id
-        self._decisions: dict[Group, Decision] = {}
+        self._decisions = Decisions(now, ahead)
         self.contended = False
 
     def plan(self, entity: Entity) -> Plan | None:
@@ -57,7 +54,7 @@ class Claim:
             if fresh is None or fresh.next_fire_at > until:
                 entity.row = fresh
                 return Plan(entity, row.next_fire_at, [])
-            decision = self._decide(fresh)
+            decision = self._decisions.of(fresh)
         except ValueError as error:
             entity.poison = Poison(str(error), self._now)
             entity.mark(row.next_fire_at)
@@ -65,13 +62,6 @@ class Claim:
                 entity, row.next_fire_at, self._hold(entity, [poisoned(row, error, self._now)])
             )
         return Plan(entity, row.next_fire_at, self._advance(entity, fresh, decision))
-
-    def _decide(self, row: IndexRow) -> Decision:
-        group = (row.cron, row.timezone, row.next_fire_at, row.anchor, row.policies)
-        decision = self._decisions.get(group)
-        if decision is None:
-            decision = self._decisions[group] = decide(row, self._now, self._ahead)
-        return decision
 
     def _advance(self, entity: Entity, row: IndexRow, decision: Decision) -> list[Occurrence]:
         missed = [ranged(row, part, Reason.MISSED, self._now) for part in decision.missed]

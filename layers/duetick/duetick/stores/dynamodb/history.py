@@ -1,10 +1,10 @@
 """Looking back: what ended, merged with what the schedules' items still hold."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final
 
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import Identity, Occurrence
 from duetick.domain.states import LEASED, WAITING, State
 from duetick.stores.dynamodb.entities import Entities
 from duetick.stores.dynamodb.items import Entity, item_key, name_of, read
@@ -20,9 +20,7 @@ from duetick.stores.dynamodb.occurrences import (
 )
 from duetick.stores.dynamodb.schema import ATTENTION
 from duetick.stores.dynamodb.table import Item, key_of
-
-FAR: Final = 10**15
-"""Later than any nominal time."""
+from duetick.stores.paging import LATEST, check_findable, newest_first, place_of
 
 
 class History:
@@ -51,59 +49,61 @@ class History:
         key: str | None,
         state: State | None,
         limit: int,
-        before: int | None,
+        before: int | Identity | None,
     ) -> Sequence[Occurrence]:
         """See `Ledger.find`."""
-        until = FAR if before is None else before
+        check_findable(user_id, key, state)
+        page = Page(place_of(before), state, limit)
         if user_id is None:
-            found = self._dead(limit, until) if state in (None, State.DEAD) else self._under_way()
+            found = self._dead(page) if state is State.DEAD else self._under_way()
         elif key is None:
-            found = self._of_user(user_id, state, limit, until)
+            found = self._of_user(user_id, page)
         else:
-            found = self._of_schedule(self._entities.load(user_id, key), state, limit, until)
-        wanted = [held for held in found if _wanted(held, state, until, user_id is None)]
-        return sorted(_once(wanted), key=_newest_first)[:limit]
+            found = self._of_schedule(self._entities.load(user_id, key), page)
+        return page.of(found)
 
-    def _of_schedule(
-        self, entity: Entity, state: State | None, limit: int, before: int
-    ) -> list[Occurrence]:
+    def _of_schedule(self, entity: Entity, page: "Page") -> list[Occurrence]:
         held = [entry.occurrence for entry in entity.open.values()]
-        if state in WAITING | LEASED:
+        if page.state in WAITING | LEASED:
             return held
         past = self._entities.table.query(
             "p = :p AND s < :s",
             {
                 ":p": text(history_partition(entity.user_id, entity.key)),
-                ":s": text(history_sort(before)),
+                ":s": text(history_sort(page.until)),
             },
             forward=False,
-            page=limit,
+            page=page.limit,
         )
         ended = (read_history(item).occurrence for item in past)
-        wanted = (one for one in ended if state in (None, one.state))
-        return held + list(islice(wanted, limit))
+        return held + page.read(ended)
 
-    def _of_user(
-        self, user_id: str, state: State | None, limit: int, before: int
-    ) -> list[Occurrence]:
+    def _of_user(self, user_id: str, page: "Page") -> list[Occurrence]:
         """A user's schedules are few; those deleted not long ago are among them."""
         partition, _ = item_key(user_id, "")
         items = self._entities.table.query("p = :p", {":p": text(partition)})
         found: list[Occurrence] = []
         for entity in [read(item) for item in items]:
-            found += self._of_schedule(entity, state, limit, before)
+            found += self._of_schedule(entity, page)
         return found
 
-    def _dead(self, limit: int, before: int) -> list[Occurrence]:
+    def _dead(self, page: "Page") -> list[Occurrence]:
         """Those that schedules' items still hold, poisoned ones among them, and those that left."""
         held = [*self._attention("open"), *self._attention("poisoned")]
         entities = self._entities.load_many([name_of(item) for item in held])
         found = [e.occurrence for entity in entities.values() for e in entity.open.values()]
-        left = islice(self._attention("dead", before), limit)
-        items = self._entities.table.get_many([key_of(item) for item in left])
-        return found + [read_history(item).occurrence for item in items.values()]
+        return found + page.read(self._left(page))
 
-    def _attention(self, kind: str, before: int = FAR) -> Iterator[Item]:
+    def _left(self, page: "Page") -> Iterator[Occurrence]:
+        """The dead of the history, the newest first."""
+        found = self._attention("dead", page.until)
+        while keys := [key_of(item) for item in islice(found, page.limit)]:
+            items = self._entities.table.get_many(keys)
+            yield from sorted(
+                (read_history(item).occurrence for item in items.values()), key=_order
+            )
+
+    def _attention(self, kind: str, before: int = LATEST) -> Iterator[Item]:
         return self._entities.table.query(
             "att = :a AND aat < :b",
             {":a": text(kind), ":b": {"N": str(before)}},
@@ -118,19 +118,40 @@ class History:
         return [e.occurrence for entity in entities.values() for e in entity.under_way]
 
 
-def _wanted(held: Occurrence, state: State | None, before: int, only_dead: bool) -> bool:
-    if state is None and only_dead:
-        state = State.DEAD
-    return held.nominal_at < before and state in (None, held.state)
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The first `limit` after an identity, of one state or of any."""
+
+    after: Identity
+    state: State | None
+    limit: int
+
+    @property
+    def until(self) -> int:
+        """Later than all of them."""
+        return self.after[2] + 1
+
+    def read(self, found: Iterator[Occurrence]) -> list[Occurrence]:
+        """As many as may stand on it, of one source; of the last one's time all there are."""
+        taken: list[Occurrence] = []
+        for one in found:
+            if len(taken) >= self.limit and one.nominal_at < taken[-1].nominal_at:
+                break
+            if self._wants(one):
+                taken.append(one)
+        return taken
+
+    def of(self, found: Iterable[Occurrence]) -> Sequence[Occurrence]:
+        """The page. What a schedule's item holds comes first, and counts."""
+        once: dict[Identity, Occurrence] = {}
+        for held in found:
+            once.setdefault(held.identity, held)
+        return sorted(filter(self._wants, once.values()), key=_order)[: self.limit]
+
+    def _wants(self, one: Occurrence) -> bool:
+        later = newest_first(one.identity) > newest_first(self.after)
+        return later and self.state in (None, one.state)
 
 
-def _once(found: Sequence[Occurrence]) -> Sequence[Occurrence]:
-    """What a schedule's item holds comes first, and counts."""
-    by_name: dict[tuple[str, str, int, str], Occurrence] = {}
-    for held in found:
-        by_name.setdefault(held.identity, held)
-    return list(by_name.values())
-
-
-def _newest_first(held: Occurrence) -> tuple[int, str, str, str]:
-    return -held.nominal_at, held.user_id, held.key, held.origin
+def _order(one: Occurrence) -> tuple[int, str, str, str]:
+    return newest_first(one.identity)

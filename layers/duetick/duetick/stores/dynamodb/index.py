@@ -7,15 +7,12 @@ before it to the history 1, begin 1, settle 1, and its share of a note, 2 notes 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from duetick.domain.errors import PoisonedRow
-from duetick.domain.firing import Missed, Times
-from duetick.domain.occurrences import poisoned, ranged
+from duetick.domain.mirror import restored
+from duetick.domain.occurrences import poisoned
 from duetick.domain.schedule import IndexRow, Occurrence
-from duetick.domain.states import Reason
 from duetick.stores.dynamodb.claim import Claim
 from duetick.stores.dynamodb.clock import Skew
 from duetick.stores.dynamodb.entities import Entities, Name
@@ -94,25 +91,12 @@ class DynamoIndex:
         def alter(entity: Entity) -> tuple[bool, bool]:
             if entity.row is None or entity.poison is None:
                 return False, False
-            self._mend(entity, entity.row, at)
+            row, missed = restored(entity.row, at)
+            entity.account(missed, self._new_id)
+            entity.row, entity.poison = row, None
             return True, True
 
         return self._entities.change(user_id, key, at, alter)
-
-    def _mend(self, entity: Entity, row: IndexRow, now: int) -> None:
-        times = Times.of(row)
-        try:
-            fresh, first = times.after(now), times.after(row.next_fire_at)
-        except ValueError as error:
-            raise PoisonedRow(f"{row.user_id}/{row.key} still cannot be read: {error}") from error
-        if first is not None and first <= now:
-            last = times.newest(row.next_fire_at, now) or first
-            count = times.count(row.next_fire_at, now)
-            held = ranged(row, Missed(first, last, count), Reason.MISSED, now)
-            entity.keep(replace(held, id=self._new_id()))
-            entity.mark(last)
-        entity.poison = None
-        entity.row = None if fresh is None else replace(row, next_fire_at=fresh)
 
     def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
         """See `ports.Index`. Pages forward: what the index shows late is not asked for again."""

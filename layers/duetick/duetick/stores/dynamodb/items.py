@@ -13,7 +13,7 @@ An occurrence says only what the schedule's present definition does not: a chang
 definition therefore writes the old one into those that are under way.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final
@@ -130,6 +130,12 @@ class Entity:
         self.open[name] = Entry(occurrence)
         return True
 
+    def account(self, ranges: Iterable[Occurrence], new_id: Callable[[], str]) -> None:
+        """Hold ranges of times that do not fire, and see that no claim makes them again."""
+        for held in ranges:
+            self.keep(replace(held, id=new_id()))
+            self.mark(held.range_end or held.nominal_at)
+
     def become(self, after: Occurrence, note: str | None = None) -> None:
         """A transition of one that is held."""
         name = slot_of(after)
@@ -221,13 +227,17 @@ def _usual(record: Schedule | None, row: IndexRow | None) -> Definition | None:
 
 
 def _holder(entity: Entity) -> str | None:
-    return next((name for name, entry in entity.open.items() if excludes(entry.occurrence)), None)
+    """One that runs. The quick settle of an exclusive one lets go of it without a look at others:
+    where there are others, which began when the policy allowed that, one of those is named.
+    """
+    running = {n: e.occurrence for n, e in entity.open.items() if excludes(e.occurrence)}
+    shares = (name for name, one in running.items() if one.policies.overlap is Overlap.ALLOW)
+    return next(shares, next(iter(running), None))
 
 
 def excludes(occurrence: Occurrence) -> bool:
-    """Whether it is running and keeps others of its schedule from beginning."""
-    exclusive = occurrence.policies.overlap is not Overlap.ALLOW
-    return exclusive and occurrence.state is State.PROCESSING
+    """Whether it is running, which keeps others of its schedule from beginning, unless they may."""
+    return occurrence.state is State.PROCESSING
 
 
 def _write_attention(item: Item, entity: Entity) -> None:

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from duetick.domain.attempts import not_begun, refuse, renewed
 from duetick.domain.errors import EffectsRefused, LeaseLost
 from duetick.domain.lifecycle import same_outcome
 from duetick.domain.occurrences import leased
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import Identity, Occurrence
 from duetick.domain.states import State
 from duetick.ports import (
     SUCCEEDED,
@@ -21,7 +22,6 @@ from duetick.ports import (
     Refused,
     Transaction,
 )
-from duetick.stores.attempts import refuse
 from duetick.stores.dynamodb import attempts, quick
 from duetick.stores.dynamodb.caller_keys import CallerKeys
 from duetick.stores.dynamodb.entities import Entities
@@ -105,10 +105,8 @@ class DynamoLedger:
             refused = refuse(held, asked, now)
             if refused:
                 return refused, False
-            answer = attempts.begin(entity, held, now, token)
-            if isinstance(answer, Refused):
-                return answer, True
-            return self._begun(entity, answer), True
+            after = attempts.begin(entity, held, now, token)
+            return not_begun(after) or self._begun(entity, after), True
 
         answer = self._entities.change(occurrence.user_id, occurrence.key, now, alter, together)
         if isinstance(answer, Refused) and answer.state is State.QUEUED and answer.reason:
@@ -190,7 +188,7 @@ class DynamoLedger:
             held = _held(entity, occurrence)
             if held is None or held.state is not State.PROCESSING:
                 return None, False
-            longer = replace(held, lease_until=at + held.policies.lease_ms, updated_at=at)
+            longer = renewed(held, at)
             entity.become(longer)
             return longer, True
 
@@ -207,7 +205,7 @@ class DynamoLedger:
         *,
         state: State | None = None,
         limit: int = 50,
-        before: int | None = None,
+        before: int | Identity | None = None,
     ) -> Sequence[Occurrence]:
         """See `ports.Ledger`."""
         return self._history.find(user_id, key, state, limit, before)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.expression import TZDATA_VERSION
 from duetick.domain.mirror import Before, Change, check_version, due_range, plan_put, too_many
-from duetick.domain.schedule import Occurrence, Schedule, dump_input
+from duetick.domain.schedule import Schedule, dump_input
 from duetick.domain.states import Reason
 from duetick.ports import Page
-from duetick.stores.cursors import make_cursor, read_cursor
 from duetick.stores.dynamodb.entities import TRIES, Entities, contended, pause, put_revised
 from duetick.stores.dynamodb.items import Entity, input_key, item_key, read, write
 from duetick.stores.dynamodb.occurrences import maybe_number, maybe_text, number, put_text, text
 from duetick.stores.dynamodb.table import Conflict, Item, Key, keyed
+from duetick.stores.paging import make_cursor, read_cursor
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef, UpdateTypeDef
@@ -90,9 +90,15 @@ class DynamoSchedules:
     """`ports.Schedules` on one table."""
 
     def __init__(
-        self, entities: Entities, now: Callable[[], int], new_id: Callable[[], str]
+        self,
+        entities: Entities,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        *,
+        look_ahead: bool = False,
     ) -> None:
         self._entities = entities
+        self._look_ahead = look_ahead
         self._now = now
         self._new_id = new_id
 
@@ -111,7 +117,7 @@ class DynamoSchedules:
             current = self._entities.with_input(entity.schedule, apart=entity.apart)
             before = Before(current, entity.indexed, entity.fired_through, entity.defined_at)
             check_version(current, if_version)
-            change = plan_put(before, schedule, at)
+            change = plan_put(before, schedule, at, look_ahead=self._look_ahead)
             if change is None:
                 return current or schedule
             self._check_external(schedule)
@@ -140,12 +146,12 @@ class DynamoSchedules:
 
     def mend(self, entity: Entity, change: Change, now: int) -> None:
         """Bring the index row in line with the record, which stays as it is."""
-        self._record(entity, change.ranges)
+        entity.account(change.ranges, self._new_id)
         entity.row, entity.poison = change.row, None
         self._entities.save(entity, now)
 
     def _apply(self, entity: Entity, change: Change) -> None:
-        self._record(entity, change.ranges)
+        entity.account(change.ranges, self._new_id)
         if change.row and change.redefines and entity.fired_through is not None:
             entity.fired_through = min(entity.fired_through, change.schedule.timing)
         kept = None if entity.apart else change.schedule.input
@@ -183,11 +189,6 @@ class DynamoSchedules:
             together.put(keyed(key) | {"in": text(given)})
         elif was:
             together.delete(key)
-
-    def _record(self, entity: Entity, ranges: tuple[Occurrence, ...]) -> None:
-        for held in ranges:
-            entity.keep(replace(held, id=self._new_id()))
-            entity.mark(held.range_end or held.nominal_at)
 
     def _check_count(self, user_id: str, at_most: int | None) -> None:
         item = self._entities.table.get(count_key(user_id))
@@ -248,7 +249,7 @@ class DynamoSchedules:
         if entity.apart:
             together.delete(input_key(record.user_id, record.key))
         lost = due_range(entity.indexed, entity.fired_through, now, Reason.SCHEDULE_DELETED)
-        self._record(entity, lost)
+        entity.account(lost, self._new_id)
         entity.defined_at = max(now, entity.defined_at + 1)
         together.put(definition_item(replace(record, enabled=False, timing=entity.defined_at)))
         entity.record, entity.row, entity.poison, entity.apart = None, None, None, False

@@ -1,13 +1,11 @@
 """The store on DynamoDB: one table, and no transaction in anything that a fire needs."""
 
-import secrets
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from duetick.domain.errors import InvalidStoreUrl
-from duetick.domain.mirror import fresh_row, repair, row_of
-from duetick.domain.schedule import Schedule
+from duetick.domain.mirror import problem_of, repair
 from duetick.ports import Clock, Difference
 from duetick.stores.dynamodb.clock import Skew, host_clock
 from duetick.stores.dynamodb.entities import Entities, Name
@@ -21,6 +19,7 @@ from duetick.stores.dynamodb.occurrences import text
 from duetick.stores.dynamodb.schedules import DynamoSchedules
 from duetick.stores.dynamodb.schema import DIRECTORIES, DIRECTORY
 from duetick.stores.dynamodb.table import Conflict, Table, connect
+from duetick.stores.ids import new_id
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -28,22 +27,19 @@ if TYPE_CHECKING:
 LARGEST_SHARDS: Final = 256
 
 
-def new_id() -> str:
-    """A random id of an occurrence, with the prefix that tells what it names."""
-    return f"occ_{secrets.token_hex(12)}"
-
-
 class DynamoStore:
     """`ports.Store` on DynamoDB."""
 
-    def __init__(self, table: Table, shards: int, clock: Clock | None) -> None:
+    def __init__(
+        self, table: Table, shards: int, clock: Clock | None, *, look_ahead: bool = False
+    ) -> None:
         self.now: Clock = clock or host_clock
         self._table = table
         self._entities = Entities(table, shards)
         journal = Journal(table)
         skew = Skew(checked=clock is None)
         self.index = DynamoIndex(self._entities, journal, self.now, new_id, skew)
-        self.schedules = DynamoSchedules(self._entities, self.now, new_id)
+        self.schedules = DynamoSchedules(self._entities, self.now, new_id, look_ahead=look_ahead)
         self.ledger = DynamoLedger(self._entities, journal, self.now, new_id)
 
     @property
@@ -64,9 +60,9 @@ class DynamoStore:
         """See `ports.Store`."""
         check_schema(self._table)
 
-    def check(self) -> Sequence[Difference]:
+    def check(self, *, now: int | None = None) -> Sequence[Difference]:
         """See `ports.Store`."""
-        at = self.now()
+        at = self.now() if now is None else now
         found = [difference(entity, at) for entity in self._everything()]
         return sorted((one for one in found if one), key=lambda one: (one.user_id, one.key))
 
@@ -126,32 +122,13 @@ class DynamoStore:
 
 def difference(entity: Entity, now: int) -> Difference | None:
     """Where a record and its index row disagree. A row without a record is left alone."""
-    problem = _problem(entity, now)
+    problem = problem_of(entity.record, entity.indexed, entity.fired_through, now)
+    if entity.poison:
+        problem = "unreadable"
     return Difference(entity.user_id, entity.key, problem) if problem else None
 
 
-def _problem(entity: Entity, now: int) -> Literal["missing", "stray", "stale", "unreadable"] | None:
-    record, row = entity.record, entity.row
-    if entity.poison:
-        return "unreadable"
-    if record is None:
-        return "stray" if row and row.timing else None
-    if not record.enabled:
-        return "stray" if row else None
-    if row is None:
-        return _missing(record, now)
-    return None if row == row_of(record, row.next_fire_at) else "stale"
-
-
-def _missing(record: Schedule, now: int) -> Literal["missing", "unreadable"] | None:
-    """That there is no row may be right (it never fires again) or impossible to mend."""
-    try:
-        return "missing" if fresh_row(record, now) else None
-    except ValueError:
-        return "unreadable"
-
-
-def open_dynamodb(url: str, clock: Clock | None) -> DynamoStore:
+def open_dynamodb(url: str, clock: Clock | None, *, look_ahead: bool = False) -> DynamoStore:
     """A store at dynamodb://table?region=…&endpoint=…&shards=N."""
     parts = urlsplit(url)
     options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
@@ -163,7 +140,8 @@ def open_dynamodb(url: str, clock: Clock | None) -> DynamoStore:
             "?region=…&endpoint=…&shards=… as needed."
         )
     client = connect(options.get("region"), options.get("endpoint"))
-    return DynamoStore(Table(name, client), _shards(options.get("shards", "1")), clock)
+    shards = _shards(options.get("shards", "1"))
+    return DynamoStore(Table(name, client), shards, clock, look_ahead=look_ahead)
 
 
 def _shards(given: str) -> int:

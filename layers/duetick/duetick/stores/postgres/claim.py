@@ -1,97 +1,116 @@
 """The claim on Postgres: two statements for a chunk, whatever its size."""
 
-from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Final, cast
 
 from duetick.domain.policies import Overlap
 from duetick.domain.schedule import Occurrence
-from duetick.stores.sql.claim import ClaimPlan, DueRow, Shapes, Yield, on_hand
+from duetick.stores.sql.claim import ClaimPlan, DueRow, Remembered, on_hand
 from duetick.stores.sql.index import poison
-from duetick.stores.sql.rows import read_number
-from duetick.stores.sql.session import Params, Session, Undone
+from duetick.stores.sql.session import Params, Row, Session, Value
 from duetick.stores.sql.store import new_id
 
-Texts: TypeAlias = tuple[str, ...]
-
-SENT: Final = (
-    "nominal_at",
-    "due_at",
-    "lease_until",
-    "state",
-    "reason",
-    "fence",
-    "priority",
-    "exclusive",
-    "range_end",
-    "count",
-)
+SENT: Final[Mapping[str, Callable[[Occurrence], Value]]] = {
+    "nominal_at": attrgetter("nominal_at"),
+    "due_at": attrgetter("due_at"),
+    "lease_until": attrgetter("lease_until"),
+    "state": attrgetter("state"),
+    "reason": attrgetter("reason"),
+    "fence": attrgetter("fence"),
+    "priority": attrgetter("priority"),
+    "exclusive": lambda shape: int(shape.policies.overlap is not Overlap.ALLOW),
+    "range_end": attrgetter("range_end"),
+    "count": attrgetter("count"),
+}
 """What a claim says of an occurrence that its row does not. Numbers and our own words: they can
 travel as joined texts. What users wrote is not among them."""
+
+
+LOWEST: Final = -(2**63)
+NEXT_FIRE_AT: Final = 4
 
 
 class PostgresClaim:
     """See `Claim`: rows are locked as they are read; those that others hold are left to them."""
 
     def __init__(self) -> None:
-        self._shapes = Shapes()
+        self._remembered = Remembered()
+        self._reached = ((0, 0), LOWEST)
 
     def __call__(
         self, session: Session, now: int, limit: int, ahead: int
     ) -> tuple[int, Sequence[Occurrence]]:
         """See `Claim`."""
-        chunk = session.rows("claim_select", {"until": now + ahead, "limit": limit})[0]
-        if chunk[0] is None:
+        chunk = self._select(session, now, limit, ahead)
+        if chunk is None:
             return 0, ()
         places = str(chunk[0]).split(";")
-        plan = ClaimPlan(now, ahead, new_id, self._shapes)
-        plan.add(cast("Iterable[DueRow]", zip(*_columns(chunk), strict=True)))
-        return len(places), _write(session, plan.result, places, now)
+        rows = cast("Sequence[DueRow]", [*zip(*_columns(chunk), strict=True)])
+        plan = ClaimPlan(new_id, self._remembered.at(now, ahead))
+        plan.add(rows)
+        claimed = _write(session, plan, places, now)
+        self._reached = ((now, ahead), rows[-1][NEXT_FIRE_AT])
+        return len(places), claimed
+
+    def _select(self, session: Session, now: int, limit: int, ahead: int) -> Row | None:
+        """Rows from where the last chunk of this tick ended, and where there are none, any.
+
+        What a tick has claimed stays in the index until no snapshot can see it any more: reading on
+        from there spares each chunk all that an old snapshot holds. The last look misses nothing.
+        """
+        tick, start = self._reached
+        params = {"until": now + ahead, "limit": limit}
+        for lowest in (start, LOWEST) if tick == (now, ahead) else (LOWEST,):
+            (chunk,) = session.rows("claim_select", params | {"from": lowest})
+            if chunk[0] is not None:
+                return chunk
+        return None
 
 
 def _columns(chunk: Sequence[object]) -> list[Sequence[object]]:
     return [column for column in chunk[1:] if isinstance(column, list)]
 
 
-def _write(session: Session, made: Yield, places: Sequence[str], now: int) -> Sequence[Occurrence]:
-    poison(session, made.broken, now)
-    ids, moved = session.rows("claim_write", _params(made, places, now))[0]
-    if read_number(moved) != len(made.advanced) + len(made.done):
-        raise Undone("Rows that were locked are not where they were; nothing was claimed.")
-    new = frozenset(str(ids).split(",")) if ids else frozenset[str]()
-    return [made_now for made_now in made.occurrences if made_now.id in new and on_hand(made_now)]
+def _write(
+    session: Session, plan: ClaimPlan, places: Sequence[str], now: int
+) -> Sequence[Occurrence]:
+    """Send it all, and make the occurrences while the database works."""
+    poison(session, plan.result.broken, now)
+    answer = session.last("claim_write", _params(plan, places, now))
+    made = [occurrence for occurrence in plan.occurrences() if on_hand(occurrence)]
+    ids = answer()[0][0]
+    if ids is None:
+        return made
+    new = frozenset(str(ids).split(","))
+    return [occurrence for occurrence in made if occurrence.id in new]
 
 
-def _params(made: Yield, places: Sequence[str], now: int) -> Params:
-    told = {id(shape): shape for shape in made.shapes}
-    texts = {key: _texts(shape) for key, shape in told.items()}
-    columns = zip(*(texts[id(shape)] for shape in made.shapes), strict=True)
-    params = dict(zip(SENT, map(",".join, columns), strict=False)) or dict.fromkeys(SENT, "")
-    return params | {
+def _params(plan: ClaimPlan, places: Sequence[str], now: int) -> Params:
+    made = plan.result
+    return _columns_of(made.shapes) | {
         "now": now,
-        "places": ";".join(places[place] for place in made.places),
-        "ids": ",".join(occurrence.id for occurrence in made.occurrences),
-        "advanced": ";".join(places[place] for place, _, _ in made.advanced),
-        "next_at": ",".join(str(next_at) for _, next_at, _ in made.advanced),
-        "through": ",".join(str(through) for _, _, through in made.advanced),
-        "done": ";".join(places[place] for place, _ in made.done),
-        "done_through": ",".join(str(through) for _, through in made.done),
+        "stem": plan.stem,
+        "places": ";".join([places[place] for place in made.places]),
+        "advanced": ";".join([places[place] for place, _, _ in made.advanced]),
+        "next_at": ",".join([str(next_at) for _, next_at, _ in made.advanced]),
+        "through": ",".join([str(through) for _, _, through in made.advanced]),
+        "done": ";".join([places[place] for place, _ in made.done]),
+        "done_through": ",".join([str(through) for _, through in made.done]),
     }
 
 
-def _texts(shape: Occurrence) -> Texts:
-    return (
-        str(shape.nominal_at),
-        str(shape.due_at),
-        _or_empty(shape.lease_until),
-        shape.state,
-        shape.reason or "",
-        str(shape.fence),
-        str(shape.priority),
-        "0" if shape.policies.overlap is Overlap.ALLOW else "1",
-        _or_empty(shape.range_end),
-        str(shape.count),
-    )
+def _columns_of(shapes: Sequence[Occurrence]) -> dict[str, Value]:
+    """Each column of `SENT`: said once where all are alike, and most of them are; else in full."""
+    different = {id(shape): shape for shape in shapes}.values()
+    params: dict[str, Value] = {}
+    for name, read in SENT.items():
+        alike = {read(shape) for shape in different}
+        in_full = [_text(read(shape)) for shape in shapes] if len(alike) > 1 else ()
+        params[name] = ",".join(in_full)
+        params[f"{name}_of_all"] = alike.pop() if len(alike) == 1 else None
+    return params
 
 
-def _or_empty(number: int | None) -> str:
-    return "" if number is None else str(number)
+def _text(value: Value) -> str:
+    return "" if value is None else str(value)

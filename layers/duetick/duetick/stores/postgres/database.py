@@ -3,8 +3,8 @@
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final, cast
 
 from duetick.domain.errors import NoTransactions, StoreUnavailable
@@ -59,6 +59,11 @@ class PostgresSession:
         """See `Session`."""
         return self._wire.run(sql, cast("Params", params)).rows or ()
 
+    def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
+        """See `Session`: the COMMIT travels with it, in one round trip."""
+        answer = self._wire.run_last(self._queries[name], params)
+        return lambda: answer().rows or ()
+
     def script(self, sql: str) -> None:
         """See `Session`."""
         self._wire.script(sql)
@@ -97,10 +102,13 @@ class Pool:
         if self._process != os.getpid():
             # Those of the parent of a fork are its own: not even a goodbye may be said on them.
             self._process, self._idle = os.getpid(), []
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return Wire(self._connect())
+        while self._idle:
+            with suppress(IndexError):  # another thread was quicker
+                wire = self._idle.pop()
+                if wire.silent():
+                    return wire
+                wire.close()
+        return Wire(self._connect())
 
     def _give_back(self, wire: Wire) -> None:
         if wire.sound:
@@ -149,7 +157,7 @@ class PostgresDatabase:
             except BaseException:
                 _roll_back(wire)
                 raise
-            _commit(wire)
+            wire.end("COMMIT")
 
     def check_transactions(self) -> None:
         """See `Database`."""
@@ -191,14 +199,3 @@ def _roll_back(wire: Wire) -> None:
             wire.end("ROLLBACK")
         except StoreUnavailable:
             wire.sound = False
-
-
-def _commit(wire: Wire) -> None:
-    """Nobody can know what became of a commit without an answer: it is not done again."""
-    try:
-        wire.end("COMMIT")
-    except ConnectionLost as error:
-        raise StoreUnavailable(
-            f"The connection broke while the transaction was being committed; whether it was, "
-            f"only the database can tell. {error}"
-        ) from error.__cause__

@@ -36,6 +36,16 @@ class ConnectionLost(Undone):
     tries = 2
 
 
+class InDoubt(StoreUnavailable):
+    """The connection broke while a commit was asked for. It is not done again unseen."""
+
+    def __init__(self, lost: ConnectionLost) -> None:
+        super().__init__(
+            "The connection broke while the transaction was being committed; whether it was, "
+            f"only the database can tell. {lost}"
+        )
+
+
 def code_of(error: DatabaseError) -> str:
     """The five characters that Postgres tells conditions apart by."""
     return _part(error, "C")

@@ -35,7 +35,8 @@ FOR UPDATE OF o
 
 -- name: occurrence_running
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1
+WHERE (o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1)
+    OR (o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 0)
 FOR UPDATE OF o
 
 -- name: occurrences_waiting_behind
@@ -67,23 +68,27 @@ SELECT string_agg(d.tid::text, ';'), json_agg(d.user_id), json_agg(d.key), json_
     json_agg(d.timing), json_agg(d.policies), json_agg(d.fired_through)
 FROM (
     SELECT i.ctid AS tid, {index_columns}, i.fired_through FROM schedule_index i
-    WHERE i.next_fire_at <= :until ORDER BY i.next_fire_at LIMIT :limit
+    WHERE i.next_fire_at BETWEEN :from AND :until ORDER BY i.next_fire_at LIMIT :limit
     FOR UPDATE OF i SKIP LOCKED
 ) AS d
 
 -- name: claim_write
 -- Occurrences, advances and ends of one chunk, all at once. What a row says of itself is not sent
--- back: it is read from the row, which this transaction holds.
+-- back: it is read from the row, which this transaction holds. What all occurrences of the chunk
+-- have alike comes once, as …_of_all.
 WITH made AS (
     INSERT INTO occurrences (user_id, key, nominal_at, origin, id, cron, timezone, flow, state,
         reason, due_at, attempts, priority, fence, lease_until, exclusive, timing, policies,
         range_end, count, created_at, updated_at)
-    SELECT i.user_id, i.key, o.nominal_at, 'schedule', o.id, i.cron, i.timezone, i.flow, o.state,
-        o.reason, o.due_at, 0, o.priority, o.fence, o.lease_until, o.exclusive, i.timing,
-        i.policies, o.range_end, o.count, :now, :now
+    SELECT i.user_id, i.key, coalesce(o.nominal_at, :nominal_at_of_all), 'schedule',
+        :stem || lpad(to_hex(o.serial - 1), 6, '0'), i.cron, i.timezone, i.flow,
+        coalesce(o.state, :state_of_all), coalesce(o.reason, :reason_of_all),
+        coalesce(o.due_at, :due_at_of_all), 0, coalesce(o.priority, :priority_of_all),
+        coalesce(o.fence, :fence_of_all), coalesce(o.lease_until, :lease_until_of_all),
+        coalesce(o.exclusive, :exclusive_of_all), i.timing, i.policies,
+        coalesce(o.range_end, :range_end_of_all), coalesce(o.count, :count_of_all), :now, :now
     FROM unnest(
         string_to_array(:places, ';')::tid[],
-        string_to_array(:ids, ','),
         string_to_array(:nominal_at, ',')::bigint[],
         string_to_array(:due_at, ',')::bigint[],
         string_to_array(:lease_until, ',', '')::bigint[],
@@ -94,8 +99,8 @@ WITH made AS (
         string_to_array(:exclusive, ',')::smallint[],
         string_to_array(:range_end, ',', '')::bigint[],
         string_to_array(:count, ',')::bigint[]
-    ) AS o (tid, id, nominal_at, due_at, lease_until, state, reason, fence, priority, exclusive,
-        range_end, count)
+    ) WITH ORDINALITY AS o (tid, nominal_at, due_at, lease_until, state, reason, fence, priority,
+        exclusive, range_end, count, serial)
     JOIN schedule_index i ON i.ctid = o.tid
     ON CONFLICT (user_id, key, nominal_at, origin) DO NOTHING
     RETURNING id
@@ -121,5 +126,27 @@ WITH made AS (
     WHERE i.ctid = r.tid
     RETURNING 1
 )
-SELECT (SELECT string_agg(id, ',') FROM made),
-    (SELECT count(*) FROM advanced) + (SELECT count(*) FROM gone)
+-- The ids that are new, null where all are.
+SELECT (
+    SELECT CASE
+        WHEN count(*) < cardinality(string_to_array(:places, ';'))
+            THEN coalesce(string_agg(id, ','), '')
+    END FROM made
+), rows_expected(
+    (SELECT count(*) FROM advanced) + (SELECT count(*) FROM gone),
+    cardinality(string_to_array(:advanced, ';')) + cardinality(string_to_array(:done, ';'))
+)
+
+-- name: occurrence_begin
+SELECT b.verdict, {occurrence_columns}, {schedule_columns}
+FROM occurrence_begin(
+    :user_id, :key, :nominal_at, :origin, :fence, :now, :usual
+) AS b
+CROSS JOIN LATERAL (SELECT (b.held).*) AS o
+CROSS JOIN LATERAL (SELECT (b.record).*) AS s
+
+-- name: occurrence_settle
+SELECT {occurrence_columns}
+FROM occurrence_settle(
+    :user_id, :key, :nominal_at, :origin, :fence, :state, :reason, :error, :now, :usual
+) AS o

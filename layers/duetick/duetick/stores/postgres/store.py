@@ -1,5 +1,6 @@
 """The store on Postgres."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from duetick.ports import Clock
@@ -7,14 +8,37 @@ from duetick.stores.postgres.address import read_address
 from duetick.stores.postgres.claim import PostgresClaim
 from duetick.stores.postgres.connecting import Connect, Password, connect_to
 from duetick.stores.postgres.database import PostgresDatabase
-from duetick.stores.sql.queries import migrations
-from duetick.stores.sql.store import SqlStore
+from duetick.stores.postgres.ledger import PostgresLedger
+from duetick.stores.sql.index import Claim
+from duetick.stores.sql.queries import Migration, migrations
+from duetick.stores.sql.session import Database
+from duetick.stores.sql.store import SqlStore, new_id
 
 POOL: Final = 8
 
 
+class PostgresStore(SqlStore):
+    """The SQL store, with a ledger that begins and settles in one round trip."""
+
+    def __init__(
+        self,
+        database: Database,
+        claim: Claim,
+        steps: Sequence[Migration],
+        clock: Clock | None,
+        *,
+        look_ahead: bool = False,
+    ) -> None:
+        super().__init__(database, claim, steps, clock, look_ahead=look_ahead)
+        self.ledger = PostgresLedger(database, clock, self.now, new_id, self.schedules.count_run)
+
+
 def open_postgres(
-    address: str | Connect, clock: Clock | None = None, *, password: Password | None = None
+    address: str | Connect,
+    clock: Clock | None = None,
+    *,
+    password: Password | None = None,
+    look_ahead: bool = False,
 ) -> SqlStore:
     """A store at a libpq URL, or on connections of a factory; nothing is connected to yet.
 
@@ -22,10 +46,15 @@ def open_postgres(
     """
     if isinstance(address, str):
         read = read_address(address)
-        return open_database(PostgresDatabase(connect_to(read, password), read.pool), clock)
-    return open_database(PostgresDatabase(address, POOL), clock)
+        database = PostgresDatabase(connect_to(read, password), read.pool)
+    else:
+        database = PostgresDatabase(address, POOL)
+    return open_database(database, clock, look_ahead=look_ahead)
 
 
-def open_database(database: PostgresDatabase, clock: Clock | None) -> SqlStore:
+def open_database(
+    database: PostgresDatabase, clock: Clock | None, *, look_ahead: bool = False
+) -> SqlStore:
     """A store on a database."""
-    return SqlStore(database, PostgresClaim(), migrations("postgres"), clock)
+    steps = migrations("postgres")
+    return PostgresStore(database, PostgresClaim(), steps, clock, look_ahead=look_ahead)

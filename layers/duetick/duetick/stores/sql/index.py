@@ -4,11 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from duetick.domain.errors import PoisonedRow
-from duetick.domain.firing import Missed, Times
-from duetick.domain.occurrences import ranged
+from duetick.domain.mirror import restored
 from duetick.domain.schedule import IndexRow, Occurrence
-from duetick.domain.states import Reason
 from duetick.stores.sql.rows import (
     index_params,
     occurrence_params,
@@ -17,7 +14,7 @@ from duetick.stores.sql.rows import (
     read_poisoned,
     storable,
 )
-from duetick.stores.sql.session import Database, Session, retried
+from duetick.stores.sql.session import Database, Params, Session, retried
 
 
 class Claim(Protocol):
@@ -45,6 +42,18 @@ def drop_row(session: Session, user_id: str, key: str) -> None:
 def drop_poison(session: Session, user_id: str, key: str) -> None:
     """Forget that the row was poisoned."""
     session.rows("poison_remove", {"user_id": user_id, "key": key})
+
+
+def record_ranges(
+    session: Session, ranges: Sequence[Occurrence], new_id: Callable[[], str]
+) -> None:
+    """Account for times that do not fire, and see that no row makes them again."""
+    for held in ranges:
+        session.rows("occurrence_insert", occurrence_params(replace(held, id=new_id())))
+        through = held.nominal_at if held.range_end is None else held.range_end
+        mark: Params = {"user_id": held.user_id, "key": held.key, "fired_through": through}
+        session.rows("watermark_raise", mark)
+        session.rows("index_mark_raise", mark)
 
 
 def poison(session: Session, broken: Sequence[tuple[IndexRow, Occurrence]], now: int) -> None:
@@ -117,20 +126,9 @@ class SqlIndex:
             rows = session.rows("poison_get", {"user_id": user_id, "key": key})
             if not rows:
                 return False
-            self._mend(session, read_index(rows[0]), at)
+            row, missed = restored(read_index(rows[0]), at)
+            record_ranges(session, missed, self._new_id)
+            drop_poison(session, user_id, key)
+            if row is not None:
+                put_row(session, row)
         return True
-
-    def _mend(self, session: Session, row: IndexRow, now: int) -> None:
-        times = Times.of(row)
-        try:
-            fresh, first = times.after(now), times.after(row.next_fire_at)
-        except ValueError as error:
-            raise PoisonedRow(f"{row.user_id}/{row.key} still cannot be read: {error}") from error
-        if first is not None and first <= now:
-            last = times.newest(row.next_fire_at, now)
-            count = times.count(row.next_fire_at, now)
-            held = ranged(row, Missed(first, last or first, count), Reason.MISSED, now)
-            session.rows("occurrence_insert", occurrence_params(replace(held, id=self._new_id())))
-        drop_poison(session, row.user_id, row.key)
-        if fresh is not None:
-            put_row(session, replace(row, next_fire_at=fresh))

@@ -3,13 +3,27 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
+from duetick.domain.attempts import (
+    RELEASED,
+    begun,
+    cancelled,
+    displaces,
+    lost,
+    not_begun,
+    refuse,
+    released,
+    renewed,
+    settled,
+    taken_up,
+    trace_of_loss,
+    trace_of_retry,
+)
 from duetick.domain.errors import LeaseLost
-from duetick.domain.lifecycle import lease_over, same_outcome, why_cancelled
+from duetick.domain.lifecycle import lease_over, same_outcome
 from duetick.domain.occurrences import leased
-from duetick.domain.policies import Overlap
-from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.schedule import Identity, Occurrence, Schedule
 from duetick.domain.states import WAITING, Reason, State
 from duetick.ports import (
     SUCCEEDED,
@@ -21,7 +35,7 @@ from duetick.ports import (
     Refused,
     Transaction,
 )
-from duetick.stores.attempts import after_lease, cancelled, refuse, settled
+from duetick.stores.paging import check_findable, place_of
 from duetick.stores.sql.caller_keys import take_key
 from duetick.stores.sql.rows import (
     identity_params,
@@ -31,13 +45,11 @@ from duetick.stores.sql.rows import (
     read_schedule,
     storable,
 )
-from duetick.stores.sql.session import Database, Params, Session, Value, retried
+from duetick.stores.sql.session import Database, Params, Session, retried
 from duetick.stores.sql.transaction import SqlTransaction
 
 CountRun: TypeAlias = Callable[[Session, Schedule, int], bool]
 """Whether a schedule with a limit may run once more."""
-
-FAR: Final = 2**63 - 1
 
 
 class SqlLedger:
@@ -62,16 +74,16 @@ class SqlLedger:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
+            # One at a time: one that waits looks at others of its schedule, and they at it.
+            session.rows("name_lock", {"user_id": occurrence.user_id, "key": occurrence.key})
             taken = key and take_key(session, key, occurrence, at)
             if taken:
                 return taken
-            held, asked = _lock(session, occurrence), occurrence
-            if held is None and occurrence.fence == 0:
-                held = asked = self._record(session, occurrence, at)
+            made = self._record(session, occurrence, at) if occurrence.fence == 0 else None
+            held = made or _lock(session, occurrence)
             if held is None:
                 return Refused("unknown")
-            refused = refuse(held, asked, at)
-            return refused or self._begin(session, held, _schedule_of(session, held), at)
+            return refuse(held, made or occurrence, at) or self._begin(session, held, at)
 
     @retried
     def settle(
@@ -98,10 +110,8 @@ class SqlLedger:
             held = _lock(session, occurrence)
             if held is None or held.fence != occurrence.fence or held.state is not State.QUEUED:
                 return False
-            given_back = after_lease(held, at)
-            if given_back.state is State.QUEUED:
-                given_back = replace(given_back, lease_until=at + 1)
-            _trace(session, held, given_back, "released: it never began")
+            given_back = released(held, at)
+            _trace(session, held, given_back, RELEASED)
             _move(session, given_back)
             return True
 
@@ -114,8 +124,7 @@ class SqlLedger:
             stale = held is None or held.fence != occurrence.fence
             if held is None or stale or held.state is not State.PROCESSING:
                 return None
-            until = at + held.policies.lease_ms
-            return _move(session, replace(held, lease_until=until, updated_at=at))
+            return _move(session, renewed(held, at))
 
     @retried
     def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
@@ -124,10 +133,9 @@ class SqlLedger:
             with self._database.transaction() as session:
                 found = _select(session, "occurrences_lease_over", {"now": now, "limit": limit})
                 rest: Params = {"until": now + ahead, "limit": limit - len(found)}
-                waiting = _select(session, "occurrences_due", rest)
-                claimed = [after_lease(held, now) for held in found]
-                _trace_ended(session, found, claimed)
-                claimed += [leased(held, now) for held in waiting]
+                found += _select(session, "occurrences_due", rest)
+                claimed = [taken_up(held, now) for held in found]
+                _trace_lost(session, found, claimed)
                 session.each("occurrence_move", [move_params(after) for after in claimed])
             alive = [held for held in claimed if held.state is State.QUEUED]
             if alive or not claimed:
@@ -141,16 +149,16 @@ class SqlLedger:
         *,
         state: State | None = None,
         limit: int = 50,
-        before: int | None = None,
+        before: int | Identity | None = None,
     ) -> Sequence[Occurrence]:
         """See `ports.Ledger`."""
-        params: dict[str, Value] = {"before": FAR if before is None else before, "limit": limit}
+        check_findable(user_id, key, state)
         if user_id is None:
             name = "occurrences_waiting" if state in WAITING else "occurrences_dead"
-            params |= {"state": state or ""}
         else:
             name = "occurrences_of_user" if key is None else "occurrences_of_schedule"
-            params |= {"user_id": user_id, "key": key, "state": state or ""}
+        wanted: Params = {"user_id": user_id, "key": key, "state": state or "", "limit": limit}
+        params = {**wanted, **_page_params(before)}
         with self._database.transaction() as session:
             return _select(session, name, params)
 
@@ -172,37 +180,24 @@ class SqlLedger:
             for at, before, after, note in rows
         ]
 
-    def _record(self, session: Session, occurrence: Occurrence, now: int) -> Occurrence:
-        """A caller that is not the tick brings its occurrence along."""
+    def _record(self, session: Session, occurrence: Occurrence, now: int) -> Occurrence | None:
+        """A caller that is not the tick brings its occurrence along; None where it is known."""
         made = leased(replace(occurrence, id=self._new_id(), created_at=now), now)
-        session.rows("occurrence_insert", occurrence_params(made))
-        return made
+        (new,) = session.each("occurrence_insert", [occurrence_params(made)])
+        return made if new else None
 
-    def _begin(
-        self, session: Session, held: Occurrence, schedule: Schedule | None, now: int
-    ) -> Begun | Refused:
-        policies = schedule.policies if schedule else held.policies
-        exclusive = policies.overlap is not Overlap.ALLOW
-        reason = why_cancelled(held, schedule)
-        if reason is None and exclusive and _running(session, held, now):
-            if policies.overlap is Overlap.WAIT:
-                return _wait(session, held, now)
-            reason = Reason.OVERLAP
-        if reason is None and schedule and schedule.policies.max_runs:
-            reason = None if self._count_run(session, schedule, now) else Reason.QUOTA
-        if reason:
-            _move(session, cancelled(held, reason, now))
-            return Refused("cancelled", State.CANCELLED, reason)
-        begun = replace(
+    def _begin(self, session: Session, held: Occurrence, now: int) -> Begun | Refused:
+        schedule = _schedule_of(session, held)
+        after = begun(
             held,
-            state=State.PROCESSING,
-            attempts=held.attempts + 1,
-            begun_at=now,
-            lease_until=now + policies.lease_ms,
-            policies=policies,
-            updated_at=now,
+            schedule,
+            now,
+            lambda: _another_runs(session, held, now),
+            lambda limited: self._count_run(session, limited, now),
         )
-        return Begun(_move(session, begun), schedule)
+        if after.state is State.QUEUED:
+            _displace(session, after, now)
+        return not_begun(_move(session, after)) or Begun(after, schedule)
 
 
 def _settle(
@@ -213,10 +208,19 @@ def _settle(
         return None
     if held.state is not State.PROCESSING:
         return held if same_outcome(held, outcome.state, outcome.reason) else None
-    after = settled(held, outcome, now)
-    if after.state is State.RETRYING:
-        _trace(session, held, after, f"attempt {held.attempts}: {outcome.error or ''}")
+    after = settled(held, replace(outcome, error=storable(outcome.error)), now)
+    _trace(session, held, after, trace_of_retry(held, after))
     return _move(session, after)
+
+
+def _page_params(before: int | Identity | None) -> Params:
+    user_id, key, nominal_at, origin = place_of(before)
+    return {
+        "before": nominal_at,
+        "after_user": user_id,
+        "after_key": key,
+        "after_origin": origin,
+    }
 
 
 def _schedule_of(session: Session, held: Occurrence) -> Schedule | None:
@@ -224,24 +228,26 @@ def _schedule_of(session: Session, held: Occurrence) -> Schedule | None:
     return read_schedule(rows[0]) if rows else None
 
 
-def _running(session: Session, held: Occurrence, now: int) -> bool:
+def _another_runs(session: Session, held: Occurrence, now: int) -> bool:
     """Whether another one runs; one whose lease is over is ended here and now."""
     for other in _select(session, "occurrence_running", {"user_id": held.user_id, "key": held.key}):
         if not lease_over(other, now):
             return True
-        after = after_lease(other, now)
-        _trace(session, other, after, f"lease ended during attempt {other.attempts}")
+        after = lost(other, now)
+        _trace(session, other, after, trace_of_loss(other, after))
         _move(session, after)
     return False
 
 
-def _wait(session: Session, held: Occurrence, now: int) -> Refused:
-    """The newest waits for the next tick; an older one that waited is displaced."""
-    older: Params = {"user_id": held.user_id, "key": held.key, "nominal_at": held.nominal_at}
+def _displace(session: Session, waiting: Occurrence, now: int) -> None:
+    older: Params = {
+        "user_id": waiting.user_id,
+        "key": waiting.key,
+        "nominal_at": waiting.nominal_at,
+    }
     for other in _select(session, "occurrences_waiting_behind", older):
-        _move(session, cancelled(other, Reason.OVERLAP, now))
-    _move(session, replace(held, lease_until=now + 1, updated_at=now))
-    return Refused("in_progress", State.QUEUED, Reason.OVERLAP)
+        if displaces(waiting, other):
+            _move(session, cancelled(other, Reason.OVERLAP, now))
 
 
 def _select(session: Session, name: str, params: Params) -> list[Occurrence]:
@@ -258,20 +264,19 @@ def _move(session: Session, after: Occurrence) -> Occurrence:
     return after
 
 
-def _trace(session: Session, before: Occurrence, after: Occurrence, note: str) -> None:
-    session.rows("event_put", _event(before, after, note))
+def _trace(session: Session, before: Occurrence, after: Occurrence, note: str | None) -> None:
+    if note is not None:
+        session.rows("event_put", _event(before, after, note))
 
 
-def _trace_ended(session: Session, before: list[Occurrence], after: list[Occurrence]) -> None:
-    """A lease that ended unused and begins anew is told by the row itself."""
-    session.each(
-        "event_put",
-        [
-            _event(held, now, f"lease ended during attempt {held.attempts}")
-            for held, now in zip(before, after, strict=True)
-            if held.state is not State.QUEUED or now.state is not State.QUEUED
-        ],
-    )
+def _trace_lost(session: Session, before: list[Occurrence], after: list[Occurrence]) -> None:
+    """Those whose lease ended; of one that waited there is nothing to tell."""
+    traced = [
+        _event(held, now, note)
+        for held, now in zip(before, after, strict=True)
+        if held.state not in WAITING and (note := trace_of_loss(held, now)) is not None
+    ]
+    session.each("event_put", traced)
 
 
 def _event(before: Occurrence, after: Occurrence, note: str) -> Params:

@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Final
 
 _MARK: Final = "-- name: "
+_FRAGMENTS: Final = ("_columns", "on_page")
 
 
 def _sections(text: str) -> dict[str, str]:
@@ -24,7 +25,7 @@ def load(backend: str) -> dict[str, str]:
     for package in ("sql", backend):
         text = files("duetick.stores").joinpath(package, "queries.sql").read_text()
         found |= _sections(text)
-    fragments = {name: sql for name, sql in found.items() if name.endswith("_columns")}
+    fragments = {name: sql for name, sql in found.items() if name.endswith(_FRAGMENTS)}
     return {name: _fill(sql, fragments) for name, sql in found.items()}
 
 

@@ -36,6 +36,17 @@ INSERT INTO watermarks (user_id, key, fired_through)
 SELECT i.user_id, i.key, i.fired_through FROM schedule_index i
 WHERE i.user_id = :user_id AND i.key = :key AND i.fired_through IS NOT NULL
 ON CONFLICT (user_id, key) DO UPDATE SET fired_through = excluded.fired_through
+    WHERE watermarks.fired_through < excluded.fired_through
+
+-- name: watermark_raise
+INSERT INTO watermarks (user_id, key, fired_through) VALUES (:user_id, :key, :fired_through)
+ON CONFLICT (user_id, key) DO UPDATE SET fired_through = excluded.fired_through
+    WHERE watermarks.fired_through < excluded.fired_through
+
+-- name: index_mark_raise
+UPDATE schedule_index SET fired_through = :fired_through
+WHERE user_id = :user_id AND key = :key
+    AND (fired_through IS NULL OR fired_through < :fired_through)
 
 -- name: watermark_lower
 UPDATE watermarks SET fired_through = :timing
@@ -83,7 +94,7 @@ s.policies, s.labels, s.external_id, s.version, s.timing, s.anchor, s.created_at
 s.disabled_at,
 (SELECT i.next_fire_at FROM schedule_index i WHERE i.user_id = s.user_id AND i.key = s.key),
 (SELECT o.begun_at FROM occurrences o WHERE o.user_id = s.user_id AND o.key = s.key
-    AND o.begun_at IS NOT NULL ORDER BY o.nominal_at DESC LIMIT 1),
+    AND o.begun_at >= s.created_at ORDER BY o.begun_at DESC LIMIT 1),
 (SELECT p.error FROM poisoned p WHERE p.user_id = s.user_id AND p.key = s.key),
 s.runs,
 s.pause
@@ -166,6 +177,9 @@ WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at AND o
 -- name: occurrence_running
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1
+UNION ALL
+SELECT {occurrence_columns} FROM occurrences o
+WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 0
 
 -- name: occurrence_move
 UPDATE occurrences SET state = :state, reason = :reason, due_at = :due_at, attempts = :attempts,
@@ -188,25 +202,30 @@ SELECT {occurrence_columns} FROM occurrences o
 WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
 ORDER BY o.priority DESC, o.due_at, o.created_at LIMIT :limit
 
+-- name: on_page
+o.nominal_at <= :before AND (o.nominal_at < :before
+    OR (o.user_id, o.key, o.origin) > (:after_user, :after_key, :after_origin))
+
 -- name: occurrences_of_schedule
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at < :before
+WHERE o.user_id = :user_id AND o.key = :key AND {on_page}
     AND (o.state = :state OR :state = '')
 ORDER BY o.nominal_at DESC, o.origin LIMIT :limit
 
 -- name: occurrences_of_user
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.user_id = :user_id AND o.nominal_at < :before AND (o.state = :state OR :state = '')
+WHERE o.user_id = :user_id AND {on_page}
+    AND (o.state = :state OR :state = '')
 ORDER BY o.nominal_at DESC, o.key, o.origin LIMIT :limit
 
 -- name: occurrences_dead
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.state = 'dead' AND o.nominal_at < :before
+WHERE o.state = 'dead' AND {on_page}
 ORDER BY o.nominal_at DESC, o.user_id, o.key, o.origin LIMIT :limit
 
 -- name: occurrences_waiting
 SELECT {occurrence_columns} FROM occurrences o
-WHERE o.state IN ('scheduled', 'retrying') AND o.state = :state AND o.nominal_at < :before
+WHERE o.state IN ('scheduled', 'retrying') AND o.state = :state AND {on_page}
 ORDER BY o.nominal_at DESC, o.user_id, o.key, o.origin LIMIT :limit
 
 -- name: caller_key_get
@@ -252,6 +271,12 @@ DELETE FROM caller_keys WHERE user_id = :user_id
 
 -- name: erase_events
 DELETE FROM events WHERE user_id = :user_id
+
+-- name: index_after
+-- Rows of records that wait for a later time, a page of them in the order of their names.
+SELECT {index_columns}, i.fired_through FROM schedule_index i
+WHERE (i.user_id, i.key) > (:after_user, :after_key) AND i.next_fire_at > :now AND i.timing <> 0
+ORDER BY i.user_id, i.key LIMIT :limit
 
 -- name: differences
 SELECT s.user_id, s.key, 'missing' AS problem FROM schedules s

@@ -8,7 +8,7 @@ from duetick.domain.occurrences import poisoned
 from duetick.domain.policies import Overlap, Policies
 from duetick.domain.schedule import IndexRow, Occurrence, Pause, Principal, Schedule, dump_input
 from duetick.domain.states import Reason, State
-from duetick.ports import Difference
+from duetick.ports import Begun, Difference, Refused
 from duetick.stores.sql.session import Params, Row, Value
 
 
@@ -169,6 +169,17 @@ def read_occurrence(row: Row) -> Occurrence:
         begun_at=_maybe_int(row[24]),
         updated_at=_int(row[25]),
     )
+
+
+def read_begin(row: Row) -> Begun | Refused:
+    """A verdict, then `occurrence_columns` and `schedule_columns`, null where there is none."""
+    if row[0] == "unknown":
+        return Refused("unknown")
+    held = read_occurrence(row[1:27])
+    if row[0] == "begun":
+        return Begun(held, None if row[27] is None else read_schedule(row[27:]))
+    verdict = cast('Literal["stale", "duplicate", "in_progress", "cancelled"]', row[0])
+    return Refused(verdict, held.state, held.reason)
 
 
 def identity_params(occurrence: Occurrence) -> dict[str, Value]:

@@ -6,13 +6,12 @@ from dataclasses import replace
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.expression import TZDATA_VERSION
 from duetick.domain.mirror import Before, Change, check_version, due_range, plan_put, too_many
-from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.schedule import Schedule
 from duetick.domain.states import Reason
 from duetick.ports import Page
-from duetick.stores.cursors import make_cursor, read_cursor
-from duetick.stores.sql.index import drop_poison, drop_row, put_row
+from duetick.stores.paging import make_cursor, read_cursor
+from duetick.stores.sql.index import drop_poison, drop_row, put_row, record_ranges
 from duetick.stores.sql.rows import (
-    occurrence_params,
     read_index,
     read_mark,
     read_number,
@@ -52,9 +51,15 @@ class SqlSchedules:
     """`ports.Schedules` on any SQL database."""
 
     def __init__(
-        self, database: Database, now: Callable[[], int], new_id: Callable[[], str]
+        self,
+        database: Database,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        *,
+        look_ahead: bool = False,
     ) -> None:
         self._database = database
+        self._look_ahead = look_ahead
         self._now = now
         self._new_id = new_id
 
@@ -76,7 +81,7 @@ class SqlSchedules:
             check_version(before.schedule, if_version)
             if before.schedule is None:
                 self._check_count(session, schedule.user_id, at_most)
-            change = plan_put(before, schedule, at)
+            change = plan_put(before, schedule, at, look_ahead=self._look_ahead)
             if change is None:
                 return before.schedule or schedule
             self._check_external(session, schedule)
@@ -109,9 +114,8 @@ class SqlSchedules:
             check_version(before.schedule, if_version)
             if before.schedule is None:
                 return False
-            self._record(
-                session, due_range(before.row, before.fired_through, at, Reason.SCHEDULE_DELETED)
-            )
+            lost = due_range(before.row, before.fired_through, at, Reason.SCHEDULE_DELETED)
+            record_ranges(session, lost, self._new_id)
             drop_row(session, user_id, key)
             drop_poison(session, user_id, key)
             session.rows("schedule_delete", {"user_id": user_id, "key": key})
@@ -149,7 +153,7 @@ class SqlSchedules:
         """Carry out what was planned, in the caller's transaction."""
         schedule = change.schedule
         session.rows("schedule_put", schedule_params(schedule))
-        self._record(session, change.ranges)
+        record_ranges(session, change.ranges, self._new_id)
         if change.redefines:
             self._define(session, schedule)
             drop_poison(session, schedule.user_id, schedule.key)
@@ -171,16 +175,12 @@ class SqlSchedules:
         name: Params = {"user_id": schedule.user_id, "key": schedule.key}
         session.rows("schedule_ran", name)
         if replace(before.schedule, runs=before.schedule.runs + 1).used_up:
-            self._record(session, due_range(before.row, before.fired_through, now, Reason.QUOTA))
+            lost = due_range(before.row, before.fired_through, now, Reason.QUOTA)
+            record_ranges(session, lost, self._new_id)
             drop_row(session, schedule.user_id, schedule.key)
             end = max(now, before.defined_at + 1)
             self._define(session, replace(before.schedule, enabled=False, timing=end))
         return True
-
-    def _record(self, session: Session, ranges: tuple[Occurrence, ...]) -> None:
-        for occurrence in ranges:
-            kept = replace(occurrence, id=self._new_id())
-            session.rows("occurrence_insert", occurrence_params(kept))
 
     @staticmethod
     def _define(session: Session, schedule: Schedule) -> None:

@@ -21,6 +21,12 @@ class Session(Protocol):
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """Run the query once for each set of parameters; how many rows each one changed."""
 
+    def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
+        """Run the query of that name as the last of this transaction, and let it commit.
+
+        The answer is asked for later, so that the database works meanwhile; it must be asked for.
+        """
+
     def script(self, sql: str) -> None:
         """Run statements that return nothing, inside this transaction."""
 

@@ -1,18 +1,29 @@
 """A store on a SQL database: everything but the claim, which each backend does its own way."""
 
-import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final, Literal
 
 from duetick.domain.errors import MIGRATE, SchemaOutdated
-from duetick.domain.mirror import fresh_row, repair
+from duetick.domain.mirror import drifted, fresh_row, repair
+from duetick.domain.schedule import IndexRow
 from duetick.ports import Clock, Difference
+from duetick.stores.ids import new_id
 from duetick.stores.sql.index import Claim, SqlIndex, drop_row
 from duetick.stores.sql.ledger import SqlLedger
 from duetick.stores.sql.queries import Migration
-from duetick.stores.sql.rows import read_difference, read_number, read_schedule, read_version
+from duetick.stores.sql.rows import (
+    read_difference,
+    read_index,
+    read_mark,
+    read_number,
+    read_schedule,
+    read_version,
+)
 from duetick.stores.sql.schedules import SqlSchedules, read_before
-from duetick.stores.sql.session import Database, Params, Session, retried
+from duetick.stores.sql.session import Database, Params, Row, Session, retried
+
+__all__ = ["VERSION_TABLE", "SqlStore", "new_id"]
 
 VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version
 (version integer NOT NULL, oldest_code integer NOT NULL)"""
@@ -24,9 +35,7 @@ OF_USERS = (
 """The tables with what is kept of users."""
 
 
-def new_id() -> str:
-    """A random id of an occurrence, with the prefix that tells what it names."""
-    return f"occ_{secrets.token_hex(12)}"
+CHECKED_AT_ONCE: Final = 1_000
 
 
 class SqlStore:
@@ -38,13 +47,16 @@ class SqlStore:
         claim: Claim,
         steps: Sequence[Migration],
         clock: Clock | None,
+        *,
+        look_ahead: bool = False,
     ) -> None:
         self._database = database
         self._steps = steps
         self.now: Clock = clock or database.now
         self.index = SqlIndex(database, self.now, new_id, claim)
-        self.schedules = SqlSchedules(database, self.now, new_id)
-        self.ledger = SqlLedger(database, self.now, new_id, self.schedules.count_run)
+        self.schedules = SqlSchedules(database, self.now, new_id, look_ahead=look_ahead)
+        count_run = self.schedules.count_run
+        self.ledger: SqlLedger = SqlLedger(database, self.now, new_id, count_run)
 
     def check_transactions(self) -> None:
         """Raise NoTransactions where the connections cannot hold one."""
@@ -82,13 +94,29 @@ class SqlStore:
             )
 
     @retried
-    def check(self) -> Sequence[Difference]:
+    def check(self, *, now: int | None = None) -> Sequence[Difference]:
         """See `ports.Store`."""
-        now = self.now()
+        at = self.now() if now is None else now
         with self._database.transaction() as session:
             found = [read_difference(row) for row in session.rows("differences", {})]
-            looked_at = [self._look(session, difference, now) for difference in found]
-        return [difference for difference in looked_at if difference]
+            looked_at = [self._look(session, difference, at) for difference in found]
+        differences = {(one.user_id, one.key): one for one in looked_at if one}
+        for one in self._drifted(at):
+            differences.setdefault((one.user_id, one.key), one)
+        return [differences[name] for name in sorted(differences)]
+
+    def _drifted(self, now: int) -> Iterator[Difference]:
+        """A page at a time: every row of a record is looked at."""
+        page: Sequence[Row] = [("", "")]
+        while page:
+            user_id, key = str(page[-1][0]), str(page[-1][1])
+            after: Params = {"after_user": user_id, "after_key": key, "now": now}
+            with self._database.transaction() as session:
+                page = session.rows("index_after", {**after, "limit": CHECKED_AT_ONCE})
+            for row in page:
+                problem = _problem(read_index(row), read_mark(row[9]), now)
+                if problem:
+                    yield Difference(str(row[0]), str(row[1]), problem)
 
     @staticmethod
     def _look(session: Session, found: Difference, now: int) -> Difference | None:
@@ -104,7 +132,7 @@ class SqlStore:
     def rebuild(self, *, now: int | None = None) -> int:
         """See `ports.Store`."""
         at = self.now() if now is None else now
-        return sum(self._mend(difference, at) for difference in self.check())
+        return sum(self._mend(difference, at) for difference in self.check(now=at))
 
     @retried
     def _mend(self, difference: Difference, now: int) -> bool:
@@ -135,6 +163,15 @@ class SqlStore:
     def close(self) -> None:
         """See `ports.Store`."""
         self._database.close()
+
+
+def _problem(
+    row: IndexRow, fired_through: int | None, now: int
+) -> Literal["stale", "unreadable"] | None:
+    try:
+        return "stale" if drifted(row, fired_through, now) else None
+    except ValueError:
+        return "unreadable"
 
 
 def _version(session: Session) -> tuple[int, int]:

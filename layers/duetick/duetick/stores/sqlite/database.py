@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 from duetick.domain.errors import MIGRATE, NoTransactions, SchemaOutdated, StoreUnavailable
@@ -36,7 +37,7 @@ def connect_file(path: str) -> Connect:
 def _positional(sql: str) -> tuple[str, Callable[[Params], tuple[Value, ...]]]:
     """The same with question marks, and what picks their values: names are bound half as fast."""
     names = _NAME.findall(sql)
-    return _NAME.sub("?", sql), lambda params: tuple([params[name] for name in names])
+    return _NAME.sub("?", sql), itemgetter(*names)
 
 
 class SqliteSession:
@@ -63,6 +64,11 @@ class SqliteSession:
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         """See `Session`."""
         return self._connection.execute(sql, dict(params)).fetchall()
+
+    def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
+        """See `Session`; nobody works for us meanwhile."""
+        rows = self.rows(name, params)
+        return lambda: rows
 
     def script(self, sql: str) -> None:
         """Run statements inside this transaction (`executescript` would commit it)."""

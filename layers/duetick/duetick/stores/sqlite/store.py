@@ -5,12 +5,13 @@ from typing import cast
 
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Clock
-from duetick.stores.sql.claim import ClaimPlan, DueRow, Shapes, on_hand
+from duetick.stores.ids import new_id
+from duetick.stores.sql.claim import ClaimPlan, DueRow, Remembered, Yield, on_hand
 from duetick.stores.sql.index import drop_row, poison
 from duetick.stores.sql.queries import migrations
 from duetick.stores.sql.rows import occurrence_params
 from duetick.stores.sql.session import Params, Row, Session
-from duetick.stores.sql.store import SqlStore, new_id
+from duetick.stores.sql.store import SqlStore
 from duetick.stores.sqlite.database import Connect, SqliteDatabase
 
 
@@ -18,14 +19,14 @@ class SqliteClaim:
     """See `Claim`: the transaction keeps every other writer out."""
 
     def __init__(self) -> None:
-        self._shapes = Shapes()
+        self._remembered = Remembered()
 
     def __call__(
         self, session: Session, now: int, limit: int, ahead: int
     ) -> tuple[int, Sequence[Occurrence]]:
         """See `Claim`."""
         rows = session.rows("claim_select", {"until": now + ahead, "limit": limit})
-        plan = ClaimPlan(now, ahead, new_id, self._shapes)
+        plan = ClaimPlan(new_id, self._remembered.at(now, ahead))
         plan.add(cast("Sequence[DueRow]", rows))
         made = plan.result
         session.each("claim_advance", [_advance(rows[p], *to) for p, *to in made.advanced])
@@ -34,10 +35,29 @@ class SqliteClaim:
             session.rows("claim_advance", _advance(row, through, through))
             drop_row(session, str(row[0]), str(row[1]))
         poison(session, made.broken, now)
-        params = [occurrence_params(o) for o in made.occurrences]
-        written = session.each("occurrence_insert", params)
-        new = [o for o, count in zip(made.occurrences, written, strict=True) if count]
+        occurrences = plan.occurrences()
+        written = session.each("occurrence_insert", _records(made, occurrences))
+        new = [o for o, count in zip(occurrences, written, strict=True) if count]
         return len(rows), [occurrence for occurrence in new if on_hand(occurrence)]
+
+
+def _records(made: Yield, occurrences: Sequence[Occurrence]) -> list[Params]:
+    """Their parameters: those of a shape once, and over them what is each one's own."""
+    shapes = {id(shape): shape for shape in made.shapes}
+    told = {place: occurrence_params(shape) for place, shape in shapes.items()}
+    return [
+        {
+            **told[id(shape)],
+            "user_id": one.user_id,
+            "key": one.key,
+            "cron": one.cron,
+            "timezone": one.timezone,
+            "id": one.id,
+            "flow": one.flow,
+            "timing": one.timing,
+        }
+        for shape, one in zip(made.shapes, occurrences, strict=True)
+    ]
 
 
 def _advance(row: Row, next_at: int, through: int) -> Params:
@@ -49,6 +69,9 @@ def _advance(row: Row, next_at: int, through: int) -> Params:
     }
 
 
-def open_sqlite(connect: Connect, clock: Clock | None = None) -> SqlStore:
+def open_sqlite(
+    connect: Connect, clock: Clock | None = None, *, look_ahead: bool = False
+) -> SqlStore:
     """A store on connections of that factory."""
-    return SqlStore(SqliteDatabase(connect), SqliteClaim(), migrations("sqlite"), clock)
+    steps = migrations("sqlite")
+    return SqlStore(SqliteDatabase(connect), SqliteClaim(), steps, clock, look_ahead=look_ahead)

@@ -15,9 +15,10 @@ from duetick.testing.conformance.index import IndexConformance
 from duetick.testing.conformance.late_edits import LateEditConformance
 from duetick.testing.conformance.leases import FenceConformance
 from duetick.testing.conformance.lookups import LookupConformance
-from duetick.testing.conformance.mirroring import MirroringConformance, RebuildConformance
+from duetick.testing.conformance.mirroring import MirroringConformance
 from duetick.testing.conformance.misfire import LookAheadConformance, MisfireConformance
 from duetick.testing.conformance.overlap import OverlapConformance
+from duetick.testing.conformance.rebuild import DriftConformance, RebuildConformance
 from duetick.testing.conformance.retries import RetryConformance
 from duetick.testing.conformance.suite import Capability
 from duetick.testing.conformance.versions import (
@@ -35,6 +36,7 @@ class StoreConformance(
     PoisonConformance,
     MirroringConformance,
     RebuildConformance,
+    DriftConformance,
     LookupConformance,
     AttemptConformance,
     FenceConformance,

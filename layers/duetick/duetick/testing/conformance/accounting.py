@@ -134,6 +134,13 @@ class AccountingConformance(StoreSuite):
         store.rebuild(now=LATE)
         expect_range(store, Reason.MISSED)
 
+    def test_a01_two_rebuilds_account_for_each_time_once(self, store: Store) -> None:
+        made = store.schedules.put(schedule(), now=NOON)
+        for now in (LATE, LATE + 3 * DAY):
+            store.index.remove("ada", "digest")
+            store.rebuild(now=now)
+        assert outcomes(store, made) == fires(made.cron, None, NOON, LATE + 3 * DAY)
+
     def test_a01_each_time_of_a_long_life_has_one_outcome(self, store: Store) -> None:
         on, off = schedule(cron=EACH_MINUTE), schedule(cron=EACH_MINUTE, enabled=False)
         made = store.schedules.put(on, now=NOON)

@@ -4,10 +4,13 @@ from dataclasses import replace
 
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, Store
+from duetick.ports import SUCCEEDED, Outcome, Store
 from duetick.testing.conformance.samples import (
+    ALLOW,
     DAY,
+    EACH_MINUTE,
     HOUR,
+    MINUTE,
     NOON,
     SECOND,
     SOON,
@@ -140,6 +143,37 @@ class AttemptConformance(StoreSuite):
         store.schedules.put(schedule(), now=NOON)
         start(store, only(drain(store, SOON + DAY)), SOON + DAY + SECOND)
         assert must(store.schedules.get("ada", "digest")).last_run_at == SOON + DAY + SECOND
+
+    def test_j02_the_last_run_is_the_latest_begin(self, store: Store) -> None:
+        """One of an older time may begin after a newer one."""
+        store.schedules.put(schedule(cron=EACH_MINUTE, policies=ALLOW), now=NOON)
+        older, newer = sorted(drain(store, SOON + 2 * MINUTE), key=lambda o: o.nominal_at)
+        start(store, newer, SOON + 2 * MINUTE)
+        start(store, older, SOON + 2 * MINUTE + SECOND)
+        found = must(store.schedules.get("ada", "digest"))
+        assert found.last_run_at == SOON + 2 * MINUTE + SECOND
+
+    def test_j02_a_schedule_made_anew_has_not_run(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        start(store, only(drain(store, SOON + DAY)), SOON + DAY)
+        store.schedules.delete("ada", "digest", now=SOON + DAY + SECOND)
+        store.schedules.put(schedule(), now=SOON + DAY + MINUTE)
+        assert must(store.schedules.get("ada", "digest")).last_run_at is None
+
+    def test_j05_a_settled_attempt_is_settled_otherwise_by_no_outcome(self, store: Store) -> None:
+        running = start(store, claimed(store), SOON)
+        settled = must(store.ledger.settle(running, SUCCEEDED, now=SOON))
+        stopped = Outcome(State.CANCELLED, Reason.OPERATOR)
+        assert store.ledger.settle(running, stopped, now=SOON + SECOND) is None
+        assert recorded(store, running) == settled
+        assert list(store.ledger.events(running)) == []
+
+    def test_j05_an_attempt_may_be_settled_as_cancelled(self, store: Store) -> None:
+        running = start(store, claimed(store), SOON)
+        stopped = Outcome(State.CANCELLED, Reason.OPERATOR, "by hand")
+        settled = must(store.ledger.settle(running, stopped, now=SOON))
+        assert (settled.state, settled.reason) == (State.CANCELLED, Reason.OPERATOR)
+        assert recorded(store, running) == settled
 
 
 class CallerConformance(StoreSuite):

@@ -1,8 +1,12 @@
 """J-07: what operators look up in the ledger."""
 
 from dataclasses import replace
+from typing import Final
 
-from duetick.domain.schedule import Occurrence
+import pytest
+
+from duetick.domain.errors import InvalidQuery
+from duetick.domain.schedule import Identity, Occurrence
 from duetick.domain.states import State
 from duetick.ports import SUCCEEDED, Store
 from duetick.testing.conformance.samples import (
@@ -11,9 +15,11 @@ from duetick.testing.conformance.samples import (
     MINUTE,
     NOON,
     SOON,
+    by_hand,
     row,
 )
 from duetick.testing.conformance.suite import (
+    FAILED,
     Capability,
     StoreSuite,
     drain,
@@ -21,11 +27,39 @@ from duetick.testing.conformance.suite import (
     start,
 )
 
+FINDABLE: Final = {State.DEAD, State.SCHEDULED, State.RETRYING}
+
 
 def claimed_each_minute(store: Store, count: int) -> list[Occurrence]:
     """That many occurrences of one row, oldest first."""
     store.index.upsert(row(cron=EACH_MINUTE))
     return [only(drain(store, SOON + n * MINUTE)) for n in range(count)]
+
+
+def drain_one(store: Store) -> Occurrence:
+    """The scheduled occurrence of noon."""
+    store.index.upsert(row())
+    return only(drain(store, SOON))
+
+
+def pages(
+    store: Store,
+    limit: int,
+    *,
+    user: str | None = "ada",
+    key: str | None = None,
+    state: State | None = None,
+) -> list[Identity]:
+    """What all pages hold, each going on after the last one seen."""
+    found: list[Identity] = []
+    before: Identity | None = None
+    for _ in range(20):
+        page = store.ledger.find(user, key, state=state, limit=limit, before=before)
+        if not page:
+            return found
+        found += [one.identity for one in page]
+        before = found[-1]
+    raise AssertionError("the pages never come to an end")
 
 
 class FindConformance(StoreSuite):
@@ -53,6 +87,42 @@ class FindConformance(StoreSuite):
             found += page
             before = page[-1].nominal_at if page else 0
         assert found == made[::-1]
+
+    @pytest.mark.parametrize("key", ["digest", None])
+    def test_j07_pages_divide_what_shares_a_time(self, store: Store, key: str | None) -> None:
+        """Runs by hand of one instant, and the scheduled one: a page ends between them."""
+        made = [drain_one(store)]
+        for number in range(6):
+            held = start(store, by_hand(run=f"run:{number}"), SOON)
+            store.ledger.settle(held, SUCCEEDED, now=SOON)
+            made.append(held)
+        found = pages(store, 2, key=key)
+        assert sorted(found) == sorted(o.identity for o in made)
+
+    def test_j07_pages_of_the_dead_divide_what_shares_a_time(self, store: Store) -> None:
+        self.needs(Capability.FIND_WITHOUT_USER)
+        made = [row(f"k{number}", user=f"u{number}") for number in range(7)]
+        for one in made:
+            store.index.upsert(one)
+        for occurrence in drain(store, SOON):
+            store.ledger.settle(start(store, occurrence, SOON), FAILED, now=SOON)
+        found = pages(store, 3, user=None, state=State.DEAD)
+        assert [name[0] for name in found] == [one.user_id for one in made]
+
+    def test_j07_nothing_of_the_time_itself_is_found_before_it(self, store: Store) -> None:
+        drain_one(store)
+        start(store, by_hand(), SOON)
+        assert list(store.ledger.find("ada", "digest", before=NOON)) == []
+        assert len(store.ledger.find("ada", "digest", before=NOON + 1)) == 2
+
+    @pytest.mark.parametrize("state", [None, *sorted(set(State) - FINDABLE)])
+    def test_j07_what_no_index_answers_is_refused(self, store: Store, state: State | None) -> None:
+        with pytest.raises(InvalidQuery, match="by user"):
+            store.ledger.find(state=state)
+
+    def test_j07_a_key_without_its_user_is_refused(self, store: Store) -> None:
+        with pytest.raises(InvalidQuery, match="user"):
+            store.ledger.find(key="digest", state=State.DEAD)
 
     def test_j07_one_user_finds_nothing_of_another(self, store: Store) -> None:
         store.index.upsert(row(user="bob"))

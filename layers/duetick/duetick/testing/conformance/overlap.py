@@ -101,6 +101,29 @@ class OverlapConformance(StoreSuite):
         start(store, first, LATER)
         assert refused(store.ledger.begin(second, now=LATER)).reason is Reason.OVERLAP
 
+    def test_d08_skip_sees_what_began_while_it_was_allowed(self, store: Store) -> None:
+        now = LATER + SECOND
+        store.schedules.put(schedule(cron=EACH_MINUTE, policies=ALLOW), now=NOON)
+        first, second = drain(store, now)
+        running = start(store, first, now)
+        store.schedules.put(schedule(cron=EACH_MINUTE), now=now)
+        assert refused(store.ledger.begin(second, now=now)).reason is Reason.OVERLAP
+        store.ledger.settle(running, SUCCEEDED, now=now)
+        third = only(drain(store, now + MINUTE))
+        start(store, third, now + MINUTE)
+
+    def test_d08_each_of_those_that_were_allowed_counts(self, store: Store) -> None:
+        """Two run since that was allowed; the one that began alone has ended."""
+        now = LATER + MINUTE + SECOND
+        store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
+        first, second, third = drain(store, now)
+        alone = start(store, first, now)
+        store.schedules.put(schedule(cron=EACH_MINUTE, policies=ALLOW), now=now)
+        start(store, second, now)
+        store.schedules.put(schedule(cron=EACH_MINUTE), now=now)
+        store.ledger.settle(alone, SUCCEEDED, now=now)
+        assert refused(store.ledger.begin(third, now=now)).reason is Reason.OVERLAP
+
     def test_d08_wait_keeps_it_for_later(self, store: Store) -> None:
         self.needs(Capability.WAIT)
         first, second, _ = three(store, WAIT)

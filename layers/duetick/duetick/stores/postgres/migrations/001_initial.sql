@@ -119,6 +119,10 @@ CREATE INDEX idx_occurrences_dead
     ON occurrences (nominal_at) WHERE state = 'dead';
 CREATE UNIQUE INDEX idx_occurrences_running
     ON occurrences (user_id, key) WHERE state = 'processing' AND exclusive = 1;
+CREATE INDEX idx_occurrences_sharing
+    ON occurrences (user_id, key) WHERE state = 'processing' AND exclusive = 0;
+CREATE INDEX idx_occurrences_begun
+    ON occurrences (user_id, key, begun_at) WHERE begun_at IS NOT NULL;
 
 CREATE TABLE caller_keys (
     flow text NOT NULL,
@@ -146,3 +150,164 @@ CREATE TABLE events (
 );
 
 CREATE INDEX idx_events_occurrence ON events (user_id, key, nominal_at, origin);
+
+-- Nothing is committed where a write did not find the rows that its transaction holds.
+CREATE FUNCTION rows_expected(moved bigint, locked bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF moved <> locked THEN
+        RAISE EXCEPTION '% rows of % were where they had been locked', moved, locked
+            USING ERRCODE = 'serialization_failure';
+    END IF;
+    RETURN moved;
+END
+$$;
+
+-- What follows decides as domain/lifecycle.py and stores/sql/ledger.py do, where a dispatch waits
+-- for the answer: begin and settle are one round trip each. The defaults of policies come with the
+-- call (`usual`), so that they are said in one place.
+
+CREATE FUNCTION time_of(given bigint) RETURNS bigint
+LANGUAGE sql AS $$
+    SELECT coalesce(given, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+$$;
+
+-- `general`: a case that is rare, and left to the code: nothing is changed, ask there. It is that of
+-- a timing that was changed, of a limit of runs, of one that waits, and of one that runs with its
+-- lease over.
+CREATE FUNCTION occurrence_begin(
+    for_user text, for_key text, for_time bigint, for_origin text, with_fence bigint,
+    given bigint, usual jsonb,
+    OUT verdict text, OUT held occurrences, OUT record schedules
+) LANGUAGE plpgsql AS $$
+DECLARE
+    at bigint;
+    stored text;
+    chosen jsonb;
+    why text;
+    busy_until bigint;
+BEGIN
+    SELECT o.* INTO held FROM occurrences o
+    WHERE o.user_id = for_user AND o.key = for_key AND o.nominal_at = for_time
+        AND o.origin = for_origin
+    FOR UPDATE;
+    at := time_of(given);
+    verdict := CASE
+        WHEN NOT FOUND THEN 'unknown'
+        WHEN held.state = 'processing' THEN 'in_progress'
+        WHEN held.state <> 'queued' THEN 'duplicate'
+        WHEN held.fence <> with_fence OR coalesce(held.lease_until, at) <= at THEN 'stale'
+    END;
+    IF verdict IS NOT NULL THEN
+        RETURN;
+    END IF;
+
+    SELECT s.* INTO record FROM schedules s WHERE s.user_id = for_user AND s.key = for_key;
+    stored := CASE WHEN FOUND THEN record.policies ELSE held.policies END;
+    chosen := usual || coalesce(stored, '{}')::jsonb;
+    why := CASE
+        WHEN held.timing = 0 THEN NULL
+        WHEN record.user_id IS NULL THEN 'schedule_deleted'
+        WHEN held.origin <> 'schedule' THEN NULL
+        WHEN record.enabled = 0 THEN 'disabled'
+        WHEN record.timing <> held.timing THEN 'general'
+    END;
+    IF why IS NULL AND chosen ->> 'max_runs' IS NOT NULL THEN
+        why := 'general';
+    END IF;
+
+    IF why IS NULL AND chosen ->> 'overlap' <> 'allow' THEN
+        SELECT coalesce(o.lease_until, at) INTO busy_until FROM occurrences o
+        WHERE o.user_id = for_user AND o.key = for_key AND o.state = 'processing'
+            AND o.exclusive = 1;
+        why := CASE
+            WHEN busy_until <= at OR (FOUND AND chosen ->> 'overlap' = 'wait') THEN 'general'
+            WHEN FOUND THEN 'overlap'
+        END;
+    END IF;
+
+    IF why = 'general' THEN
+        verdict := why;
+    ELSIF why IS NOT NULL THEN
+        verdict := 'cancelled';
+        UPDATE occurrences o
+        SET state = 'cancelled', reason = why, lease_until = NULL, updated_at = at
+        WHERE o.user_id = for_user AND o.key = for_key AND o.nominal_at = for_time
+            AND o.origin = for_origin
+        RETURNING o.* INTO held;
+    ELSE
+        verdict := 'begun';
+        UPDATE occurrences o
+        SET state = 'processing', attempts = o.attempts + 1, begun_at = at, updated_at = at,
+            lease_until = at + 1000 * ((chosen ->> 'timeout')::bigint
+                + (chosen ->> 'lease_margin')::bigint),
+            policies = stored, exclusive = (chosen ->> 'overlap' <> 'allow')::integer
+        WHERE o.user_id = for_user AND o.key = for_key AND o.nominal_at = for_time
+            AND o.origin = for_origin
+        RETURNING o.* INTO held;
+    END IF;
+END
+$$;
+
+-- Seconds until the next attempt of one that failed, null where there is none.
+CREATE FUNCTION retry_delay(policies jsonb, attempts integer) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE
+        WHEN policies ->> 'delivery' = 'at_most_once' OR r.backoff = 'none'
+            OR retry_delay.attempts >= r.attempts THEN NULL
+        WHEN r.backoff = 'fixed' THEN r.first
+        -- The longest delay is a day: what is beyond twenty doublings of a second need not be told.
+        ELSE least(r.first << least(retry_delay.attempts - 1, 20), r.longest)
+    END
+    FROM jsonb_to_record(policies -> 'retry')
+        AS r (backoff text, attempts integer, first bigint, longest bigint)
+$$;
+
+-- Null where the fence is stale; the row as it stands where it was settled like that before.
+CREATE FUNCTION occurrence_settle(
+    for_user text, for_key text, for_time bigint, for_origin text, with_fence bigint,
+    ended text, because text, failure text, given bigint, usual jsonb,
+    OUT held occurrences
+) LANGUAGE plpgsql AS $$
+DECLARE
+    at bigint;
+    delay bigint;
+BEGIN
+    SELECT o.* INTO held FROM occurrences o
+    WHERE o.user_id = for_user AND o.key = for_key AND o.nominal_at = for_time
+        AND o.origin = for_origin
+    FOR UPDATE;
+    at := time_of(given);
+    IF held.fence IS DISTINCT FROM with_fence THEN
+        held := NULL;
+        RETURN;
+    END IF;
+    IF held.state <> 'processing' THEN
+        IF (held.state, held.reason) IS DISTINCT FROM
+            (CASE ended WHEN 'failed' THEN 'dead' ELSE ended END, because)
+            AND NOT (ended = 'failed' AND held.state = 'retrying')
+        THEN
+            held := NULL;
+        END IF;
+        RETURN;
+    END IF;
+
+    IF ended = 'failed' AND because <> 'rejected' THEN
+        delay := retry_delay(usual || coalesce(held.policies, '{}')::jsonb, held.attempts);
+    END IF;
+    UPDATE occurrences o
+    SET state = CASE WHEN delay IS NOT NULL THEN 'retrying'
+            WHEN ended = 'failed' THEN 'dead' ELSE ended END,
+        reason = CASE WHEN delay IS NULL THEN because END,
+        due_at = coalesce(at + 1000 * delay, o.due_at),
+        lease_until = NULL, error = failure, updated_at = at
+    WHERE o.user_id = for_user AND o.key = for_key AND o.nominal_at = for_time
+        AND o.origin = for_origin
+    RETURNING o.* INTO held;
+    IF delay IS NOT NULL THEN
+        INSERT INTO events (user_id, key, nominal_at, origin, at, before, after, note)
+        VALUES (for_user, for_key, for_time, for_origin, at, 'processing',
+            'retrying', 'attempt ' || held.attempts || ': ' || coalesce(failure, ''));
+    END IF;
+END
+$$;

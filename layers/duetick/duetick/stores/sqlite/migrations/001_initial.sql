@@ -117,6 +117,10 @@ CREATE INDEX idx_occurrences_dead
     ON occurrences (nominal_at) WHERE state = 'dead';
 CREATE UNIQUE INDEX idx_occurrences_running
     ON occurrences (user_id, key) WHERE state = 'processing' AND exclusive = 1;
+CREATE INDEX idx_occurrences_sharing
+    ON occurrences (user_id, key) WHERE state = 'processing' AND exclusive = 0;
+CREATE INDEX idx_occurrences_begun
+    ON occurrences (user_id, key, begun_at) WHERE begun_at IS NOT NULL;
 
 CREATE TABLE caller_keys (
     flow text NOT NULL,

@@ -1,14 +1,17 @@
-"""Claimers of Postgres that are killed at every instant: nothing is lost, nothing made twice."""
+"""Claimers that are killed at every instant: nothing is lost, nothing made twice, in any store."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from duetick.stores import open_store
 
 from tests.integration.killed_claimers import Landed, Massacre
+from tests.lab.dynamodb import DynamoDB, table_name
 from tests.lab.postgres import Postgres, connect, drop_database, fresh_database
 
-KILLS = 60
+pytestmark = pytest.mark.slow
+
+KILLS = 50
 WRITING = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()
@@ -26,30 +29,48 @@ class PostgresMassacre(Massacre):
 
 
 @pytest.fixture(scope="module")
-def massacre(postgres: Postgres) -> Iterator[Massacre]:
+def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Massacre:
+    folder = tmp_path_factory.mktemp("massacre")
+    return _carried_out(Massacre, f"sqlite:///{folder / 'duetick.db'}")
+
+
+@pytest.fixture(scope="module")
+def on_postgres(postgres: Postgres) -> Iterator[Massacre]:
     url = fresh_database(postgres)
-    store = open_store(url)
-    store.migrate()
-    store.close()
-    massacre = PostgresMassacre(url, KILLS)
-    massacre.run(most=1_000)
-    massacre.finish()
-    yield massacre
-    massacre.store().close()
+    yield _carried_out(PostgresMassacre, url)
     drop_database(postgres, url)
 
 
-@pytest.mark.slow
+@pytest.fixture(scope="module")
+def on_dynamodb_local(dynamodb_local: DynamoDB) -> Massacre:
+    return _carried_out(Massacre, dynamodb_local.table_url(table_name()))
+
+
+def _carried_out(kind: Callable[[str, int], Massacre], url: str) -> Massacre:
+    store = open_store(url)
+    store.migrate()
+    store.close()
+    massacre = kind(url, KILLS)
+    massacre.run(most=1_000)
+    massacre.finish()
+    return massacre
+
+
+@pytest.fixture(scope="module", params=["sqlite", "on_postgres", "on_dynamodb_local"])
+def massacre(request: pytest.FixtureRequest) -> Iterator[Massacre]:
+    massacre: Massacre = request.getfixturevalue(request.param)
+    yield massacre
+    massacre.store().close()
+
+
 @pytest.mark.parametrize("kind", Landed)
 def test_t05_claimers_were_killed_at_every_instant(massacre: Massacre, kind: Landed) -> None:
     assert massacre.landed[kind] >= KILLS
 
 
-@pytest.mark.slow
 def test_t05_every_time_is_in_the_ledger_once_whoever_was_killed(massacre: Massacre) -> None:
     assert massacre.recorded() == massacre.expected()
 
 
-@pytest.mark.slow
 def test_t05_what_the_killed_had_claimed_is_handed_out_once_more(massacre: Massacre) -> None:
     assert massacre.recovered() == massacre.expected()

@@ -1,0 +1,153 @@
+"""Targets in one's own AWS account. The dispatch function's role has to allow each call."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from duetick.actions.messages import TargetFailed, as_text, group, identity
+from duetick.core.context import Context
+from duetick.domain.schedule import Json
+
+if TYPE_CHECKING:
+    from mypy_boto3_events import EventBridgeClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_sns import SNSClient
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_stepfunctions import SFNClient
+
+
+@dataclass(frozen=True, slots=True)
+class EventBus:
+    """An event on an EventBridge bus; needs events:PutEvents."""
+
+    name: str = "default"
+    source: str = "duetick"
+    detail_type: str = "Schedule due"
+
+    def __call__(self, given: Json, ctx: Context) -> None:
+        """Put it; an entry that the bus refuses is an error."""
+        answer = _events().put_events(
+            Entries=[
+                {
+                    "EventBusName": self.name,
+                    "Source": self.source,
+                    "DetailType": self.detail_type,
+                    "Detail": as_text(given, ctx),
+                }
+            ]
+        )
+        if answer["FailedEntryCount"]:
+            code = answer["Entries"][0].get("ErrorCode", "no reason given")
+            raise TargetFailed(f"The bus {self.name} did not take the event: {code}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A message in an SQS queue; needs sqs:SendMessage. A FIFO queue drops a repeat."""
+
+    url: str
+
+    def __call__(self, given: Json, ctx: Context) -> None:
+        """Send it."""
+        text = as_text(given, ctx)
+        if self.url.endswith(".fifo"):
+            _sqs().send_message(
+                QueueUrl=self.url,
+                MessageBody=text,
+                MessageDeduplicationId=identity(ctx),
+                MessageGroupId=group(ctx),
+            )
+        else:
+            _sqs().send_message(QueueUrl=self.url, MessageBody=text)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A message on an SNS topic; needs sns:Publish. A FIFO topic drops a repeat."""
+
+    arn: str
+
+    def __call__(self, given: Json, ctx: Context) -> None:
+        """Publish it."""
+        text = as_text(given, ctx)
+        if self.arn.endswith(".fifo"):
+            _sns().publish(
+                TopicArn=self.arn,
+                Message=text,
+                MessageDeduplicationId=identity(ctx),
+                MessageGroupId=group(ctx),
+            )
+        else:
+            _sns().publish(TopicArn=self.arn, Message=text)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """An asynchronous invocation of a Lambda function; needs lambda:InvokeFunction."""
+
+    name: str
+
+    def __call__(self, given: Json, ctx: Context) -> None:
+        """Hand it over; Lambda keeps it from then on."""
+        payload = as_text(given, ctx).encode()
+        answer = _lambda().invoke(FunctionName=self.name, InvocationType="Event", Payload=payload)
+        if answer["StatusCode"] != 202:
+            raise TargetFailed(f"{self.name} was not invoked: {answer['StatusCode']}, not 202.")
+
+
+@dataclass(frozen=True, slots=True)
+class StateMachine:
+    """A Step Functions execution, one for each occurrence; needs states:StartExecution."""
+
+    arn: str
+
+    def __call__(self, given: Json, ctx: Context) -> None:
+        """Start it; that it was started before is as good."""
+        client = _states()
+        try:
+            client.start_execution(
+                stateMachineArn=self.arn, name=identity(ctx), input=as_text(given, ctx)
+            )
+        except client.exceptions.ExecutionAlreadyExists:
+            return
+
+
+@cache
+def _events() -> "EventBridgeClient":
+    import boto3
+
+    return boto3.client("events")
+
+
+@cache
+def _sqs() -> "SQSClient":
+    import boto3
+
+    return boto3.client("sqs")
+
+
+@cache
+def _sns() -> "SNSClient":
+    import boto3
+
+    return boto3.client("sns")
+
+
+@cache
+def _lambda() -> "LambdaClient":
+    import boto3
+
+    return boto3.client("lambda")
+
+
+@cache
+def _states() -> "SFNClient":
+    import boto3
+
+    return boto3.client("stepfunctions")
+
+
+def forget_clients() -> None:
+    """Make them anew, as after a change of credentials or region."""
+    for made in (_events, _sqs, _sns, _lambda, _states):
+        made.cache_clear()

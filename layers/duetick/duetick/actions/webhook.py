@@ -1,0 +1,141 @@
+"""A signed POST to somebody else's HTTPS server, which must not become a way into one's own."""
+
+import hmac
+import http.client
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from duetick.actions.addresses import Resolve, is_allowed, is_public, resolve
+from duetick.actions.messages import TargetFailed, as_text, identity
+from duetick.core.context import Context
+from duetick.domain.errors import ConfigurationError
+from duetick.domain.schedule import Json
+
+LARGEST_BODY: Final = 256 * 1024
+LARGEST_ANSWER: Final = 64 * 1024
+REDIRECTS: Final = frozenset({307, 308})
+HTTPS: Final = 443
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How names are resolved, which addresses may be connected to, and whom TLS trusts.
+
+    The defaults are what a deployment wants; a test of one's own may know better.
+    """
+
+    resolve: Resolve = resolve
+    admits: Callable[[str], bool] = is_public
+    context: Callable[[], ssl.SSLContext] = _tls
+    port: int = HTTPS
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """POST the message to `url`, whose host has to be one of `hosts`.
+
+    The header `Duetick-Signature` is `t=…,v1=…`: the Unix time, and the HMAC-SHA256 of
+    `<t>.<body>` with the secret. Check both, and refuse times more than five minutes old. Redirects
+    are followed only if `redirects` says how many, each checked like the first.
+    """
+
+    url: str
+    secret: Callable[[], str]
+    hosts: tuple[str, ...]
+    timeout: float = 10.0
+    redirects: int = 0
+    network: Network = field(default_factory=Network)
+
+    def __post_init__(self) -> None:
+        try:
+            self._checked(self.url)
+        except TargetFailed as problem:
+            raise ConfigurationError(f"Webhook: {problem}") from None
+
+    def __call__(self, given: Json, ctx: Context) -> None:
+        """Send it; any answer but a 2xx is an error."""
+        body = as_text(given, ctx).encode()
+        if len(body) > LARGEST_BODY:
+            raise TargetFailed(f"The message has {len(body)} bytes; {LARGEST_BODY} are the most.")
+        url = self.url
+        for _ in range(self.redirects + 1):
+            status, location = self._post(url, body, ctx)
+            if 200 <= status < 300:
+                return
+            if status not in REDIRECTS or not location or not self.redirects:
+                raise TargetFailed(f"{urlsplit(url).hostname} answered {status}, not 2xx.")
+            url = urljoin(url, location)
+        raise TargetFailed(f"More than {self.redirects} redirects.")
+
+    def _post(self, url: str, body: bytes, ctx: Context) -> tuple[int, str | None]:
+        parts = self._checked(url)
+        connection = _Pinned(parts.hostname or "", self._address(parts), self)
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        try:
+            connection.request("POST", path, body, self._headers(body, ctx))
+            answer = connection.getresponse()
+            answer.read(LARGEST_ANSWER)
+        except (OSError, http.client.HTTPException) as problem:
+            raise TargetFailed(f"{parts.hostname}: {type(problem).__name__}.") from problem
+        finally:
+            connection.close()
+        return answer.status, answer.getheader("location")
+
+    def _headers(self, body: bytes, ctx: Context) -> dict[str, str]:
+        secret = self.secret()
+        if not secret:
+            raise TargetFailed("The webhook has no secret to sign with; configure one.")
+        at = str(ctx.dispatched_at // 1_000)
+        signature = hmac.digest(secret.encode(), f"{at}.".encode() + body, "sha256").hex()
+        return {
+            "content-type": "application/json",
+            "user-agent": "duetick",
+            "duetick-signature": f"t={at},v1={signature}",
+            "idempotency-key": identity(ctx),
+        }
+
+    def _checked(self, url: str) -> SplitResult:
+        """The parts of an address that may be called."""
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if parts.scheme != "https" or not host:
+            raise TargetFailed("only https:// addresses are called.")
+        if parts.username or parts.password or (parts.port or HTTPS) != HTTPS:
+            raise TargetFailed("an address may name neither a user nor a port.")
+        if not is_allowed(host, self.hosts):
+            raise TargetFailed(f"{host} is not one of the allowed hosts ({', '.join(self.hosts)}).")
+        return parts
+
+    def _address(self, parts: SplitResult) -> str:
+        """The address to connect to: each that the name has must be one to go to, so that asking
+        twice cannot give another answer.
+        """
+        host = parts.hostname or ""
+        found = self.network.resolve(host, self.network.port)
+        if not found or not all(self.network.admits(address) for address in found):
+            raise TargetFailed(f"{host} leads to an address that is not public.")
+        return found[0]
+
+
+class _Pinned(http.client.HTTPSConnection):
+    """Connects to the address that was checked, and speaks TLS with the name."""
+
+    def __init__(self, host: str, address: str, hook: Webhook) -> None:
+        super().__init__(host, hook.network.port, timeout=hook.timeout)
+        self._address = address
+        self._tls = hook.network.context()
+
+    def connect(self) -> None:
+        """To the address, not to whatever the name leads to by now."""
+        plain = socket.create_connection((self._address, self.port), self.timeout)
+        self.sock = self._tls.wrap_socket(plain, server_hostname=self.host)

@@ -1,0 +1,143 @@
+"""The OpenAPI document of the API, made of its routes and models."""
+
+import inspect
+import json
+import re
+from importlib.metadata import version
+from typing import Any, Final, TypeAlias
+
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+from duetick.api.models import ErrorView, GatewayView
+from duetick.api.routes import OWN, ROUTES, Route
+
+Node: TypeAlias = dict[str, Any]
+
+REFERENCE: Final = "#/components/schemas/{model}"
+ALWAYS: Final = (400, 401, 403, 405, 503)
+MEANINGS: Final = {
+    200: "As asked for.",
+    201: "It was created.",
+    202: "It was begun; the history tells what becomes of it.",
+    204: "It is gone.",
+    400: "The call is wrong; the message says what, and what is right.",
+    401: "A user's token is missing, wrong or expired.",
+    403: "Who calls may not call this.",
+    404: "There is none, or none of this user's.",
+    405: "The route has no such method; the message says which it has.",
+    409: "The key is taken, the schedule is paused, or a quota is reached.",
+    412: "It was changed meanwhile: read it again.",
+    413: "The body is too large.",
+    503: "Something behind the API does not answer; try again.",
+}
+TEXT: Final[Node] = {"type": "string"}
+
+
+def document() -> Node:
+    """All of it. Each route stands there twice: for users, and for operators."""
+    paths: dict[str, Node] = {}
+    for route in ROUTES:
+        for base in route.bases:
+            described = _operation(route, base)
+            paths.setdefault(base + route.path, {})[route.method.lower()] = described
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Duetick", "version": version("duetick"), "description": _description()},
+        "paths": paths,
+        "components": {"schemas": _schemas(), "securitySchemes": _security_schemes()},
+    }
+
+
+def as_text() -> str:
+    """The document as it is checked in."""
+    return json.dumps(document(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _description() -> str:
+    return (
+        "Schedules of users. Paths below /api/schedules are the token's user's own; those below "
+        "/api/users are for machines and operators, signed with IAM. A key or a user is one path "
+        "segment: percent-encoded, or with ~ for %, which no gateway rewrites."
+    )
+
+
+def _operation(route: Route, base: str) -> Node:
+    name = route.run.__name__
+    described: Node = {
+        "operationId": name if base == OWN else f"{name}_for_user",
+        "summary": inspect.cleandoc(route.run.__doc__ or "").replace("\n", " "),
+        "tags": ["users" if base == OWN else "operators"],
+        "security": [{"userToken": []} if base == OWN else {"iam": []}],
+        "parameters": _parameters(route, base),
+        "responses": _responses(route),
+    }
+    if route.body:
+        content = {"application/json": {"schema": _reference(route.body)}}
+        required = route.body.__name__ != "PauseBody"
+        described["requestBody"] = {"required": required, "content": content}
+    return described
+
+
+def _parameters(route: Route, base: str) -> list[Node]:
+    found = [
+        {"name": name, "in": "path", "required": True, "schema": TEXT | {"minLength": 1}}
+        for name in re.findall(r"\{(\w+)\}", base + route.path)
+    ]
+    if route.query:
+        properties = route.query.model_json_schema()["properties"]
+        found += [{"name": n, "in": "query", "schema": s} for n, s in properties.items()]
+    headers = {
+        "If-Match": route.conditional,
+        "If-None-Match": route.creates,
+        "Idempotency-Key": route.idempotent,
+    }
+    found += [{"name": n, "in": "header", "schema": TEXT} for n, has in headers.items() if has]
+    return found
+
+
+def _responses(route: Route) -> Node:
+    answers: dict[int, type[BaseModel] | None] = dict(route.answers)
+    answers |= dict.fromkeys((*ALWAYS, *route.refusals), ErrorView)
+    return {str(status): _response(status, answers[status]) for status in sorted(answers)}
+
+
+def _response(status: int, shape: type[BaseModel] | None) -> Node:
+    described: Node = {"description": MEANINGS[status]}
+    if shape:
+        schema = _reference(shape)
+        if status in (401, 403):
+            schema = {"anyOf": [schema, _reference(GatewayView)]}
+        described["content"] = {"application/json": {"schema": schema}}
+    if shape and shape.__name__ == "ScheduleView":
+        described["headers"] = {"ETag": {"schema": TEXT}}
+    return described
+
+
+def _reference(shape: type[BaseModel]) -> Node:
+    return {"$ref": REFERENCE.format(model=shape.__name__)}
+
+
+def _schemas() -> Node:
+    """Of what is taken, and of what is answered: there, every field is always present."""
+    taken = {route.body for route in ROUTES if route.body}
+    told: set[type[BaseModel]] = {ErrorView, GatewayView}
+    for route in ROUTES:
+        told |= {shape for shape in route.answers.values() if shape}
+    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        (shape, "validation") for shape in sorted(taken | told, key=lambda one: one.__name__)
+    ]
+    _, made = models_json_schema(models, ref_template=REFERENCE)
+    return dict(sorted(made["$defs"].items()))
+
+
+def _security_schemes() -> Node:
+    return {
+        "userToken": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+        "iam": {
+            "type": "apiKey",
+            "name": "Authorization",
+            "in": "header",
+            "x-amazon-apigateway-authtype": "awsSigv4",
+        },
+    }

@@ -1,0 +1,182 @@
+"""Each operation of the API: what it does with one user's schedules."""
+
+import secrets
+from dataclasses import replace
+
+from duetick.api.calls import Call
+from duetick.api.conditions import etag
+from duetick.api.models import (
+    CountQuery,
+    NewSchedule,
+    PageQuery,
+    PauseBody,
+    ScheduleBody,
+    ScheduleChange,
+)
+from duetick.core.answers import Answer, error
+from duetick.core.histories import export, history_page
+from duetick.core.runs import run_by_hand
+from duetick.core.schedules import merged, new_key, same_definition
+from duetick.core.wire import (
+    definition_json,
+    instant,
+    occurrence_json,
+    read_schedule,
+    schedule_json,
+)
+from duetick.domain.errors import VersionConflict
+from duetick.domain.identity import to_path
+from duetick.domain.pausing import as_paused_as
+from duetick.domain.redaction import redact
+from duetick.domain.schedule import Json, Schedule
+
+
+def view(call: Call, schedule: Schedule) -> dict[str, Json]:
+    """A schedule as the caller may see it: operators see no secrets of an input."""
+    shown = schedule_json(schedule, call.schedules.clock())
+    return shown | {"input": redact(schedule.input)} if call.operator else shown
+
+
+def shown(call: Call, schedule: Schedule, status: int = 200) -> Answer:
+    """The answer that shows a schedule, with its ETag."""
+    headers = {"etag": etag(schedule)}
+    if status == 201:
+        base = f"/api/users/{to_path(schedule.user_id)}" if call.operator else "/api"
+        headers["location"] = f"{base}/schedules/{to_path(schedule.key)}"
+    return Answer(status, view(call, schedule), headers)
+
+
+def list_schedules(call: Call) -> Answer:
+    """A page of schedules, ordered by key."""
+    query = call.asked(PageQuery)
+    page = call.schedules.list(query.limit, query.cursor)
+    found: list[Json] = [view(call, schedule) for schedule in page.schedules]
+    return Answer(200, {"schedules": found, "cursor": page.cursor})
+
+
+def create_schedule(call: Call) -> Answer:
+    """Create a schedule; refused where its key is taken. Repeating it with the same
+    Idempotency-Key gives the schedule that the first call made.
+    """
+    body = call.body(NewSchedule)
+    given, repeatable = body.pop("key", None), call.idempotent_key()
+    wanted = read_schedule(call.schedules.user_id, str(given or repeatable or new_key()), body)
+    try:
+        return shown(call, call.schedules.create(wanted), 201)
+    except VersionConflict:
+        found = call.schedules.get(wanted.key)
+        if repeatable and same_definition(found, wanted):
+            return shown(call, found, 201)
+        what = "another schedule was made with it" if repeatable and not given else "is taken"
+        return error("schedule_exists", f"The key {what}; choose another, or PUT to replace it.")
+
+
+def get_schedule(call: Call) -> Answer:
+    """A schedule."""
+    return shown(call, call.schedules.get(call.key))
+
+
+def get_by_external(call: Call) -> Answer:
+    """The schedule that has an outside id."""
+    return shown(call, call.schedules.by_external(call.key))
+
+
+def put_schedule(call: Call) -> Answer:
+    """Create or replace a schedule. A pause outlives it, unless `enabled` is given."""
+    body = call.body(ScheduleBody)
+    wanted = read_schedule(call.schedules.user_id, call.key, body)
+    version = _version(call)
+    put, created = call.schedules.replace(
+        wanted, if_version=version, resume=body.get("enabled") is True
+    )
+    return shown(call, put, 201 if created else 200)
+
+
+def change_schedule(call: Call) -> Answer:
+    """Change some fields of a schedule."""
+    patch = call.body(ScheduleChange)
+    now = call.schedules.clock()
+
+    def change(current: Schedule) -> Schedule:
+        body = merged(definition_json(current) | {"enabled": True}, patch)
+        wanted = replace(
+            read_schedule(current.user_id, current.key, body), principal=current.principal
+        )
+        return wanted if "enabled" in patch else as_paused_as(current, wanted, now)
+
+    return shown(call, call.schedules.change(call.key, change, if_version=_version(call)))
+
+
+def delete_schedule(call: Call) -> Answer:
+    """Delete a schedule; its history stays."""
+    call.schedules.delete(call.key, if_version=_version(call))
+    return Answer(204, {})
+
+
+def pause_schedule(call: Call) -> Answer:
+    """Keep a schedule from firing, until it is resumed or until a given time."""
+    body = call.body(PauseBody)
+    paused = call.schedules.pause(
+        call.key,
+        note=str(body.get("note") or ""),
+        until=instant("until", body.get("until")),
+        if_version=_version(call),
+    )
+    return shown(call, paused)
+
+
+def resume_schedule(call: Call) -> Answer:
+    """Let a paused schedule fire again."""
+    return shown(call, call.schedules.resume(call.key, if_version=_version(call)))
+
+
+def run_schedule(call: Call) -> Answer:
+    """Fire a schedule now, besides its own times."""
+    return run_by_hand(
+        call.schedules.store,
+        call.transport(),
+        call.schedules.get(call.key),
+        call.schedules.clock(),
+        secrets.token_hex(8),
+    )
+
+
+def upcoming(call: Call) -> Answer:
+    """The next fire times: UTC, local, and what the clocks do about them."""
+    found = call.schedules.upcoming(call.key, call.asked(CountQuery).limit)
+    return Answer(200, {"upcoming": [preview.json() for preview in found]})
+
+
+def history(call: Call) -> Answer:
+    """What became of a schedule's fire times, the newest first. It outlives the schedule."""
+    query = call.asked(PageQuery)
+    found, cursor = history_page(call.schedules, call.key, query.limit, query.cursor)
+    lines: list[Json] = [occurrence_json(occurrence) for occurrence in found]
+    return Answer(200, {"history": lines, "cursor": cursor})
+
+
+def export_user(call: Call) -> Answer:
+    """Everything that is kept of a user; values whose names say that they are secret are not."""
+    schedules, occurrences = export(call.schedules)
+    lines: list[Json] = [occurrence_json(each) | {"key": each.key} for each in occurrences]
+    return Answer(
+        200,
+        {
+            "user": call.schedules.user_id,
+            "schedules": [view(call, schedule) for schedule in schedules],
+            "history": lines,
+        },
+    )
+
+
+def erase_user(call: Call) -> Answer:
+    """Delete everything that is kept of a user, history too. There is no way back."""
+    return Answer(200, {"schedules": call.schedules.store.erase(call.schedules.user_id)})
+
+
+def _version(call: Call) -> int | None:
+    """The version that the caller's conditions insist on."""
+    condition = call.condition
+    if not condition.exists and not condition.absent:
+        return None
+    return condition.version(call.schedules.find(call.key))

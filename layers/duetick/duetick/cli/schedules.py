@@ -1,0 +1,98 @@
+"""`duetick schedules …`: the API's operations at a terminal. Answers are JSON, a line each."""
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from duetick.cli.problem import Problem
+from duetick.client import Client, Reply
+from duetick.domain.schedule import Json
+
+if TYPE_CHECKING:
+    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
+
+LOCAL: Final = "http://127.0.0.1:8080"
+
+
+def add_schedules(commands: "Commands") -> None:
+    """Add the noun with its verbs."""
+    noun = commands.add_parser("schedules", help="a user's schedules, over the API")
+    noun.add_argument("--url", default=os.environ.get("DUETICK_URL", LOCAL), help="the API's")
+    noun.add_argument(
+        "--token", default=os.environ.get("DUETICK_TOKEN", ""), help="or set DUETICK_TOKEN"
+    )
+    verbs = noun.add_subparsers(required=True, metavar="verb", dest="verb")
+    verbs.add_parser("list", help="all of them")
+    for verb, told in _VERBS.items():
+        one = verbs.add_parser(verb, help=told)
+        one.add_argument("key")
+        _add_options(verb, one)
+    noun.set_defaults(command=_run)
+
+
+_VERBS: Final = {
+    "get": "one",
+    "put": "create or replace",
+    "pause": "keep it from firing",
+    "resume": "let it fire again",
+    "run": "fire it now",
+    "delete": "delete it; its history stays",
+    "history": "what became of its fire times",
+    "upcoming": "its next fire times",
+}
+
+
+def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
+    if verb == "put":
+        for name in ("cron", "flow", "action"):
+            parser.add_argument(f"--{name}", required=True)
+        parser.add_argument("--timezone")
+        parser.add_argument("--input", default="null", help="JSON")
+    if verb == "pause":
+        parser.add_argument("--note", default="")
+        parser.add_argument("--until", help="such as 2026-12-01T09:00:00Z; without it for ever")
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    if not chosen.token:
+        raise Problem("A token is needed: --token, or DUETICK_TOKEN. `make run` prints one.")
+    client = Client(chosen.url, token=chosen.token)
+    for line in _lines(_answer(client, chosen)):
+        print(json.dumps(line, ensure_ascii=False))
+
+
+def _answer(client: Client, chosen: argparse.Namespace) -> object:
+    key = getattr(chosen, "key", "")
+    match chosen.verb:
+        case "list":
+            return client.list()
+        case "put":
+            return client.put(key, _fields(chosen))
+        case "pause":
+            return client.pause(key, note=chosen.note, until=chosen.until)
+        case "upcoming":
+            return client.upcoming(key)["upcoming"]
+        case verb:
+            return getattr(client, verb)(key)
+
+
+def _fields(chosen: argparse.Namespace) -> dict[str, Json]:
+    try:
+        given = json.loads(chosen.input)
+    except ValueError as problem:
+        raise Problem(f"--input is not JSON: {problem}. Quote it for your shell.") from None
+    fields: dict[str, Json] = {"cron": chosen.cron, "flow": chosen.flow, "action": chosen.action}
+    if chosen.timezone:
+        fields["timezone"] = chosen.timezone
+    return fields if given is None else {**fields, "input": given}
+
+
+def _lines(answer: object) -> Iterator[object]:
+    if isinstance(answer, Reply):
+        yield answer.body
+    elif isinstance(answer, (Iterator, list)):
+        yield from answer
+    elif answer is not None:
+        yield answer

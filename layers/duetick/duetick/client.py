@@ -1,0 +1,191 @@
+"""A small client of the schedules API, on the standard library.
+
+    client = Client("https://….execute-api.eu-west-1.amazonaws.com/v1", token=token)
+    client.put("weekly", {"cron": "0 9 * * MON", "flow": "digests", "action": "send_digest"})
+
+Without `user` it speaks for the token's user. With one it uses the operators' routes; those are
+signed, so give `authorize`, which gets method, URL and body and returns headers.
+"""
+
+import http.client
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias, cast
+from urllib.parse import quote, urlencode, urlsplit
+
+from duetick.domain.errors import ConfigurationError, DuetickError
+from duetick.domain.identity import to_path
+from duetick.domain.schedule import Json
+
+Authorize: TypeAlias = Callable[[str, str, bytes], Mapping[str, str]]
+Fields: TypeAlias = dict[str, Json]
+
+TIMEOUT: Final = 30.0
+
+
+class ApiError(DuetickError):
+    """The API refused: `status` and `code` say why, the message what to do."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(f"{message} ({status} {code})")
+        self.status = status
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer as it came."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Fields
+
+    @property
+    def etag(self) -> str:
+        """What to give as `if_match` so that a change is made only if nobody else made one."""
+        return self.headers.get("etag", "")
+
+
+class Client:
+    """One user's schedules over HTTP. A refusal is raised as ApiError."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str = "",
+        user: str | None = None,
+        authorize: Authorize | None = None,
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigurationError(f"The API's address is no http(s) URL: {url[:80]!r}.")
+        self._parts = parts
+        bearer = {"authorization": f"Bearer {token}"}
+        self._authorize: Authorize = authorize or (lambda *_: bearer)
+        self._user = "/api" if user is None else f"/api/users/{to_path(user)}"
+        self._base = f"{self._user}/schedules"
+
+    def list(self, *, limit: int = 100) -> Iterator[Fields]:
+        """All schedules, page after page."""
+        return self._pages(self._base, "schedules", limit)
+
+    def get(self, key: str) -> Reply:
+        """The schedule, with its ETag."""
+        return self.call("GET", self._of(key))
+
+    def by_external(self, external_id: str) -> Reply:
+        """The schedule of an outside id."""
+        return self.call("GET", f"{self._base}/by-external/{to_path(external_id)}")
+
+    def create(
+        self,
+        schedule: Mapping[str, Json],
+        *,
+        key: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Reply:
+        """A new schedule; repeated with the same idempotency key, the same one."""
+        headers = {"idempotency-key": idempotency_key} if idempotency_key else {}
+        given: Fields = {} if key is None else {"key": key}
+        return self.call("POST", self._base, {**given, **schedule}, headers)
+
+    def put(self, key: str, schedule: Mapping[str, Json], *, if_match: str | None = None) -> Reply:
+        """Create or replace."""
+        return self.call("PUT", self._of(key), schedule, _matching(if_match))
+
+    def change(self, key: str, fields: Mapping[str, Json], *, if_match: str | None = None) -> Reply:
+        """Change some fields."""
+        return self.call("PATCH", self._of(key), fields, _matching(if_match))
+
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        """Delete it."""
+        self.call("DELETE", self._of(key), None, _matching(if_match))
+
+    def pause(self, key: str, *, note: str = "", until: str | None = None) -> Reply:
+        """Keep it from firing, until it is resumed or until a time."""
+        end: Fields = {} if until is None else {"until": until}
+        return self.call("POST", f"{self._of(key)}/pause", {"note": note, **end})
+
+    def resume(self, key: str) -> Reply:
+        """Let it fire again."""
+        return self.call("POST", f"{self._of(key)}/resume")
+
+    def run(self, key: str) -> Fields:
+        """Fire it now, besides its own times."""
+        return self.call("POST", f"{self._of(key)}/run").body
+
+    def upcoming(self, key: str, *, limit: int = 10) -> Fields:
+        """The next fire times."""
+        return self.call("GET", f"{self._of(key)}/upcoming?limit={limit}").body
+
+    def history(self, key: str, *, limit: int = 50) -> Iterator[Fields]:
+        """What became of its fire times, the newest first, page after page."""
+        return self._pages(f"{self._of(key)}/history", "history", limit)
+
+    def export(self) -> Fields:
+        """Everything that is kept of the user; for operators."""
+        return self.call("GET", f"{self._user}/export").body
+
+    def erase(self) -> Fields:
+        """Delete everything that is kept of the user; for operators."""
+        return self.call("DELETE", self._user).body
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Json] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Any route; raise ApiError unless it answers with a success."""
+        data = b"" if body is None else json.dumps(dict(body)).encode()
+        target = self._parts.path.rstrip("/") + path
+        url = f"{self._parts.scheme}://{self._parts.netloc}{target}"
+        sent = {"content-type": "application/json", **self._authorize(method, url, data)}
+        reply = self._send(method, target, data, {**sent, **(headers or {})})
+        if reply.status >= 300:
+            code = str(reply.body.get("error", "refused"))
+            raise ApiError(reply.status, code, str(reply.body.get("message", "No reason given.")))
+        return reply
+
+    def _send(self, method: str, target: str, data: bytes, headers: Mapping[str, str]) -> Reply:
+        secure = self._parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        connection = kind(self._parts.hostname or "", self._parts.port, timeout=TIMEOUT)
+        try:
+            connection.request(method, target, data, dict(headers))
+            answer = connection.getresponse()
+            text = answer.read()
+        except OSError as problem:
+            raise ApiError(0, "unreachable", f"{self._parts.netloc}: {problem}.") from problem
+        finally:
+            connection.close()
+        names = {name.lower(): value for name, value in answer.getheaders()}
+        return Reply(answer.status, names, _object(text))
+
+    def _of(self, key: str) -> str:
+        return f"{self._base}/{to_path(key)}"
+
+    def _pages(self, path: str, name: str, limit: int) -> Iterator[Fields]:
+        query: dict[str, object] = {"limit": limit}
+        while True:
+            page = self.call("GET", f"{path}?{urlencode(query, quote_via=quote)}").body
+            yield from cast("list[Fields]", page[name])
+            if page["cursor"] is None:
+                return
+            query["cursor"] = page["cursor"]
+
+
+def _matching(etag: str | None) -> dict[str, str]:
+    return {} if etag is None else {"if-match": etag}
+
+
+def _object(text: bytes) -> Fields:
+    """The body; a gateway's own may be none."""
+    try:
+        value = json.loads(text or b"{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,59 @@
+"""What must hold before a schedule is taken: the same for every way to make one."""
+
+from dataclasses import dataclass
+
+from duetick.core.flows import Flows
+from duetick.core.second_opinion import confirm
+from duetick.domain.errors import QuotaReached
+from duetick.domain.expression import smallest_gap, sub_minute
+from duetick.domain.schedule import LARGEST_INPUT, Schedule, check_timing, dump_input
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """What a user may have."""
+
+    schedules: int = 100
+    gap_seconds: int = 60
+    input_bytes: int = LARGEST_INPUT
+
+
+def check(schedule: Schedule, flows: Flows, quotas: Quotas, now: int) -> None:
+    """Raise, saying what is wrong and what to do, unless the schedule can be taken."""
+    check_timing(schedule.cron, schedule.timezone)
+    flows.check_input(schedule)
+    confirm(schedule.cron, now)
+    _check_gap(schedule, quotas, now)
+    _check_size(schedule, quotas)
+
+
+def _check_gap(schedule: Schedule, quotas: Quotas, now: int) -> None:
+    policies = schedule.policies
+    gap = smallest_gap(
+        schedule.cron,
+        schedule.timezone,
+        now,
+        gap=policies.gap,
+        repeat=policies.repeat,
+        anchor=schedule.anchor or now,
+    )
+    # a rate below a minute is the store's to refuse: with look-ahead, it is wanted
+    least = 0 if sub_minute(schedule.cron) else quotas.gap_seconds
+    if gap < least * 1_000:
+        raise QuotaReached(
+            "gap_seconds",
+            least,
+            f"{schedule.cron!r} fires twice within {gap / 1_000:g} s, and {least} s is the least. "
+            "Fire less often, or have DUETICK_QUOTA_GAP_SECONDS lowered.",
+        )
+
+
+def _check_size(schedule: Schedule, quotas: Quotas) -> None:
+    size = len(dump_input(schedule.input).encode())
+    if size > quotas.input_bytes:
+        raise QuotaReached(
+            "input_bytes",
+            quotas.input_bytes,
+            f"The input has {size} bytes as JSON, and {quotas.input_bytes} are the most. Keep it "
+            "elsewhere and put its name here, or have DUETICK_QUOTA_INPUT_BYTES raised.",
+        )

@@ -1,0 +1,57 @@
+"""Dispatch by an invocation of its function: for runs by hand, which no gateway stands before."""
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Final, cast
+
+from duetick.core.calls import Request
+from duetick.core.wire import delivery_json
+from duetick.domain.identity import to_path
+from duetick.domain.schedule import Occurrence
+from duetick.ports import Delivery
+from duetick.runtime.background import to_event
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
+
+PATIENCE: Final = 20
+
+
+class InvokeTransport:
+    """`ports.Transport` that invokes the dispatch function, and waits for its answer."""
+
+    def __init__(self, function: str) -> None:
+        self._function = function
+
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
+        """See `Transport`. The client's own patience is what bounds the wait."""
+        del timeout
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        request = Request(
+            flow=occurrence.flow,
+            path_id=to_path(occurrence.schedule_id),
+            headers={},
+            body=json.dumps(delivery_json(occurrence)),
+            request_id=occurrence.id,
+        )
+        try:
+            answer = _client().invoke(
+                FunctionName=self._function, Payload=json.dumps(to_event(request)).encode()
+            )
+            told = json.loads(answer["Payload"].read())
+        except (BotoCoreError, ClientError, ValueError) as problem:
+            return Delivery(0, type(problem).__name__)
+        return Delivery(int(told.get("statusCode", 0)), str(told.get("body", "")))
+
+    def close(self) -> None:
+        """See `Transport`."""
+
+
+@cache
+def _client() -> "LambdaClient":
+    from botocore.config import Config
+    from botocore.session import get_session
+
+    config = Config(connect_timeout=2, read_timeout=PATIENCE, retries={"total_max_attempts": 1})
+    return cast("LambdaClient", get_session().create_client("lambda", config=config))

@@ -1,0 +1,143 @@
+"""I-16: a check compares records and rows, a rebuild mends what it finds."""
+
+from dataclasses import replace
+
+from duetick.domain.states import Reason, State
+from duetick.ports import Store
+from duetick.testing.conformance.samples import (
+    DAILY,
+    DAY,
+    EACH_MINUTE,
+    HOUR,
+    MINUTE,
+    NOON,
+    SOON,
+    row,
+    schedule,
+)
+from duetick.testing.conformance.suite import Capability, StoreSuite, drain, must, only
+
+
+class RebuildConformance(StoreSuite):
+    """I-16: a check compares records and rows, a rebuild mends."""
+
+    def test_i16_a_sound_store_has_no_differences(self, store: Store) -> None:
+        store.schedules.put(schedule("on"), now=NOON)
+        store.schedules.put(schedule("off", enabled=False), now=NOON)
+        assert list(store.check(now=NOON)) == []
+
+    def test_i16_a_missing_row_is_found_and_mended(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        store.index.remove("ada", "digest")
+        found = only(store.check(now=NOON))
+        assert (found.user_id, found.key, found.problem) == ("ada", "digest", "missing")
+        assert store.rebuild(now=NOON + HOUR) == 1
+        assert must(store.index.get("ada", "digest")).next_fire_at == NOON + DAY
+        assert list(store.check(now=NOON)) == []
+
+    def test_i16_a_row_of_a_disabled_schedule_is_found_and_mended(self, store: Store) -> None:
+        store.schedules.put(schedule(enabled=False), now=NOON)
+        store.index.upsert(row())
+        assert only(store.check(now=NOON)).problem == "stray"
+        store.rebuild(now=NOON - MINUTE)
+        assert store.index.get("ada", "digest") is None
+        assert list(store.check(now=NOON)) == []
+
+    def test_i16_a_row_that_says_something_else_is_found_and_mended(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        store.index.upsert(row(cron="30 12 * * *", at=NOON + 30 * MINUTE))
+        assert only(store.check(now=NOON)).problem == "stale"
+        store.rebuild(now=NOON + MINUTE)
+        assert must(store.index.get("ada", "digest")).cron == DAILY
+        assert list(store.check(now=NOON)) == []
+
+    def test_i16_a_row_that_differs_in_its_zone_alone_is_found(self, store: Store) -> None:
+        made = store.schedules.put(schedule(), now=NOON)
+        kept = must(store.index.get("ada", "digest"))
+        store.index.upsert(replace(kept, timezone="UTC"))
+        assert made.timezone is None
+        assert only(store.check(now=NOON)).problem == "stale"
+
+    def test_i16_a_finished_schedule_is_no_difference(self, store: Store) -> None:
+        store.schedules.put(schedule(cron="at(2027-03-01T13:00:00)"), now=NOON)
+        drain(store, SOON + HOUR)
+        assert store.index.get("ada", "digest") is None
+        assert list(store.check(now=SOON + HOUR)) == []
+        assert store.rebuild(now=SOON + HOUR) == 0
+
+    def test_i16_a_row_that_was_lost_is_missing_as_long_as_a_time_is_to_come(
+        self, store: Store
+    ) -> None:
+        store.schedules.put(schedule(cron="at(2027-03-01T13:00:00)"), now=NOON)
+        store.index.remove("ada", "digest")
+        assert only(store.check(now=NOON)).problem == "missing"
+        assert list(store.check(now=NOON + HOUR)) == []
+
+    def test_m03_what_became_unreadable_is_kept_not_indexed_and_reported(
+        self, store: Store
+    ) -> None:
+        made = store.schedules.put(schedule(), now=NOON)
+        kept = must(store.index.get("ada", "digest"))
+        store.index.upsert(replace(kept, timezone="Gone/Zone"))
+        assert drain(store, SOON + DAY) == []
+        assert only(store.check(now=SOON + DAY)).problem == "unreadable"
+        assert store.index.get("ada", "digest") is None
+        assert must(store.schedules.get("ada", "digest")).cron == made.cron
+
+
+class DriftConformance(StoreSuite):
+    """I-16: a row waits for the time that its record asks for, and no other."""
+
+    def test_i16_a_row_that_waits_too_long_is_found_and_mended(self, store: Store) -> None:
+        drift(store, NOON + 30 * DAY)
+        assert only(store.check(now=NOON)).problem == "stale"
+        assert store.rebuild(now=NOON) == 1
+        assert must(store.index.get("ada", "digest")).next_fire_at == NOON + DAY
+        assert list(store.check(now=NOON)) == []
+
+    def test_i16_a_row_that_waits_for_a_time_nobody_named_is_found(self, store: Store) -> None:
+        drift(store, NOON + HOUR)
+        assert only(store.check(now=NOON)).problem == "stale"
+
+    def test_i16_every_row_is_looked_at(self, store: Store) -> None:
+        for number in range(3):
+            drift(store, NOON + 30 * DAY, f"k{number}")
+        assert [one.key for one in store.check(now=NOON)] == ["k0", "k1", "k2"]
+        assert store.rebuild(now=NOON) == 3
+
+    def test_i16_what_is_due_is_no_difference(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        assert list(store.check(now=NOON + 3 * DAY)) == []
+        assert store.rebuild(now=NOON + 3 * DAY) == 0
+
+    def test_i16_what_was_claimed_ahead_is_no_difference(self, store: Store) -> None:
+        self.needs(Capability.LOOK_AHEAD)
+        store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
+        drain(store, SOON, ahead=10 * MINUTE)
+        assert list(store.check(now=SOON)) == []
+        assert store.rebuild(now=SOON) == 0
+
+    def test_a01_what_a_drifted_row_missed_is_accounted_for_by_a_rebuild(
+        self, store: Store
+    ) -> None:
+        drift(store, NOON + 30 * DAY)
+        store.rebuild(now=NOON + 3 * DAY + HOUR)
+        missed = only(store.ledger.find("ada", "digest"))
+        assert (missed.state, missed.reason) == (State.CANCELLED, Reason.MISSED)
+        assert (missed.nominal_at, missed.range_end) == (NOON + DAY, NOON + 3 * DAY)
+
+    def test_a01_a_row_that_is_set_back_into_a_range_fires_nothing_of_it(
+        self, store: Store
+    ) -> None:
+        drift(store, NOON + 30 * DAY)
+        store.rebuild(now=NOON + 3 * DAY + HOUR)
+        drift(store, NOON + 2 * DAY)
+        assert drain(store, NOON + 3 * DAY + HOUR) == []
+        assert len(store.ledger.find("ada", "digest")) == 1
+
+
+def drift(store: Store, next_fire_at: int, key: str = "digest") -> None:
+    """A daily schedule whose row waits for another time."""
+    store.schedules.put(schedule(key, timezone="UTC"), now=NOON)
+    kept = must(store.index.get("ada", key))
+    store.index.upsert(replace(kept, next_fire_at=next_fire_at))

@@ -1,0 +1,255 @@
+"""The ledger of the store that was written from the README, and the dictionaries behind it all."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import RLock
+from typing import Any
+
+from duetick.domain import attempts, mirror
+from duetick.domain.errors import ConfigurationError, LeaseLost
+from duetick.domain.lifecycle import held_key, lease_over, same_outcome
+from duetick.domain.occurrences import leased
+from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
+from duetick.domain.states import LEASED, WAITING, Reason, State
+from duetick.ports import (
+    SUCCEEDED,
+    Begun,
+    CallerKey,
+    Clock,
+    Event,
+    Outcome,
+    Refused,
+    Schedules,
+    Transaction,
+)
+from duetick.stores.ids import new_id
+from duetick.stores.paging import check_findable, newest_first, place_of
+
+
+@dataclass
+class Kept:
+    """All that there is of one user's key."""
+
+    record: Schedule | None = None
+    row: IndexRow | None = None
+    poison: Occurrence | None = None
+    mark: int | None = None
+    definitions: list[Schedule] = field(default_factory=list)
+
+    @property
+    def indexed(self) -> IndexRow | None:
+        return None if self.poison else self.row
+
+    @property
+    def defined_at(self) -> int:
+        return self.definitions[-1].timing if self.definitions else 0
+
+
+@dataclass
+class Data:
+    """What the three parts share. Whoever holds the lock is alone: that is a transaction."""
+
+    lock: RLock = field(default_factory=RLock)
+    kept: dict[tuple[str, str], Kept] = field(default_factory=dict)
+    ledger: dict[Identity, Occurrence] = field(default_factory=dict)
+    events: dict[Identity, list[Event]] = field(default_factory=dict)
+    caller_keys: dict[tuple[str, str], tuple[Identity, int]] = field(default_factory=dict)
+
+    def of(self, user_id: str, key: str) -> Kept:
+        return self.kept.setdefault((user_id, key), Kept())
+
+    def record(self, made: Iterable[Occurrence]) -> list[Occurrence]:
+        """Those that were not in the ledger: nothing is made twice."""
+        new = [replace(one, id=new_id()) for one in made if one.identity not in self.ledger]
+        self.ledger |= {one.identity: one for one in new}
+        for one in new:
+            kept, through = self.of(one.user_id, one.key), one.range_end or one.nominal_at
+            if one.origin == "schedule":
+                kept.mark = max(through, kept.mark or through)
+        return new
+
+    def move(self, after: Occurrence, note: str | None = None) -> Occurrence:
+        before, self.ledger[after.identity] = self.ledger[after.identity], after
+        if note is not None:
+            event = Event(after.updated_at, before.state, after.state, note)
+            self.events.setdefault(after.identity, []).append(event)
+        return after
+
+    def fires_no_more(self, record: Schedule, reason: Reason, now: int) -> None:
+        """Take it off the index. What was due is accounted for, what was defined stays dated."""
+        kept = self.of(record.user_id, record.key)
+        self.record(mirror.due_range(kept.indexed, kept.mark, now, reason))
+        end = max(now, kept.defined_at + 1)
+        kept.definitions.append(replace(record, enabled=False, timing=end))
+        kept.row, kept.poison = None, None
+
+    def erase(self, user_id: str) -> int:
+        mine = [self.kept.pop(name) for name in list(self.kept) if name[0] == user_id]
+        self.ledger = {name: one for name, one in self.ledger.items() if name[0] != user_id}
+        self.events = {name: some for name, some in self.events.items() if name[0] != user_id}
+        self.caller_keys = {k: v for k, v in self.caller_keys.items() if v[0][0] != user_id}
+        return sum(kept.record is not None for kept in mine)
+
+    def siblings(self, one: Occurrence) -> Iterator[Occurrence]:
+        for other in list(self.ledger.values()):
+            if (other.user_id, other.key) == (one.user_id, one.key):
+                yield other
+
+
+class NoEffects:
+    """An action can write nothing of its own into dictionaries."""
+
+    def run(self, sql: str, /, **params: object) -> Sequence[Sequence[object]]:
+        del sql, params
+        raise ConfigurationError("This store has no SQL database.")
+
+    def write(self, item: Mapping[str, Any], /) -> None:
+        del item
+        raise ConfigurationError("This store has no DynamoDB table.")
+
+
+class MemoryLedger:
+    def __init__(self, data: Data, schedules: Schedules, now: Callable[[], int]) -> None:
+        self._data, self._schedules, self._now = data, schedules, now
+
+    def begin(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Begun | Refused:
+        at = self._now() if now is None else now
+        with self._data.lock:
+            taken = key and self._take_key(key, occurrence, at)
+            if taken:
+                return taken
+            held, asked = self._data.ledger.get(occurrence.identity), occurrence
+            if held is None and occurrence.fence == 0:
+                [held] = self._data.record([leased(replace(occurrence, created_at=at), at)])
+                asked = held
+            if held is None:
+                return Refused("unknown")
+            return attempts.refuse(held, asked, at) or self._begin(held, at)
+
+    def _take_key(self, key: CallerKey, taker: Occurrence, now: int) -> Refused | None:
+        identity, until = self._data.caller_keys.get((key.flow, key.key), (taker.identity, 0))
+        holder = self._data.ledger.get(identity)
+        verdict = holder and held_key(holder, until, now)
+        if holder and verdict:
+            return Refused(verdict, holder.state, holder.reason)
+        self._data.caller_keys[key.flow, key.key] = (taker.identity, now + key.window_ms)
+        return None
+
+    def _begin(self, held: Occurrence, now: int) -> Begun | Refused:
+        record = self._schedules.get(held.user_id, held.key)
+        after = attempts.begun(
+            held,
+            record,
+            now,
+            lambda: self._another_runs(held, now),
+            lambda limited: self._count_run(limited, now),
+        )
+        if after.state is State.QUEUED:
+            for other in self._data.siblings(after):
+                if attempts.displaces(after, other):
+                    self._data.move(attempts.cancelled(other, Reason.OVERLAP, now))
+        return attempts.not_begun(self._data.move(after)) or Begun(after, record)
+
+    def _another_runs(self, held: Occurrence, now: int) -> bool:
+        running = [o for o in self._data.siblings(held) if o.state is State.PROCESSING]
+        for other in running:
+            if not lease_over(other, now):
+                return True
+            after = attempts.lost(other, now)
+            self._data.move(after, attempts.trace_of_loss(other, after))
+        return False
+
+    def _count_run(self, limited: Schedule, now: int) -> bool:
+        kept = self._data.of(limited.user_id, limited.key)
+        if kept.record is None or kept.record.used_up:
+            return False
+        kept.record = replace(kept.record, runs=kept.record.runs + 1)
+        if kept.record.used_up:
+            self._data.fires_no_more(kept.record, Reason.QUOTA, now)
+        return True
+
+    def _holds(self, occurrence: Occurrence, *states: State) -> Occurrence | None:
+        held = self._data.ledger.get(occurrence.identity)
+        mine = held and held.fence == occurrence.fence and held.state in states
+        return held if mine else None
+
+    def settle(
+        self, occurrence: Occurrence, outcome: Outcome, *, now: int | None = None
+    ) -> Occurrence | None:
+        with self._data.lock:
+            held = self._holds(occurrence, *State)
+            if held is None:
+                return None
+            if held.state is not State.PROCESSING:
+                return held if same_outcome(held, outcome.state, outcome.reason) else None
+            after = attempts.settled(held, outcome, self._now() if now is None else now)
+            return self._data.move(after, attempts.trace_of_retry(held, after))
+
+    @contextmanager
+    def settling(self, occurrence: Occurrence, clock: Clock) -> Iterator[Transaction]:
+        with self._data.lock:
+            yield NoEffects()
+            if self.settle(occurrence, SUCCEEDED, now=clock()) is None:
+                raise LeaseLost("The lease ended before the transaction; nothing was written.")
+
+    def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
+        with self._data.lock:
+            held = self._holds(occurrence, State.QUEUED)
+            if held:
+                after = attempts.released(held, self._now() if now is None else now)
+                self._data.move(after, attempts.RELEASED)
+            return held is not None
+
+    def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
+        with self._data.lock:
+            held = self._holds(occurrence, State.PROCESSING)
+            at = self._now() if now is None else now
+            return self._data.move(attempts.renewed(held, at)) if held else None
+
+    def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+        while True:
+            with self._data.lock:
+                every = self._data.ledger.values()
+                over = [o for o in every if o.state in LEASED and lease_over(o, now)]
+                due = [o for o in every if o.state in WAITING and o.due_at <= now + ahead]
+                over.sort(key=lambda one: one.lease_until or 0)
+                due.sort(key=lambda one: (-one.priority, one.due_at, one.created_at))
+                taken = [self._take_up(held, now) for held in [*over, *due][:limit]]
+            alive = [one for one in taken if one.state is State.QUEUED]
+            if alive or not taken:
+                return alive
+
+    def _take_up(self, held: Occurrence, now: int) -> Occurrence:
+        after = attempts.taken_up(held, now)
+        note = None if held.state in WAITING else attempts.trace_of_loss(held, after)
+        return self._data.move(after, note)
+
+    def find(
+        self,
+        user_id: str | None = None,
+        key: str | None = None,
+        *,
+        state: State | None = None,
+        limit: int = 50,
+        before: int | Identity | None = None,
+    ) -> Sequence[Occurrence]:
+        check_findable(user_id, key, state)
+        after = newest_first(place_of(before))
+        found = [
+            one
+            for one in self._data.ledger.values()
+            if user_id in (None, one.user_id)
+            and key in (None, one.key)
+            and state in (None, one.state)
+            and newest_first(one.identity) > after
+        ]
+        return sorted(found, key=lambda one: newest_first(one.identity))[:limit]
+
+    def get(self, user_id: str, key: str, nominal_at: int, origin: str) -> Occurrence | None:
+        return self._data.ledger.get((user_id, key, nominal_at, origin))
+
+    def events(self, occurrence: Occurrence) -> Sequence[Event]:
+        return self._data.events.get(occurrence.identity, [])

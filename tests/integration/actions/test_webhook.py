@@ -1,0 +1,238 @@
+"""Webhooks against a real HTTPS server: signed, bounded, and never a way in."""
+
+import hmac
+import json
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from duetick import Flow
+from duetick.actions import Webhook
+from duetick.actions.messages import TargetFailed
+from duetick.actions.webhook import Network
+from duetick.domain.errors import ConfigurationError
+from duetick.testing import Fired, fire
+
+from tests.lab.process import LOCALHOST
+
+HOST, OTHER = "hooks.example.org", "other.example.org"
+SIGNING = "only for this test"
+COMMAND = (
+    "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+    "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST},DNS:{OTHER}",
+)  # fmt: skip
+OUTWARD = "93.184.215.14"
+
+
+@dataclass(slots=True)
+class Hooks:
+    """A server, what it was sent, and what it answers."""
+
+    port: int = 0
+    certificate: Path = Path()
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    delay: float = 0
+    seen: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
+
+    def webhook(self, **more: object) -> Webhook:
+        """One that finds the server under its name."""
+        network = Network(
+            resolve=lambda _host, _port: [LOCALHOST],
+            admits=lambda address: address == LOCALHOST,
+            context=lambda: ssl.create_default_context(cafile=str(self.certificate)),
+            port=self.port,
+        )
+        made = Webhook(f"https://{HOST}/due", lambda: SIGNING, (HOST,), network=network, timeout=2)
+        return _replaced(made, more)
+
+
+def _replaced(made: Webhook, more: dict[str, Any]) -> Webhook:
+    return replace(made, **more)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For both hosts, signed by itself."""
+    folder = tmp_path_factory.mktemp("tls")
+    made, key = folder / "made.pem", folder / "key.pem"
+    subprocess.run([*COMMAND, "-keyout", key, "-out", made], check=True, capture_output=True)
+    made.write_text(made.read_text() + key.read_text())
+    return made
+
+
+@pytest.fixture
+def hooks(certificate: Path) -> Iterator[Hooks]:
+    """A running server."""
+    state = Hooks(certificate=certificate)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            state.seen.append((self.path, dict(self.headers), body))
+            time.sleep(state.delay)
+            self.send_response(state.status)
+            for name, value in state.headers.items():
+                self.send_header(name, value)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    with serving(Handler, certificate) as state.port:
+        yield state
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler], certificate: Path) -> Iterator[int]:
+    server = ThreadingHTTPServer((LOCALHOST, 0), handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def sent_by(webhook: Webhook) -> Fired:
+    """Fire a schedule whose action it is."""
+    flow = Flow("outside")
+    flow.action("notify", target=webhook)
+    return fire(flow, action="notify", input={"text": "good morning"})
+
+
+def test_a_webhook_tells_who_what_and_when(hooks: Hooks) -> None:
+    assert sent_by(hooks.webhook()).state == "succeeded"
+    ((path, _, body),) = hooks.seen
+    told = json.loads(body)
+    assert path == "/due"
+    assert (told["user"], told["input"]) == ("ann", {"text": "good morning"})
+    assert told["nominalFireTime"] == "2026-12-01T09:00:00Z"
+
+
+def test_a_webhook_is_signed_with_its_time(hooks: Hooks) -> None:
+    sent_by(hooks.webhook())
+    ((_, headers, body),) = hooks.seen
+    stamp, _, signature = headers["duetick-signature"].partition(",v1=")
+    at = stamp.removeprefix("t=")
+    assert int(at) == 1_796_115_600
+    expected = hmac.digest(SIGNING.encode(), f"{at}.".encode() + body, "sha256").hex()
+    assert signature == expected
+    assert SIGNING not in str(headers) + body.decode()
+
+
+def test_the_same_occurrence_has_the_same_idempotency_key(hooks: Hooks) -> None:
+    for _ in range(2):
+        sent_by(hooks.webhook())
+    first, second = (headers["idempotency-key"] for _, headers, _ in hooks.seen)
+    assert first == second
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 400, 404, 500, 503])
+def test_any_other_answer_than_success_fails(hooks: Hooks, status: int) -> None:
+    hooks.status = status
+    hooks.headers = {"location": f"https://{HOST}/elsewhere"}
+    with pytest.raises(TargetFailed, match=str(status)):
+        sent_by(hooks.webhook())
+    assert len(hooks.seen) == 1, "a redirect was followed"
+
+
+@pytest.mark.parametrize(
+    ("location", "says"),
+    [
+        ("http://hooks.example.org/", "https"),
+        ("https://evil.example/", "allowed hosts"),
+        ("https://169.254.169.254/latest/meta-data", "allowed hosts"),
+        ("https://user:secret@hooks.example.org/", "user"),
+        ("https://hooks.example.org:8443/", "port"),
+        ("file:///etc/passwd", "https"),
+        ("/again", "More than 2"),
+    ],
+)
+def test_each_redirect_is_checked_like_the_first(hooks: Hooks, location: str, says: str) -> None:
+    hooks.status, hooks.headers = 307, {"location": location}
+    with pytest.raises(TargetFailed, match=says):
+        sent_by(hooks.webhook(redirects=2))
+
+
+def test_a_redirect_to_a_name_that_leads_inward_is_not_followed(hooks: Hooks) -> None:
+    hooks.status, hooks.headers = 307, {"location": f"https://{OTHER}/"}
+    network = hooks.webhook().network
+    inward = replace(
+        network, resolve=lambda host, _: [LOCALHOST if host == HOST else "169.254.169.254"]
+    )
+    with pytest.raises(TargetFailed, match="not public"):
+        sent_by(hooks.webhook(redirects=1, hosts=(HOST, OTHER), network=inward))
+    assert len(hooks.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "found", [["127.0.0.1"], ["10.0.0.1"], ["169.254.169.254"], [OUTWARD, "10.0.0.1"], []]
+)
+def test_a_name_that_leads_inward_is_not_called(found: Sequence[str]) -> None:
+    network = Network(resolve=lambda _host, _port: found)
+    with pytest.raises(TargetFailed, match="not public"):
+        sent_by(Webhook(f"https://{HOST}/", lambda: SIGNING, (HOST,), network=network))
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_called(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected: list[tuple[str, int]] = []
+    create: Callable[..., socket.socket] = socket.create_connection
+
+    def connect(address: tuple[str, int], timeout: float) -> socket.socket:
+        connected.append(address)
+        return create(address, timeout)
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    monkeypatch.setattr(socket, "getaddrinfo", _never)
+    sent_by(hooks.webhook())
+    assert connected == [(LOCALHOST, hooks.port)]
+
+
+def _never(host: str, *_: object, **__: object) -> list[Any]:
+    if host == LOCALHOST:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (LOCALHOST, _[0]))]
+    raise AssertionError(f"{host} was resolved a second time")
+
+
+def test_a_certificate_for_another_name_is_refused(hooks: Hooks) -> None:
+    elsewhere = hooks.webhook(url="https://third.example.org/", hosts=("third.example.org",))
+    with pytest.raises(TargetFailed, match="SSLCertVerificationError"):
+        sent_by(elsewhere)
+    assert hooks.seen == []
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for(hooks: Hooks) -> None:
+    hooks.delay = 1
+    with pytest.raises(TargetFailed, match="Timeout"):
+        sent_by(hooks.webhook(timeout=0.2))
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://hooks.example.org/", "https://evil.example/", "ftp://x/", "https://", "hooks"],
+)
+def test_an_address_that_may_not_be_called_is_refused_when_it_is_declared(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="Webhook"):
+        Webhook(url, lambda: SIGNING, (HOST,))
+
+
+def test_without_a_secret_nothing_is_sent(hooks: Hooks) -> None:
+    with pytest.raises(TargetFailed, match="secret"):
+        sent_by(hooks.webhook(secret=lambda: ""))
+    assert hooks.seen == []

@@ -1,0 +1,18 @@
+"""The product half an hour before nine, on an empty file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.local_product import Clock, Product, product
+
+NINE = 1_796_115_600_000
+"""2026-12-01T09:00:00Z, a Tuesday."""
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
+    """The local stack, its clock in the test's hands."""
+    with product(f"sqlite:///{tmp_path}/api.db", Clock(NINE - 1_800_000), monkeypatch) as made:
+        yield made

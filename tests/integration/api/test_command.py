@@ -1,0 +1,83 @@
+"""`duetick schedules …` says the API's words at a terminal."""
+
+import json
+
+import pytest
+from duetick.cli.main import main
+
+from tests.integration.local_product import Product
+
+PUT = ["put", "roses", "--cron", "0 9 * * *", "--flow", "reminders", "--action", "remind"]
+
+
+class Terminal:
+    """The command, with the token of a user."""
+
+    def __init__(self, running: Product, printed: pytest.CaptureFixture[str]) -> None:
+        self._running = running
+        self._printed = printed
+
+    def run(self, *arguments: str, token: str | None = None) -> tuple[int, str, str]:
+        """The exit code, and what was printed."""
+        self._printed.readouterr()
+        known = ["--url", self._running.stack.server.url, "--token"]
+        given = self._running.stack.token if token is None else token
+        code = main(["schedules", *known, given, *arguments])
+        printed = self._printed.readouterr()
+        return code, printed.out, printed.err
+
+    def lines(self, *arguments: str) -> list[dict[str, object]]:
+        """What a command that succeeds answers."""
+        code, out, err = self.run(*arguments)
+        assert code == 0, err
+        return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+
+
+@pytest.fixture
+def terminal(running: Product, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    """A terminal beside the local stack."""
+    return Terminal(running, capsys)
+
+
+def test_each_verb_does_what_it_says(terminal: Terminal) -> None:
+    (made,) = terminal.lines(*PUT, "--input", '{"text": "hi"}', "--timezone", "Europe/Berlin")
+    assert (made["key"], made["timezone"]) == ("roses", "Europe/Berlin")
+    assert [one["key"] for one in terminal.lines("list")] == ["roses"]
+    assert terminal.lines("get", "roses") == [made]
+    assert len(terminal.lines("upcoming", "roses")) == 10
+    (paused,) = terminal.lines("pause", "roses", "--note", "rain")
+    assert paused["enabled"] is False
+    terminal.lines("resume", "roses")
+    (ran,) = [line for line in terminal.lines("run", "roses") if "state" in line]
+    assert ran["state"] == "succeeded"
+    assert [line["state"] for line in terminal.lines("history", "roses")] == ["succeeded"]
+    assert terminal.lines("delete", "roses") == []
+    assert terminal.lines("list") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["get", "none"], "No such schedule"),
+        ([*PUT[:3], "75 * * * *", *PUT[4:], "--input", '{"text": "x"}'], "75"),
+        ([*PUT, "--input", "{text}"], "--input is not JSON"),
+    ],
+)
+def test_what_goes_wrong_is_said_in_a_line(
+    terminal: Terminal, arguments: list[str], says: str
+) -> None:
+    code, _, err = terminal.run(*arguments)
+    assert code == 1
+    assert says in err
+    assert "Traceback" not in err
+
+
+def test_a_missing_token_is_asked_for(terminal: Terminal) -> None:
+    code, _, err = terminal.run("list", token="")
+    assert code == 1
+    assert "DUETICK_TOKEN" in err
+
+
+def test_an_api_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedules", "--url", "http://127.0.0.1:1", "--token", "x", "list"]) == 1
+    assert "127.0.0.1:1" in capsys.readouterr().err

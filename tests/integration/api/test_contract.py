@@ -1,0 +1,60 @@
+"""schemathesis against the local stack: no 5xx, and no answer outside the published document."""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import pytest
+import schemathesis
+from duetick.client import Client, Fields
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import (
+    content_type_conformance,
+    not_a_server_error,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.integration.local_product import Product
+
+DOCUMENT = json.loads(files("duetick.api").joinpath("openapi.json").read_text())
+SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+HELLO: Fields = {
+    "cron": "0 9 * * *",
+    "flow": "reminders",
+    "action": "remind",
+    "input": {"text": "good morning"},
+}
+
+pytestmark = pytest.mark.slow
+
+
+def _client(running: Product, path: str) -> Client:
+    operator = path.startswith("/api/users")
+    return running.operator("ann") if operator else running.client("ann")
+
+
+@SCHEMA.parametrize()
+@settings(
+    max_examples=30,
+    deadline=None,
+    derandomize=True,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=list(HealthCheck),
+)
+def test_no_answer_is_outside_the_document(case: schemathesis.Case[Any], running: Product) -> None:
+    _client(running, case.path).put("0", HELLO)
+    token = (
+        running.stack.secret
+        if case.path.startswith("/api/users")
+        else running.stack.token_of("ann")
+    )
+    case.headers["Authorization"] = f"Bearer {token}"
+    response = case.call(base_url=running.stack.server.url)
+    case.validate_response(response, checks=CHECKS)

@@ -1,0 +1,363 @@
+"""The schedules API as a user's client meets it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from duetick.client import ApiError, Client, Fields
+from duetick.runtime import wiring
+
+from tests.integration.api.conftest import NINE
+from tests.integration.local_product import Product
+
+HELLO: Fields = {
+    "cron": "0 9 * * *",
+    "flow": "reminders",
+    "action": "remind",
+    "input": {"text": "good morning"},
+}
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+
+
+@pytest.fixture
+def client(running: Product) -> Client:
+    """The user's."""
+    return running.client()
+
+
+def refused(call: Callable[..., object], *arguments: object, **fields: object) -> tuple[int, str]:
+    """The status and the code of a refusal."""
+    with pytest.raises(ApiError) as problem:
+        call(*arguments, **fields)
+    return problem.value.status, problem.value.code
+
+
+def states(client: Client, key: str = "hello") -> list[tuple[object, object]]:
+    """State and reason of each line of the history."""
+    return [(line["state"], line["reason"]) for line in client.history(key)]
+
+
+def test_a_created_schedule_says_where_it_is_and_which_version(client: Client) -> None:
+    made = client.create(HELLO, key="hello")
+    assert (made.status, made.headers["location"]) == (201, "/api/schedules/hello")
+    assert made.etag == client.get("hello").etag
+    assert made.body["nextFireAt"] == "2026-12-01T09:00:00Z"
+
+
+def test_a_schedule_without_a_key_gets_one(client: Client) -> None:
+    keys = {str(client.create(HELLO).body["key"]) for _ in range(2)}
+    assert {schedule["key"] for schedule in client.list()} == keys
+    assert len(keys) == 2
+
+
+def test_a_taken_key_is_refused_and_nothing_changes(client: Client) -> None:
+    made = client.create(HELLO, key="hello")
+    assert refused(client.create, HELLO | {"cron": "0 8 * * *"}, key="hello") == (
+        409,
+        "schedule_exists",
+    )
+    assert client.get("hello").body == made.body
+
+
+def test_a_creation_repeated_with_its_idempotency_key_makes_nothing_new(client: Client) -> None:
+    first = client.create(HELLO, idempotency_key="order-7")
+    again = client.create(HELLO, idempotency_key="order-7")
+    assert (again.status, again.body) == (201, first.body)
+    assert len(list(client.list())) == 1
+
+
+def test_an_idempotency_key_used_for_something_else_is_refused(client: Client) -> None:
+    client.create(HELLO, idempotency_key="order-7")
+    other = HELLO | {"cron": "0 8 * * *"}
+    assert refused(client.create, other, idempotency_key="order-7")[0] == 409
+
+
+def test_a_replaced_schedule_is_told_from_a_created_one(client: Client) -> None:
+    assert client.put("hello", HELLO).status == 201
+    assert client.put("hello", HELLO | {"cron": "0 8 * * *"}).status == 200
+
+
+def test_a_change_of_what_was_changed_meanwhile_is_refused_with_what_to_do(client: Client) -> None:
+    old = client.put("hello", HELLO)
+    new = client.change("hello", {"cron": "0 8 * * *"})
+    for act in (
+        lambda: client.put("hello", HELLO, if_match=old.etag),
+        lambda: client.change("hello", {"cron": "0 7 * * *"}, if_match=old.etag),
+        lambda: client.delete("hello", if_match=old.etag),
+    ):
+        with pytest.raises(ApiError, match="read it again") as problem:
+            act()
+        assert (problem.value.status, problem.value.code) == (412, "version_conflict")
+    assert client.get("hello").etag == new.etag
+    client.delete("hello", if_match=new.etag)
+
+
+def test_an_etag_of_a_deleted_schedule_does_not_fit_its_successor(
+    running: Product, client: Client
+) -> None:
+    old = client.put("hello", HELLO)
+    client.delete("hello")
+    running.clock.now += MINUTE
+    client.put("hello", HELLO)
+    assert refused(client.delete, "hello", if_match=old.etag)[0] == 412
+
+
+def test_a_put_can_be_kept_from_replacing(client: Client) -> None:
+    only_new = {"If-None-Match": "*"}
+    path = "/api/schedules/hello"
+    assert client.call("PUT", path, HELLO, only_new).status == 201
+    assert refused(client.call, "PUT", path, HELLO, only_new)[0] == 412
+
+
+def test_a_put_on_condition_creates_nothing(client: Client) -> None:
+    assert refused(client.put, "hello", HELLO, if_match="*")[0] == 412
+    assert refused(client.put, "hello", HELLO, if_match='"1-0"')[0] == 412
+    assert list(client.list()) == []
+
+
+def test_a_patch_changes_what_it_names_and_nothing_else(client: Client) -> None:
+    client.put("hello", HELLO | {"labels": {"team": "ops", "old": "x"}, "policies": {"grace": 60}})
+    changed = client.change(
+        "hello",
+        {
+            "timezone": "Europe/Berlin",
+            "labels": {"old": None, "new": "y"},
+            "policies": {"priority": 5},
+        },
+    ).body
+    assert (changed["cron"], changed["timezone"]) == ("0 9 * * *", "Europe/Berlin")
+    assert changed["labels"] == {"team": "ops", "new": "y"}
+    policies = changed["policies"]
+    assert isinstance(policies, dict)
+    assert (policies["grace"], policies["priority"]) == (60, 5)
+
+
+def test_a_patch_takes_a_field_back_to_its_default(client: Client) -> None:
+    client.put("hello", HELLO | {"timezone": "Europe/Berlin"})
+    assert client.change("hello", {"timezone": None}).body["timezone"] is None
+
+
+def test_a_paused_schedule_does_not_fire_and_says_why(running: Product, client: Client) -> None:
+    client.put("hello", HELLO)
+    body = client.pause("hello", note="on holiday").body
+    assert (body["enabled"], body["nextFireAt"]) == (False, None)
+    assert body["paused"] == {
+        "since": "2026-12-01T08:30:00Z",
+        "note": "on holiday",
+        "until": None,
+    }
+    running.clock.now = NINE
+    assert running.tick()["claimed"] == 0
+    running.clock.now = NINE + HOUR
+    resumed = client.resume("hello").body
+    assert (resumed["enabled"], resumed["paused"]) == (True, None)
+    assert states(client) == [("cancelled", "paused")]
+
+
+def test_a_pause_with_an_end_ends_by_itself(running: Product, client: Client) -> None:
+    client.put("hello", HELLO)
+    body = client.pause("hello", until="2026-12-02T12:00:00Z").body
+    assert (body["enabled"], body["nextFireAt"]) == (False, "2026-12-03T09:00:00Z")
+    running.clock.now = NINE + DAY
+    assert running.tick()["claimed"] == 0
+    running.clock.now = NINE + 2 * DAY
+    assert running.tick()["delivered"] == 1
+    after = client.get("hello").body
+    assert (after["enabled"], after["paused"]) == (True, None)
+
+
+def test_a_pause_with_an_end_can_be_ended_early_and_is_accounted_for(
+    running: Product, client: Client
+) -> None:
+    made = client.put("hello", HELLO | {"policies": {"startsAt": "2026-11-01T00:00:00Z"}}).body
+    client.pause("hello", until="2026-12-08T00:00:00Z")
+    running.clock.now = NINE + DAY + HOUR
+    resumed = client.resume("hello").body
+    assert resumed["nextFireAt"] == "2026-12-03T09:00:00Z"
+    assert resumed["policies"] == made["policies"]
+    (line,) = client.history("hello")
+    assert (line["reason"], line["count"]) == ("paused", 2)
+    assert (line["nominalFireTime"], line["until"]) == (
+        "2026-12-01T09:00:00Z",
+        "2026-12-02T09:00:00Z",
+    )
+
+
+def test_a_pause_outlives_a_replace_and_a_change(client: Client) -> None:
+    client.put("hello", HELLO)
+    client.pause("hello", note="not now", until="2026-12-02T12:00:00Z")
+    client.change("hello", {"cron": "30 9 * * *"})
+    replaced = client.put("hello", HELLO | {"cron": "45 9 * * *"}).body
+    assert replaced["enabled"] is False
+    assert replaced["nextFireAt"] == "2026-12-03T09:45:00Z"
+    paused = replaced["paused"]
+    assert isinstance(paused, dict)
+    assert paused["note"] == "not now"
+    assert client.put("hello", HELLO | {"enabled": True}).body["paused"] is None
+
+
+def test_a_pause_that_ended_before_it_began_is_refused(client: Client) -> None:
+    client.put("hello", HELLO)
+    assert refused(client.pause, "hello", until="2026-11-30T00:00:00Z")[0] == 400
+
+
+def test_a_run_by_hand_is_an_occurrence_of_its_own(running: Product, client: Client) -> None:
+    client.put("hello", HELLO)
+    ran = client.run("hello")
+    assert str(ran["origin"]).startswith("run:")
+    assert ran["state"] == "succeeded"
+    running.clock.now = NINE
+    assert running.tick()["delivered"] == 1
+    origins = {str(line["origin"]).partition(":")[0] for line in client.history("hello")}
+    assert origins == {"run", "schedule"}
+
+
+def test_a_run_of_what_is_paused_is_refused(client: Client) -> None:
+    client.put("hello", HELLO)
+    client.pause("hello")
+    assert refused(client.run, "hello") == (409, "schedule_paused")
+
+
+def test_a_run_whose_action_raises_was_begun_all_the_same(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows import reminders
+
+    def raises(*_: object, **__: object) -> None:
+        raise RuntimeError("no mail server, password=hunter2")
+
+    monkeypatch.setattr(reminders.logger, "info", raises)
+    client.put("hello", HELLO)
+    assert client.run("hello")["state"] == "dead"
+    (line,) = client.history("hello")
+    assert line["error"] == "RuntimeError: no mail server, password=[withheld]"
+
+
+def test_a_preview_is_local_and_points_out_clock_changes(client: Client) -> None:
+    client.put("hello", HELLO | {"cron": "30 2 27-30 3 *", "timezone": "Europe/Berlin"})
+    found = client.upcoming("hello", limit=3)["upcoming"]
+    assert isinstance(found, list)
+    shown = [(time["local"], time["clock"]) for time in found if isinstance(time, dict)]
+    assert shown == [
+        ("2027-03-27T02:30:00+01:00", None),
+        (
+            "2027-03-28T03:00:00+02:00",
+            "clocks go forward at this very moment; a time that they skip fires now",
+        ),
+        ("2027-03-29T02:30:00+02:00", None),
+    ]
+
+
+def test_history_comes_in_pages_and_outlives_its_schedule(running: Product, client: Client) -> None:
+    client.put("hello", HELLO | {"cron": "* * * * *"})
+    for _ in range(5):
+        running.clock.now += MINUTE
+        running.tick()
+    client.delete("hello")
+    lines = list(client.history("hello", limit=2))
+    times = [str(line["nominalFireTime"]) for line in lines]
+    assert len(times) == 5
+    assert times == sorted(times, reverse=True)
+
+
+def test_g08_a_schedule_is_found_by_its_outside_id(running: Product) -> None:
+    machine = running.operator("you")
+    machine.put("hello", HELLO | {"externalId": "project/7"})
+    assert running.client().by_external("project/7").body["key"] == "hello"
+
+
+def test_an_outside_id_is_the_applications_to_give(running: Product, client: Client) -> None:
+    assert refused(client.put, "hello", HELLO | {"externalId": "project-7"})[0] == 400
+    running.operator("you").put("hello", HELLO | {"externalId": "project-7"})
+    kept = client.put("hello", HELLO | {"cron": "0 8 * * *"}).body
+    assert kept["externalId"] == "project-7"
+
+
+def test_c05_a_rate_below_a_minute_is_refused_with_the_reason(client: Client) -> None:
+    with pytest.raises(ApiError, match="look-ahead"):
+        client.put("hello", HELLO | {"cron": "rate(30 seconds)"})
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "fields"),
+    [
+        ("SCHEDULES", "1", {}),
+        ("GAP_SECONDS", "3600", {"cron": "0,45 * * * *"}),
+        ("INPUT_BYTES", "20", {"input": {"text": "x" * 20}}),
+    ],
+)
+def test_a_quota_names_itself_its_value_and_the_way_out(
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    setting: str,
+    value: str,
+    fields: Fields,
+) -> None:
+    client.put("first", HELLO)
+    monkeypatch.setenv(f"DUETICK_QUOTA_{setting}", value)
+    wiring.settings.cache_clear()
+    wiring.quotas.cache_clear()
+    with pytest.raises(ApiError, match=f"DUETICK_QUOTA_{setting}") as problem:
+        client.put("second", HELLO | fields)
+    assert (problem.value.status, problem.value.code) == (409, "quota_exceeded")
+    assert value in str(problem.value)
+
+
+def test_a_pause_works_for_what_would_no_longer_be_taken(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.put("hello", HELLO)
+    monkeypatch.setenv("DUETICK_QUOTA_INPUT_BYTES", "2")
+    wiring.settings.cache_clear()
+    wiring.quotas.cache_clear()
+    assert client.pause("hello").status == 200
+
+
+def test_an_input_of_more_than_64_kb_is_refused(client: Client) -> None:
+    with pytest.raises(ApiError, match="64 KB"):
+        client.put("hello", HELLO | {"input": {"text": "x" * 66_000}})
+
+
+def test_a_body_beyond_all_measure_is_not_read(client: Client) -> None:
+    assert refused(client.put, "hello", HELLO | {"input": "x" * 300_000}) == (413, "too_large")
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [("limit=0", "limit"), ("limit=101", "limit"), ("limit=x", "limit"), ("page=2", "cursor")],
+)
+def test_a_query_that_is_not_known_is_refused(client: Client, query: str, says: str) -> None:
+    with pytest.raises(ApiError, match=says) as problem:
+        client.call("GET", f"/api/schedules?{query}")
+    assert problem.value.status == 400
+
+
+def test_j11_operators_see_no_secret_of_an_input(running: Product, client: Client) -> None:
+    client.put("hello", HELLO)
+    found = running.store.schedules.get("you", "hello")
+    assert found
+    running.store.schedules.put(replace(found, input={"apiKey": "canary", "to": [{"token": "c"}]}))
+    seen = running.operator("you").get("hello").body["input"]
+    assert seen == {"apiKey": "[withheld]", "to": [{"token": "[withheld]"}]}
+
+
+def test_a_user_is_exported_whole_and_erased_for_good(running: Product, client: Client) -> None:
+    other = running.client("bob")
+    for one in (client, other):
+        one.put("hello", HELLO | {"cron": "* * * * *"})
+        one.put("gone", HELLO | {"cron": "* * * * *"})
+    running.clock.now += MINUTE
+    running.tick()
+    client.delete("gone")
+    exported = running.operator("you").export()
+    assert isinstance(exported["schedules"], list)
+    assert isinstance(exported["history"], list)
+    assert len(exported["schedules"]) == 1
+    assert sorted(str(line["key"]) for line in exported["history"] if isinstance(line, dict)) == [
+        "gone",
+        "hello",
+    ]
+    assert running.operator("you").erase() == {"schedules": 1}
+    assert running.operator("you").export() == {"user": "you", "schedules": [], "history": []}
+    assert len(list(other.list())) == 2
+    assert len(list(other.history("hello"))) == 1

@@ -1,0 +1,145 @@
+"""Begin under contention: threads with connections of their own, released at once (D-08, T-07)."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import pytest
+from duetick.domain.errors import StoreUnavailable
+from duetick.domain.policies import Delivery, Overlap, Policies
+from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.states import Reason, State
+from duetick.ports import SUCCEEDED, Begun, Outcome, Refused, Store
+from duetick.stores import open_store
+
+from tests.integration.severing import Moment, SeveringProxy
+from tests.lab.postgres import EmbeddedPostgres, fresh_database
+from tests.lab.process import LOCALHOST
+
+T = 1_700_000_040_000
+MINUTE = 60_000
+THREADS = 8
+ROUNDS = 10
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[Store]:
+    store = open_store(f"{postgres_url}&pool={THREADS}")
+    store.migrate()
+    yield store
+    store.close()
+
+
+def claimed(
+    store: Store, key: str, count: int, policies: Policies | None = None
+) -> list[Occurrence]:
+    """So many occurrences of one schedule, each with its lease."""
+    given = policies or Policies()
+    put = store.schedules.put(Schedule("ann", key, "* * * * *", "f", "a", policies=given), now=T)
+    first = put.next_fire_at or T
+    return [
+        occurrence for n in range(count) for occurrence in store.index.claim_due(first + n * MINUTE)
+    ]
+
+
+def begin_at_once(
+    store: Store, occurrences: Sequence[Occurrence], now: int
+) -> list[Begun | Refused]:
+    start = threading.Barrier(len(occurrences))
+
+    def begin(occurrence: Occurrence) -> Begun | Refused:
+        start.wait()
+        return store.ledger.begin(occurrence, now=now)
+
+    with ThreadPoolExecutor(len(occurrences)) as threads:
+        return list(threads.map(begin, occurrences))
+
+
+@pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.WAIT])
+def test_d08_of_many_at_once_one_runs(store: Store, overlap: Overlap) -> None:
+    for n in range(ROUNDS):
+        policies = Policies(overlap=overlap, timeout=900)
+        several = claimed(store, f"k{n}", THREADS, policies)
+        answers = begin_at_once(store, several, several[0].due_at + MINUTE)
+        assert sum(isinstance(answer, Begun) for answer in answers) == 1
+        running = [o for o in store.ledger.find("ann", f"k{n}") if o.state is State.PROCESSING]
+        assert len(running) == 1
+
+
+def test_d08_where_overlap_is_allowed_all_run(store: Store) -> None:
+    several = claimed(store, "k", THREADS, Policies(overlap=Overlap.ALLOW, timeout=900))
+    answers = begin_at_once(store, several, several[0].due_at + MINUTE)
+    assert all(isinstance(answer, Begun) for answer in answers)
+
+
+def test_t07_one_fence_begins_once(store: Store) -> None:
+    for n in range(ROUNDS):
+        (one,) = claimed(store, f"k{n}", 1)
+        answers = begin_at_once(store, [one] * THREADS, one.due_at)
+        assert sum(isinstance(answer, Begun) for answer in answers) == 1
+        held = store.ledger.get(*one.identity)
+        assert held is not None
+        assert (held.state, held.attempts) == (State.PROCESSING, 1)
+
+
+@pytest.mark.parametrize("overlap", Overlap)
+def test_d07_callers_of_one_identity_begin_it_once(store: Store, overlap: Overlap) -> None:
+    for n in range(ROUNDS):
+        asked = Occurrence("ann", "k", "", None, T, origin=f"call:{overlap}{n}", due_at=T)
+        asked = replace(asked, key=f"k{n}", policies=Policies(overlap=overlap))
+        answers = begin_at_once(store, [asked] * THREADS, T)
+        assert sum(isinstance(answer, Begun) for answer in answers) == 1
+        held = store.ledger.get(*asked.identity)
+        assert held is not None
+        assert (held.state, held.attempts) == (State.PROCESSING, 1)
+
+
+@pytest.fixture
+def severed(own_postgres: EmbeddedPostgres) -> Iterator[tuple[Store, SeveringProxy]]:
+    database = urlsplit(fresh_database(own_postgres)).path
+    proxy = SeveringProxy(own_postgres.port)
+    store = open_store(f"postgresql://postgres@{LOCALHOST}:{proxy.port}{database}")
+    store.migrate()
+    yield store, proxy
+    store.close()
+    proxy.close()
+
+
+def test_t07_a_begin_that_never_arrived_begins(severed: tuple[Store, SeveringProxy]) -> None:
+    store, proxy = severed
+    (one,) = claimed(store, "k", 1)
+    proxy.cut(b"COMMIT", "before")
+    assert isinstance(store.ledger.begin(one, now=one.due_at), Begun)
+
+
+def test_t07_a_begin_whose_answer_is_lost_never_runs_by_guess(
+    severed: tuple[Store, SeveringProxy],
+) -> None:
+    store, proxy = severed
+    (one,) = claimed(store, "k", 1)
+    proxy.cut(b"COMMIT", "after")
+    try:
+        began = isinstance(store.ledger.begin(one, now=one.due_at), Begun)
+    except StoreUnavailable:
+        began = False
+    held = store.ledger.get(*one.identity)
+    assert held is not None
+    assert held.attempts == 1 or not began
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_t04_a_settle_whose_answer_is_lost_is_said_again(
+    severed: tuple[Store, SeveringProxy], moment: Moment
+) -> None:
+    store, proxy = severed
+    (one,) = claimed(store, "k", 1, Policies(delivery=Delivery.AT_LEAST_ONCE))
+    store.ledger.begin(one, now=one.due_at)
+    proxy.cut(b"COMMIT", moment)
+    failed = Outcome(State.FAILED, Reason.FAILED, "it rained")
+    settled = store.ledger.settle(one, failed, now=one.due_at)
+    assert settled is not None
+    assert (settled.state, settled.attempts) == (State.RETRYING, 1)
+    assert len(store.ledger.events(one)) == 1
+    assert store.ledger.settle(one, SUCCEEDED, now=one.due_at) is None

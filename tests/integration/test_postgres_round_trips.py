@@ -1,0 +1,121 @@
+"""How often a dispatch and a tick wait for Postgres: counted at the socket."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from duetick.domain.policies import Delivery, Overlap, Policies
+from duetick.domain.schedule import IndexRow, Occurrence, Schedule
+from duetick.domain.states import Reason, State
+from duetick.ports import SUCCEEDED, Begun, Outcome, Store
+from duetick.stores import open_store
+from pg8000.native import Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+T = 1_700_000_040_000
+MINUTE = 60_000
+
+
+class CountingSocket(socket.socket):
+    """Counts how often an answer was waited for after something was said."""
+
+    round_trips = 0
+    _spoke = False
+
+    def send(self, data: ReadableBuffer, flags: int = 0, /) -> int:
+        CountingSocket._spoke = True
+        return super().send(data, flags)
+
+    def recv_into(self, buffer: WriteableBuffer, nbytes: int = 0, flags: int = 0) -> int:
+        CountingSocket.round_trips += CountingSocket._spoke
+        CountingSocket._spoke = False
+        return super().recv_into(buffer, nbytes, flags)
+
+
+def connect_counting(url: str) -> Connection:
+    parts = urlsplit(url)
+    query = parse_qs(parts.query)
+    made = CountingSocket(socket.AF_UNIX, socket.SOCK_STREAM)
+    made.connect(f"{query['host'][0]}/.s.PGSQL.{query['port'][0]}")
+    return Connection("postgres", database=parts.path.removeprefix("/"), sock=made)
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[Store]:
+    if not parse_qs(urlsplit(postgres_url).query).get("host"):
+        pytest.skip("counts at a socket file; this server is reached by TCP")
+    store = open_store(lambda: connect_counting(postgres_url))
+    store.migrate()
+    yield store
+    store.close()
+
+
+def claimed(store: Store, policies: Policies | None = None) -> Occurrence:
+    made = Schedule("ann", "k", "* * * * *", "flow", "act", policies=policies or Policies())
+    put = store.schedules.put(made, now=T - 1)
+    (occurrence,) = store.index.claim_due(put.next_fire_at or T)
+    return occurrence
+
+
+def trips() -> int:
+    """How many there were since it was asked."""
+    found, CountingSocket.round_trips = CountingSocket.round_trips, 0
+    return found
+
+
+def test_begin_is_one_round_trip(store: Store) -> None:
+    occurrence = claimed(store)
+    trips()
+    begun = store.ledger.begin(occurrence, now=occurrence.due_at)
+    assert trips() == 1
+    assert isinstance(begun, Begun)
+    assert begun.schedule is not None
+
+
+def test_begin_by_the_clock_of_the_database_is_one_round_trip(store: Store) -> None:
+    now = store.now()
+    store.index.upsert(IndexRow("ann", "k", "* * * * *", None, now))
+    (occurrence,) = store.index.claim_due(now)
+    trips()
+    assert isinstance(store.ledger.begin(occurrence), Begun)
+    assert trips() == 1
+
+
+def test_a_refusal_for_overlap_is_one_round_trip(store: Store) -> None:
+    first = claimed(store)
+    store.ledger.begin(first, now=first.due_at)
+    (second,) = store.index.claim_due(first.due_at + MINUTE)
+    store.ledger.settle(first, SUCCEEDED, now=first.due_at)
+    third = replace(second, nominal_at=second.nominal_at + 1, origin="run:1", fence=0)
+    assert isinstance(store.ledger.begin(third, now=second.due_at), Begun)
+    trips()
+    refused = store.ledger.begin(second, now=second.due_at)
+    assert trips() == 1
+    assert getattr(refused, "reason", None) is Reason.OVERLAP
+
+
+@pytest.mark.parametrize("outcome", [SUCCEEDED, Outcome(State.FAILED, Reason.FAILED, "it rained")])
+@pytest.mark.parametrize("delivery", [Delivery.AT_MOST_ONCE, Delivery.AT_LEAST_ONCE])
+def test_settle_is_one_round_trip(store: Store, outcome: Outcome, delivery: Delivery) -> None:
+    occurrence = claimed(store, Policies(delivery=delivery, overlap=Overlap.ALLOW))
+    store.ledger.begin(occurrence, now=occurrence.due_at)
+    trips()
+    settled = store.ledger.settle(occurrence, outcome, now=occurrence.due_at)
+    assert trips() == 1
+    assert settled is not None
+
+
+def test_a_chunk_is_claimed_in_two_round_trips(store: Store) -> None:
+    for n in range(20):
+        store.index.upsert(IndexRow("ann", f"k{n}", "* * * * *", None, T))
+    trips()
+    assert len(store.index.claim_due(T, 20)) == 20
+    assert trips() == 2

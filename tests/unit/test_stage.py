@@ -1,0 +1,113 @@
+"""A flow is tested in three lines: what `fire` and the stage promise to those who write flows."""
+
+import pytest
+from duetick import Context, Flow
+from duetick.domain.errors import InvalidSchedule, QuotaReached, VersionConflict
+from duetick.testing import Stage, fire
+from flows.alerts import alerts
+from flows.assistant import assistant
+from flows.digests import digests
+
+DAY = 86_400_000
+
+
+def test_a_digest_is_sent(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "duetick.flows.digests")
+    fired = fire(digests, action="send_digest", input={"topic": "news", "email": "a@example.org"})
+    assert (fired.state, fired.reason) == ("succeeded", "fired")
+    assert "digest of news to a@example.org" in caplog.text
+
+
+def test_input_that_does_not_fit_is_refused_as_by_the_api() -> None:
+    with pytest.raises(InvalidSchedule, match=r"ann@example.org"):
+        fire(digests, action="send_digest", input={"topic": "news", "email": "ann"})
+
+
+def test_a_static_schedule_fires_as_its_flow(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "duetick.flows.digests")
+    assert fire(digests, "nightly").state == "succeeded"
+    assert "cleaning up for flow:digests" in caplog.text
+
+
+def test_what_an_action_raises_is_raised() -> None:
+    flow = Flow("broken")
+
+    @flow.action("fail")
+    def fail(_: object, __: Context) -> None:
+        raise KeyError("no such record")
+
+    with pytest.raises(KeyError, match="no such record"):
+        fire(flow, action="fail")
+
+
+def test_an_agent_makes_a_follow_up_for_its_user_once() -> None:
+    with Stage(assistant) as stage:
+        mine = stage.schedules("bob", flow="assistant")
+        for key in ("first", "again"):
+            made = mine.create(
+                key,
+                cron="0 9 * * *",
+                action="work",
+                input={"case": 41, "instructions": "ask for the invoice"},
+            )
+            stage.fire(made)
+        made_by = {one.key: one for one in mine.list()}
+        follow_up = made_by["followup-41"]
+        assert (follow_up.user_id, follow_up.input) == ("bob", {"case": 41})
+        assert set(made_by) == {"first", "again", "followup-41"}
+        assert list(stage.schedules("ann").list()) == []
+
+
+def test_an_agent_ends_its_follow_ups() -> None:
+    with Stage(assistant) as stage:
+        mine = stage.schedules(flow="assistant")
+        made = mine.create("followup-42", cron="0 9 * * *", action="follow_up", input={"case": 42})
+        assert stage.fire(made).schedules == {}
+
+
+def test_an_alert_told_waits_a_day() -> None:
+    with Stage(alerts) as stage:
+        alert = stage.schedules(flow="alerts").create(
+            "alert-turbine",
+            cron="0 * * * *",
+            action="check",
+            input={"record": "turbine", "above": 5},
+        )
+        told = stage.fire(alert).schedules["alert-turbine"]
+        assert told.pause
+        assert told.pause.note == "told"
+        assert stage.tick(DAY - 1).claimed == 0
+        assert stage.tick(60 * 60_000).claimed == 1
+
+
+@pytest.mark.parametrize(
+    ("cron", "says"), [("75 * * * *", "75"), ("rate(10 seconds)", "look-ahead"), ("@never", "@")]
+)
+def test_an_agents_schedule_is_checked_like_a_users(cron: str, says: str) -> None:
+    with Stage(assistant) as stage, pytest.raises(ValueError, match=says):
+        stage.schedules(flow="assistant").create(
+            "k", cron=cron, action="follow_up", input={"case": 1}
+        )
+
+
+def test_an_agent_is_held_to_the_users_quota() -> None:
+    with Stage(assistant) as stage:
+        mine = stage.schedules(flow="assistant")
+        for number in range(100):
+            mine.create(f"k{number}", cron="@daily", action="follow_up", input={"case": number})
+        with pytest.raises(QuotaReached, match="100"):
+            mine.create("k100", cron="@daily", action="follow_up", input={"case": 1})
+
+
+def test_an_agent_does_not_overwrite_what_it_did_not_make() -> None:
+    with Stage(assistant) as stage:
+        mine = stage.schedules(flow="assistant")
+        mine.create("k", cron="@daily", action="follow_up", input={"case": 1})
+        with pytest.raises(VersionConflict):
+            mine.create("k", cron="@daily", action="follow_up", input={"case": 2})
+        assert mine.replace("k", cron="@daily", action="follow_up", input={"case": 2}).input == {
+            "case": 2
+        }
+        assert mine.delete("k")
+        assert not mine.delete("k")
+        assert mine.get("k") is None
