@@ -257,3 +257,16 @@ def test_t12_each_hour_it_counts_what_is_active_and_what_should_be(
     assert handle("migrate", event("audit")) == {"active": 1, "unindexed": 0}
     store.index.remove("ann", "hello")
     assert handle("migrate", event("audit")) == {"active": 0, "unindexed": 1}
+
+
+@pytest.mark.parametrize(("seconds", "warned"), [("1", False), ("60", False), ("1800", True)])
+def test_t13_an_expression_tighter_than_the_cadence_is_warned_of(
+    handle: Handle, monkeypatch: pytest.MonkeyPatch, seconds: str, warned: bool
+) -> None:
+    monkeypatch.setenv("DUETICK_TICK_SECONDS", seconds)
+    given = event("operators-iam")
+    given["body"] = given["body"].replace("0 9 * * *", "*/5 * * * *")
+    answer = handle("schedules", given)
+    assert answer["statusCode"] == 201
+    told = str(answer.get("headers") or answer.get("multiValueHeaders"))
+    assert ("a tick comes each" in told) is warned
