@@ -243,9 +243,10 @@ def test_an_answer_that_is_refused_is_sent_again(
 def test_by_hand_it_takes_both_steps_and_says_what_it_did(store: Store) -> None:
     done = load_and_handle("migrate", {})
     store.check_schema()
+    declared = [one.key for one in wiring.flows().static()]
     assert done == {
         "schema": "up to date",
-        "schedules": {"put": [], "kept": [], "removed": []},
+        "schedules": {"put": declared, "kept": [], "removed": []},
     }
 
 
@@ -256,3 +257,16 @@ def test_t12_each_hour_it_counts_what_is_active_and_what_should_be(
     assert handle("migrate", event("audit")) == {"active": 1, "unindexed": 0}
     store.index.remove("ann", "hello")
     assert handle("migrate", event("audit")) == {"active": 0, "unindexed": 1}
+
+
+@pytest.mark.parametrize(("seconds", "warned"), [("1", False), ("60", False), ("1800", True)])
+def test_t13_an_expression_tighter_than_the_cadence_is_warned_of(
+    handle: Handle, monkeypatch: pytest.MonkeyPatch, seconds: str, warned: bool
+) -> None:
+    monkeypatch.setenv("DUETICK_TICK_SECONDS", seconds)
+    given = event("operators-iam")
+    given["body"] = given["body"].replace("0 9 * * *", "*/5 * * * *")
+    answer = handle("schedules", given)
+    assert answer["statusCode"] == 201
+    told = str(answer.get("headers") or answer.get("multiValueHeaders"))
+    assert ("a tick comes each" in told) is warned

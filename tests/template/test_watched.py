@@ -104,3 +104,9 @@ def test_t13_each_cadence_has_an_expression_that_keeps_it(minutes: int) -> None:
     assert re.fullmatch(wanted, row["Expression"])
     allowed = template()["Parameters"]["TickMinutes"]["AllowedValues"]
     assert {str(one) for one in allowed} == set(template()["Mappings"]["Ticks"])
+
+
+def test_the_schedules_of_two_stacks_have_two_names() -> None:
+    for function in Deployment().of_type("AWS::Serverless::Function").values():
+        for event in function["Properties"].get("Events", {}).values():
+            assert event["Properties"]["Name"]["Fn::Sub"].startswith("${AWS::StackName}-")

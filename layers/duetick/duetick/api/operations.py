@@ -13,6 +13,7 @@ from duetick.api.models import (
     ScheduleBody,
     ScheduleChange,
 )
+from duetick.core.accepting import warning
 from duetick.core.answers import Answer, error
 from duetick.core.histories import export, history_page
 from duetick.core.runs import run_by_hand
@@ -46,6 +47,14 @@ def shown(call: Call, schedule: Schedule, status: int = 200) -> Answer:
     return Answer(status, view(call, schedule), headers)
 
 
+def accepted(call: Call, schedule: Schedule, status: int = 200) -> Answer:
+    """The answer to a schedule that was put, with what it should be warned of."""
+    answer = shown(call, schedule, status)
+    found = warning(schedule, call.schedules.quotas, call.schedules.clock())
+    told = {"warning": f'299 duetick "{found}"'} if found else {}
+    return replace(answer, headers={**answer.headers, **told})
+
+
 def list_schedules(call: Call) -> Answer:
     """A page of schedules, ordered by key."""
     query = call.asked(PageQuery)
@@ -62,7 +71,7 @@ def create_schedule(call: Call) -> Answer:
     given, repeatable = body.pop("key", None), call.idempotent_key()
     wanted = read_schedule(call.schedules.user_id, str(given or repeatable or new_key()), body)
     try:
-        return shown(call, call.schedules.create(wanted), 201)
+        return accepted(call, call.schedules.create(wanted), 201)
     except VersionConflict:
         found = call.schedules.get(wanted.key)
         if repeatable and same_definition(found, wanted):
@@ -89,7 +98,7 @@ def put_schedule(call: Call) -> Answer:
     put, created = call.schedules.replace(
         wanted, if_version=version, resume=body.get("enabled") is True
     )
-    return shown(call, put, 201 if created else 200)
+    return accepted(call, put, 201 if created else 200)
 
 
 def change_schedule(call: Call) -> Answer:

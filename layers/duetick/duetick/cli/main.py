@@ -59,10 +59,10 @@ def _parser() -> argparse.ArgumentParser:
     migrate = commands.add_parser("migrate", help="create or update a store's schema")
     migrate.add_argument("--store", default=DEFAULT_STORE, help=f"default: {DEFAULT_STORE}")
     migrate.set_defaults(command=_migrate)
-    add_schedules(commands)
     costs = commands.add_parser("costs", help="what a deployment costs, and a million fires")
     costs.add_argument("--tick-minutes", type=float, default=1.0)
     costs.set_defaults(command=_costs)
+    add_schedules(commands)
     return parser
 
 

@@ -11,11 +11,12 @@ from duetick.domain.schedule import LARGEST_INPUT, Schedule, check_timing, dump_
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """What a user may have."""
+    """What a user may have, and how often a tick looks."""
 
     schedules: int = 100
     gap_seconds: int = 60
     input_bytes: int = LARGEST_INPUT
+    tick_seconds: int = 60
 
 
 def check(schedule: Schedule, flows: Flows, quotas: Quotas, now: int) -> None:
@@ -27,9 +28,20 @@ def check(schedule: Schedule, flows: Flows, quotas: Quotas, now: int) -> None:
     _check_size(schedule, quotas)
 
 
-def _check_gap(schedule: Schedule, quotas: Quotas, now: int) -> None:
+def warning(schedule: Schedule, quotas: Quotas, now: int) -> str | None:
+    """What is worth a warning, though it is taken: it fires more often than a tick looks."""
+    gap = _gap(schedule, now)
+    if gap >= quotas.tick_seconds * 1_000:
+        return None
+    return (
+        f"fires up to each {gap / 1_000:g} s, and a tick comes each {quotas.tick_seconds} s: "
+        "what comes due between two ticks waits, or collapses to the newest"
+    )
+
+
+def _gap(schedule: Schedule, now: int) -> int:
     policies = schedule.policies
-    gap = smallest_gap(
+    return smallest_gap(
         schedule.cron,
         schedule.timezone,
         now,
@@ -37,6 +49,10 @@ def _check_gap(schedule: Schedule, quotas: Quotas, now: int) -> None:
         repeat=policies.repeat,
         anchor=schedule.anchor or now,
     )
+
+
+def _check_gap(schedule: Schedule, quotas: Quotas, now: int) -> None:
+    gap = _gap(schedule, now)
     # a rate below a minute is the store's to refuse: with look-ahead, it is wanted
     least = 0 if sub_minute(schedule.cron) else quotas.gap_seconds
     if gap < least * 1_000:

@@ -31,6 +31,7 @@ class Settings:
     local: bool = False
     quota_schedules: int = 100
     quota_gap_seconds: int = 60
+    tick_seconds: int = 60
     quota_input_bytes: int = LARGEST_INPUT
 
     @classmethod
@@ -61,6 +62,7 @@ class Settings:
             local=env.get("DUETICK_LOCAL") == "1",
             quota_schedules=_number(env, "DUETICK_QUOTA_SCHEDULES", 100, 1_000_000),
             quota_gap_seconds=_number(env, "DUETICK_QUOTA_GAP_SECONDS", 60, 86_400),
+            tick_seconds=_number(env, "DUETICK_TICK_SECONDS", 60, 86_400),
             quota_input_bytes=_number(
                 env, "DUETICK_QUOTA_INPUT_BYTES", LARGEST_INPUT, LARGEST_INPUT
             ),
