@@ -77,6 +77,7 @@ LEDGERS = (
         frozenset(
             {
                 "test_t04_a_retry_is_not_handed_out_early",
+                "test_t06_what_is_spread_is_leased_ahead_of_its_second",
                 "test_t08_what_is_spread_is_handed_out_at_its_due_time",
             }
         ),
