@@ -101,6 +101,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(clone: Path, tools: Path) -
     assert "chown" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_set_up_that_was_killed_does_not_hold_up_the_next_one(clone: Path, tools: Path) -> None:
     lock = clone / ".cache" / "setup.lock"
     lock.mkdir(parents=True)
@@ -113,6 +114,7 @@ def test_a_set_up_that_was_killed_does_not_hold_up_the_next_one(clone: Path, too
     assert not lock.exists()
 
 
+@pytest.mark.slow
 def test_a_clone_that_was_moved_is_set_up_again(clone: Path, tools: Path) -> None:
     assert "Setting up" in setup(clone, tools, PYTHON=PYTHON, PIP_NO_INDEX="1").stdout
     moved = clone.rename(clone.with_name("moved"))

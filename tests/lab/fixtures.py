@@ -22,6 +22,21 @@ from tests.lab.postgres import (
 )
 from tests.lab.sam import Sam
 
+SERVERS = frozenset(
+    {
+        "dynamodb",
+        "dynamodb_local",
+        "emulated_aws",
+        "lambda_runtime",
+        "moto",
+        "own_postgres",
+        "postgres",
+        "postgres_url",
+        "sam",
+    }
+)
+"""Fixtures, and the parameters of other fixtures, that start a part of the lab."""
+
 
 def pytest_configure() -> None:
     """End as on Ctrl-C when asked to terminate, so that what was started is stopped."""
@@ -31,6 +46,20 @@ def pytest_configure() -> None:
 def pytest_report_header() -> str:
     """Which Postgres there is besides the embedded one."""
     return f"this machine's own Postgres: {machines_own() or 'none'}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make quick` starts nothing, and tries no combinations of the template's parameters."""
+    for item in items:
+        if _starts_a_server(item) or "template" in item.path.parts:
+            item.add_marker("slow")
+
+
+def _starts_a_server(item: pytest.Item) -> bool:
+    if not isinstance(item, pytest.Function):
+        return False
+    chosen = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return bool(SERVERS & {*item.fixturenames, *(one for one in chosen if isinstance(one, str))})
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,6 +5,8 @@ import pytest
 from tests.lab.cache import TOP
 from tests.lab.missing import STRICT
 
+pytestmark = pytest.mark.slow  # each runs a pytest of its own
+
 USES_A_MISSING_PART = """
 import pytest
 from tests.lab.missing import missing

@@ -35,6 +35,7 @@ ODD = (
 )
 
 
+@pytest.mark.slow
 def test_c02_a_short_walk_at_every_clocks_changes_of_one_year_finds_nothing_wrong() -> None:
     random, tally = Random(2027), cases.Tally()
     for names in cases.clocks():
