@@ -153,7 +153,11 @@ def test_g07_none_is_stored_at_no_depth(case: Case) -> None:
     assert kept.input == {"a": None, "b": [None]}
 
 
-def test_g08_of_two_that_take_an_outside_id_at_once_one_is_refused(case: Case) -> None:
+def test_g08_of_two_that_take_an_outside_id_at_once_one_is_refused(
+    dynamodb_local: DynamoDB,
+) -> None:
+    """moto lets two transactions at once both pass their condition."""
+    case = Case(dynamodb_local)
     stores = [case.migrated(), case.open()]
 
     def put(number: int) -> bool:
@@ -169,6 +173,7 @@ def test_g08_of_two_that_take_an_outside_id_at_once_one_is_refused(case: Case) -
     owner = stores[0].schedules.find_by_external("project-7")
     assert owner is not None
     assert owner.key == f"k{won.index(True)}"
+    case.close()
 
 
 def test_g08_an_outside_id_that_was_given_up_is_free(case: Case) -> None:
