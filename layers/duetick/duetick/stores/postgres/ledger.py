@@ -59,7 +59,9 @@ class PostgresLedger(SqlLedger):
     @retried
     def _begin_at_once(self, occurrence: Occurrence, now: int | None) -> Begun | Refused | None:
         """None where the general way has to decide."""
-        row = self._call("occurrence_begin", self._params(occurrence, now))
+        row = self._call(
+            "occurrence_begin", self._params(occurrence, now) | {"flow": occurrence.flow}
+        )
         return None if row[0] == "general" else read_begin(row)
 
     def _begin_again(

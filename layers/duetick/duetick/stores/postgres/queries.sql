@@ -140,7 +140,7 @@ SELECT (
 -- name: occurrence_begin
 SELECT b.verdict, {occurrence_columns}, {schedule_columns}
 FROM occurrence_begin(
-    :user_id, :key, :nominal_at, :origin, :fence, :now, :usual
+    :user_id, :key, :nominal_at, :origin, :fence, :flow, :now, :usual
 ) AS b
 CROSS JOIN LATERAL (SELECT (b.held).*) AS o
 CROSS JOIN LATERAL (SELECT (b.record).*) AS s

@@ -177,7 +177,7 @@ $$;
 -- lease over.
 CREATE FUNCTION occurrence_begin(
     for_user text, for_key text, for_time bigint, for_origin text, with_fence bigint,
-    given bigint, usual jsonb,
+    for_flow text, given bigint, usual jsonb,
     OUT verdict text, OUT held occurrences, OUT record schedules
 ) LANGUAGE plpgsql AS $$
 DECLARE
@@ -194,6 +194,7 @@ BEGIN
     at := time_of(given);
     verdict := CASE
         WHEN NOT FOUND THEN 'unknown'
+        WHEN for_flow <> '' AND held.flow <> '' AND held.flow <> for_flow THEN 'unknown'
         WHEN held.state = 'processing' THEN 'in_progress'
         WHEN held.state <> 'queued' THEN 'duplicate'
         WHEN held.fence <> with_fence OR coalesce(held.lease_until, at) <= at THEN 'stale'
