@@ -18,9 +18,12 @@ FINDABLE: Final = WAITING | {State.DEAD}
 def read_cursor(cursor: str | None) -> str:
     """The key after which a page begins."""
     try:
-        return base64.b64decode((cursor or "").encode(), altchars=b"-_", validate=True).decode()
+        key = base64.b64decode((cursor or "").encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError):
-        raise InvalidCursor("The cursor is not one that a page carried.") from None
+        key = "\0"
+    if "\0" in key:  # no key has one, and Postgres cannot be asked for it
+        raise InvalidCursor("The cursor is not one that a page carried; begin without one.")
+    return key
 
 
 def make_cursor(key: str) -> str:
