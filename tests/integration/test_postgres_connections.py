@@ -1,5 +1,6 @@
 """Connections to Postgres: shared, replaced once when dead, never trusted after a lost commit."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,8 @@ from duetick.domain.errors import (
 from duetick.domain.schedule import IndexRow, Schedule
 from duetick.ports import Store
 from duetick.stores import open_store
+from duetick.stores.postgres.connecting import QuietConnection
+from pg8000.exceptions import InterfaceError
 
 from tests.integration.severing import Moment, SeveringProxy
 from tests.lab.postgres import EmbeddedPostgres, connect, fresh_database
@@ -63,6 +66,16 @@ def test_a_connection_that_died_while_idle_is_replaced(store: Store, postgres_ur
     due(store, 1)
     end_sessions(postgres_url)
     assert len(store.index.claim_due(T)) == 1
+
+
+def test_a_server_that_dies_as_one_connects_leaves_nothing_open() -> None:
+    """pg8000's buffer holds what was not sent, and would send it again when it is collected."""
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    with pytest.raises(InterfaceError) as raised:
+        QuietConnection("me", sock=ours, ssl_context=False)
+    ours.close()
+    assert ours.fileno() == -1, raised
 
 
 def test_a_database_that_is_gone_is_unavailable_and_says_no_password() -> None:

@@ -3,7 +3,6 @@
 import socket
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final, TypeAlias
 
 from pg8000.core import CoreConnection
@@ -12,6 +11,7 @@ from pg8000.native import Connection
 from duetick.domain.errors import InvalidStoreUrl
 from duetick.stores.postgres.address import SYSTEM, Address
 from duetick.stores.postgres.errors import connecting
+from duetick.stores.postgres.wire import drop_unsent
 
 Connect: TypeAlias = Callable[[], CoreConnection]
 Password: TypeAlias = Callable[[], str | None]
@@ -23,17 +23,14 @@ KEEPALIVE: Final = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 
 
 
 class QuietConnection(Connection):
-    """One that drops what a dead server did not take: pg8000's tries again as it is collected."""
+    """One that leaves nothing behind where a server dies while it is made."""
 
-    def close(self) -> None:
-        """Say goodbye, if anybody listens."""
-        stream = self._sock
+    def __init__(self, *args: object, **named: object) -> None:
         try:
-            super().close()
-        finally:
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
+            super().__init__(*args, **named)
+        except BaseException:
+            drop_unsent(getattr(self, "_sock", None))
+            raise
 
 
 def connect_to(address: Address, password: Password | None = None) -> Connect:

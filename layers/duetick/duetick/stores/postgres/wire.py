@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, cast
+from typing import BinaryIO, Final, cast
 
 from pg8000.converters import make_params
 from pg8000.core import CoreConnection
@@ -37,6 +37,13 @@ def compiled(sql: str) -> tuple[str, Callable[[Params], Sequence[Value]]]:
     """The statement with $1, $2, …, and what puts named parameters in their order."""
     statement, order = to_statement(sql)
     return str(statement), cast("Callable[[Params], Sequence[Value]]", order)
+
+
+def drop_unsent(stream: BinaryIO | None) -> None:
+    """Close pg8000's buffer, which else tries a dead server once more as it is collected."""
+    if stream is not None:
+        with suppress(OSError):
+            stream.close()
 
 
 class Answer:
@@ -149,8 +156,10 @@ class Wire:
 
     def close(self) -> None:
         """Say goodbye, if anybody listens."""
+        stream = self._connection._sock
         with suppress(Error, OSError):
             self._connection.close()
+        drop_unsent(stream)
 
     @contextmanager
     def _exchange(self, answer: Answer, ending: Answer | None = None) -> Iterator[Exchange]:
