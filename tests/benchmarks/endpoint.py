@@ -62,9 +62,11 @@ def answering(delay: float) -> Iterator[int]:
     """The port of one."""
     command = [sys.executable, "-m", "tests.benchmarks.endpoint", str(delay)]
     with subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        yield int(process.stdout.readline())
-        process.kill()
+        try:
+            assert process.stdout
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
 
 
 class Told(TypedDict):
