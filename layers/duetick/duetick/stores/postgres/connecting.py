@@ -11,7 +11,7 @@ from pg8000.native import Connection
 from duetick.domain.errors import InvalidStoreUrl
 from duetick.stores.postgres.address import SYSTEM, Address
 from duetick.stores.postgres.errors import connecting
-from duetick.stores.postgres.wire import drop_unsent
+from duetick.stores.postgres.wire import nothing_unsent
 
 Connect: TypeAlias = Callable[[], CoreConnection]
 Password: TypeAlias = Callable[[], str | None]
@@ -23,14 +23,19 @@ KEEPALIVE: Final = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 
 
 
 class QuietConnection(Connection):
-    """One that leaves nothing behind where a server dies while it is made."""
+    """One that leaves nothing behind, where a server dies while it is made either."""
 
     def __init__(self, *args: object, **named: object) -> None:
         try:
             super().__init__(*args, **named)
         except BaseException:
-            drop_unsent(getattr(self, "_sock", None))
-            raise
+            with nothing_unsent(self):
+                raise
+
+    def close(self) -> None:
+        """Say goodbye: pg8000 does so too when it cannot connect."""
+        with nothing_unsent(self):
+            super().close()
 
 
 def connect_to(address: Address, password: Password | None = None) -> Connect:
