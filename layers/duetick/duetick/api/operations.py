@@ -28,14 +28,13 @@ from duetick.core.wire import (
 from duetick.domain.errors import VersionConflict
 from duetick.domain.identity import to_path
 from duetick.domain.pausing import as_paused_as
-from duetick.domain.redaction import redact
 from duetick.domain.schedule import Json, Schedule
 
 
 def view(call: Call, schedule: Schedule) -> dict[str, Json]:
     """A schedule as the caller may see it: operators see no secrets of an input."""
     shown = schedule_json(schedule, call.schedules.clock())
-    return shown | {"input": redact(schedule.input)} if call.operator else shown
+    return shown | {"input": call.schedules.flows.preview(schedule)} if call.operator else shown
 
 
 def shown(call: Call, schedule: Schedule, status: int = 200) -> Answer:
