@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from duetick.client import Client
 
 from tests.integration.local_product import Clock, Product, product
 
@@ -16,3 +17,9 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product
     """The local stack, its clock in the test's hands."""
     with product(f"sqlite:///{tmp_path}/api.db", Clock(NINE - 1_800_000), monkeypatch) as made:
         yield made
+
+
+@pytest.fixture
+def client(running: Product) -> Client:
+    """The user's."""
+    return running.client()
