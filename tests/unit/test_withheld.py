@@ -10,7 +10,7 @@ from duetick.core.calls import Request
 from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Flows
 from duetick.domain.errors import InvalidSchedule
-from duetick.domain.policies import Policies, Retry
+from duetick.domain.policies import Delivery, Policies, Retry
 from duetick.domain.redaction import WITHHELD
 from duetick.domain.schedule import Json
 from duetick.testing import Stage
@@ -80,7 +80,7 @@ def test_j11_a_field_that_an_action_withholds_is_in_no_log_error_or_event(
             cron="0 9 * * *",
             action="pay",
             input=paying(),
-            policies=Policies(delivery="at_least_once", retry=Retry(attempts=2)),
+            policies=Policies(delivery=Delivery.AT_LEAST_ONCE, retry=Retry(attempts=2)),
         )
         with pytest.raises(RuntimeError, match="canary"):
             stage.fire(schedule)
