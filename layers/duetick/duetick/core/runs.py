@@ -3,7 +3,6 @@
 import hashlib
 import secrets
 from dataclasses import replace
-from http import HTTPStatus
 from typing import Final
 
 from duetick.core.answers import Answer, error
@@ -20,7 +19,10 @@ from duetick.ports import Store, Transport
 PATIENCE: Final = 20.0
 """Seconds to wait for the action; the API's own limit is not far beyond."""
 
+ACCEPTED: Final = 202
+
 AT_ONCE: Final = 200
+"""How many of the history are looked at in one go."""
 
 
 def run_by_hand(
@@ -37,7 +39,7 @@ def run_by_hand(
         return _begun(earlier) if earlier else _paused()
     delivery = transport.deliver(made, timeout=PATIENCE)
     held = store.ledger.get(*made.identity) or _earlier(store, made, now)
-    if held is None and delivery.status == HTTPStatus.ACCEPTED:
+    if held is None and delivery.status == ACCEPTED:
         held = made  # an invocation of its own will begin it
     if held is None:
         return error(
@@ -75,4 +77,4 @@ def _paused() -> Answer:
 def _begun(held: Occurrence) -> Answer:
     state = State.QUEUED if held.state is State.SCHEDULED else held.state
     told = {"origin": held.origin, "nominalFireTime": iso(held.nominal_at), "state": state}
-    return Answer(HTTPStatus.ACCEPTED, dict(told))
+    return Answer(ACCEPTED, dict(told))
