@@ -130,7 +130,7 @@ def handler(event, context):
 
 
 @pytest.fixture(scope="module")
-def passed_on(emulated_aws: EmulatedAws) -> str:
+def told(emulated_aws: EmulatedAws) -> str:
     """The queue to which a Lambda function called `due` passes on what it is invoked with."""
     session, endpoint = emulated_aws.session(), emulated_aws.endpoint
     url = session.client("sqs", endpoint_url=endpoint).create_queue(QueueName="told")["QueueUrl"]
@@ -156,11 +156,14 @@ def passed_on(emulated_aws: EmulatedAws) -> str:
     return url
 
 
-@pytest.fixture
-def told(aws: boto3.Session, passed_on: str) -> str:
-    """The same, empty."""
-    aws.client("sqs").purge_queue(QueueUrl=passed_on)
-    return passed_on
+def told_of(aws: boto3.Session, url: str, text: str, count: int) -> list[dict[str, Any]]:
+    """The events of one input, among those of other tests that Lambda tries again."""
+    found: list[dict[str, Any]] = []
+    for _ in range(10):
+        found += [event for event in received(aws, url) if event["input"]["text"] == text]
+        if len(found) >= count:
+            break
+    return found
 
 
 def document(statement: dict[str, Any]) -> str:
@@ -170,7 +173,7 @@ def document(statement: dict[str, Any]) -> str:
 
 def test_a_function_is_invoked_with_who_what_and_when(aws: boto3.Session, told: str) -> None:
     assert sent_by(Function("due", lambda: aws.client("lambda"))).state == "succeeded"
-    (event,) = received(aws, told)
+    (event,) = told_of(aws, told, "good morning", 1)
     assert (event["user"], event["flow"]) == ("ann", "outside")
     assert event["scheduleId"] == "ann/fired"
     assert event["nominalFireTime"] == "2026-12-01T09:00:00Z"
@@ -182,8 +185,8 @@ def test_a_function_is_told_by_the_same_name_that_an_occurrence_comes_again(
 ) -> None:
     for _ in range(2):
         sent_by(Function("due", lambda: aws.client("lambda")), "again")
-    events = received(aws, told) + received(aws, told)
-    assert [event["input"]["text"] for event in events] == ["again", "again"]
+    events = told_of(aws, told, "again", 2)
+    assert len(events) == 2
     assert len({event["occurrence"] for event in events}) == 1
 
 
@@ -191,7 +194,7 @@ def test_a_function_that_fails_is_lambdas_to_try_again(aws: boto3.Session, told:
     """The invocation is asynchronous: what the action promises is that Lambda has taken it."""
     fired = sent_by(Function("due", lambda: aws.client("lambda")), "fail")
     assert (fired.state, fired.error) == ("succeeded", None)
-    assert [event["input"]["text"] for event in received(aws, told)] == ["fail"]
+    assert told_of(aws, told, "fail", 1)
 
 
 def test_a_function_that_does_not_take_it_fails_the_attempt(aws: boto3.Session) -> None:
