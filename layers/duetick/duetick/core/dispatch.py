@@ -144,11 +144,11 @@ class Dispatcher:
             raise InvalidSchedule("cron", "has no fire time up to now; send nominalFireTime.")
         made = of_row(row_of(schedule, nominal_at), nominal_at, now)
         origin = call.origin
-        if call.caller_key:
+        if origin.startswith(RUN_ORIGIN):
+            pass
+        elif call.caller_key:
             origin = f"call:{secrets.token_hex(8)}"
-        elif not origin.startswith(RUN_ORIGIN) and (
-            nominal_at > now or times.after(nominal_at - 1) != nominal_at
-        ):
+        elif nominal_at > now or times.after(nominal_at - 1) != nominal_at:
             origin = "call:time"
         key = call.caller_key.key if call.caller_key else None
         return replace(made, origin=origin, due_at=now, idempotency_key=key)
@@ -236,7 +236,10 @@ def _answered(act: Callable[[], Answer]) -> Answer:
 
 
 def _describe(flow: Flow) -> Answer:
-    static: list[Json] = [static_json(key, schedule) for key, schedule in flow.static.items()]
+    static: list[Json] = [
+        static_json(key, schedule) | {"input": flow.preview(schedule)}
+        for key, schedule in flow.static.items()
+    ]
     body: dict[str, Json] = {"flow": flow.name, "resolver": flow.resolve is not None}
     return Answer(200, {**body, "schedules": static})
 

@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+import traceback
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
@@ -14,7 +15,7 @@ from duetick.core.flows import Action, Flows
 from duetick.core.schedules import UserSchedules
 from duetick.core.timing import TimedOut, run_coroutine, run_within
 from duetick.domain.errors import InvalidSchedule
-from duetick.domain.schedule import Occurrence, Schedule, check_timing
+from duetick.domain.schedule import Json, Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason, State
 from duetick.ports import Clock, Outcome, Store
 
@@ -59,9 +60,14 @@ class Runner:
     def _call_action(
         self, action: Action, schedule: Schedule, context: Context, limit: float | None
     ) -> None:
+        given = [schedule.input]  # the last is what the action is to read
+
+        def shown(text: str) -> str:
+            return action.told(text, given[-1])
+
         def call() -> None:
-            value = self._input(schedule, context)
-            result = action.run(value, context)
+            given.append(self._flows.input_for(schedule, context))
+            result = action.run(_read(action, given[-1]), context)
             if inspect.iscoroutine(result):
                 run_coroutine(result)
 
@@ -74,16 +80,24 @@ class Runner:
             failed = Outcome(State.FAILED, Reason.FAILED, message)
             raise Stop(error("action_failed", message), failed) from problem
         except Exception as problem:
-            logger.exception("action failed", extra={"action": "action_failed"})
-            failed = Outcome(State.FAILED, Reason.FAILED, told(problem))
+            why = told(problem, shown)
+            _log(problem, why, shown("".join(traceback.format_exception(problem))))
+            failed = Outcome(State.FAILED, Reason.FAILED, why)
             message = "The action raised; see the log."
             raise Stop(error("action_failed", message), failed) from problem
 
-    def _input(self, schedule: Schedule, context: Context) -> object:
-        try:
-            return self._flows.input_for(schedule, context)
-        except InvalidSchedule as problem:
-            raise Stop(error("invalid_schedule", str(problem))) from problem
+
+def _read(action: Action, given: Json) -> object:
+    try:
+        return action.read(given)
+    except InvalidSchedule as problem:
+        raise Stop(error("invalid_schedule", str(problem))) from problem
+
+
+def _log(problem: Exception, why: str, stack: str) -> None:
+    """What `logger.exception` would tell, but for the secrets of the input."""
+    raised = {"exception": stack, "exception_name": type(problem).__name__}
+    logger.error("action failed: %s", why, extra={"action": "action_failed", **raised})
 
 
 def _limit(schedule: Schedule, action: Action, seconds: float | None) -> float | None:
