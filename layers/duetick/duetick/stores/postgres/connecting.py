@@ -30,7 +30,17 @@ class QuietConnection(Connection):
             super().__init__(*args, **named)
         except BaseException:
             drop_unsent(getattr(self, "_sock", None))
+            if getattr(self, "_usock", None) is not None:
+                self._usock.close()
             raise
+
+    def close(self) -> None:
+        """pg8000 lets go of its buffer here without closing it, and so keeps the socket open."""
+        stream = self._sock
+        try:
+            super().close()
+        finally:
+            drop_unsent(stream)
 
 
 def connect_to(address: Address, password: Password | None = None) -> Connect:
@@ -62,7 +72,8 @@ def _connect(
     except BaseException:
         to.close()
         raise
-    to.settimeout(ANSWER_SECONDS)
+    # Under TLS the socket that was given is an empty shell by now: another one took its place.
+    connection._usock.settimeout(ANSWER_SECONDS)
     return connection
 
 
