@@ -61,6 +61,11 @@ class EmbeddedPostgres:
         return f"postgresql://postgres@/postgres?{query}"
 
     @property
+    def folder(self) -> Path:
+        """Its own, which it may read, and nobody else."""
+        return self._folder
+
+    @property
     def tcp_url(self) -> str:
         return f"postgresql://postgres@{LOCALHOST}:{self.port}/postgres"
 

@@ -30,10 +30,12 @@ class QuietConnection(Connection):
             super().__init__(*args, **named)
         except BaseException:
             with nothing_unsent(self):
+                if getattr(self, "_usock", None) is not None:
+                    self._usock.close()
                 raise
 
     def close(self) -> None:
-        """Say goodbye: pg8000 does so too when it cannot connect."""
+        """pg8000 lets go of its buffer here without closing it, and so keeps the socket open."""
         with nothing_unsent(self):
             super().close()
 
@@ -67,7 +69,8 @@ def _connect(
     except BaseException:
         to.close()
         raise
-    to.settimeout(ANSWER_SECONDS)
+    # Under TLS the socket that was given is an empty shell by now: another one took its place.
+    connection._usock.settimeout(ANSWER_SECONDS)
     return connection
 
 
