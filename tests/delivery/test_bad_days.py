@@ -18,7 +18,8 @@ import pytest
 from duetick.cli.gateway import LocalServer, Route
 from duetick.core.answers import Answer
 from duetick.core.context import Context
-from duetick.core.tick import TickReport, run_tick
+from duetick.core.tally import TickReport
+from duetick.core.tick import run_tick
 from duetick.domain.errors import DuetickError
 from duetick.domain.policies import Delivery, Overlap, Policies
 from duetick.domain.schedule import Json, Occurrence

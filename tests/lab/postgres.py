@@ -66,6 +66,11 @@ class EmbeddedPostgres:
         return self._folder
 
     @property
+    def pid(self) -> int:
+        """Of the process that started all others; 0 while it is stopped."""
+        return self._server.pid if self._server else 0
+
+    @property
     def tcp_url(self) -> str:
         return f"postgresql://postgres@{LOCALHOST}:{self.port}/postgres"
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from duetick.core.audit import Audit
-from duetick.core.tick import TickReport
+from duetick.core.tally import TickReport
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
 from duetick.runtime import telemetry

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from duetick.domain.errors import InvalidSchedule
@@ -18,6 +19,7 @@ WRITABLE: Final = (
 )  # fmt: skip
 
 
+@lru_cache(1_024)
 def iso(instant: int | None) -> str | None:
     """Milliseconds since the epoch as UTC text: 2026-12-01T09:00:00Z."""
     if instant is None:
