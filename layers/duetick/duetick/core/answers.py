@@ -61,8 +61,12 @@ class Stop(Exception):
 
 
 def told(problem: BaseException) -> str:
-    """An error as the ledger keeps it."""
-    return f"{type(problem).__name__}: {problem}"[:LONGEST_ERROR]
+    """An error as the ledger keeps it, also one that cannot say what it is."""
+    try:
+        said = str(problem)
+    except Exception:
+        said = "it cannot be shown"
+    return f"{type(problem).__name__}: {said}"[:LONGEST_ERROR]
 
 
 def accepted(

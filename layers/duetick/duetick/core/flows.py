@@ -1,5 +1,6 @@
 """Flows: named sets of actions, written by the people who use Duetick."""
 
+import copy
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -82,6 +83,10 @@ class Flow:
                 raise InvalidSchedule(
                     "action", f"{name!r} must take two arguments: (input, ctx), in this order."
                 )
+            if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+                raise InvalidSchedule(
+                    "action", f"{name!r} yields, so that calling it runs nothing. Let it return."
+                )
             takes = input_type(function)
             self.actions[name] = Action(name, function, takes, input, background, transactional)
             return function
@@ -154,10 +159,18 @@ class Flows:
         return [one for flow in self._flows.values() for one in flow.static.values()]
 
     def observe(self, occurrence: Occurrence, status: int) -> None:
-        """Tell the occurrence's flow how its delivery went."""
-        flow = self._flows.get(occurrence.flow)
+        """Tell the occurrence's flow how its delivery went.
+
+        Every hook is called, also behind one that raises; what they raise is raised in the end.
+        """
+        flow, problems = self._flows.get(occurrence.flow), list[Exception]()
         for observer in flow.observers if flow else ():
-            observer(occurrence, status)
+            try:
+                observer(occurrence, status)
+            except Exception as problem:
+                problems.append(problem)
+        if problems:
+            raise ExceptionGroup("hooks raised", problems)
 
     def action_of(self, schedule: Schedule) -> Action:
         """The schedule's action; raise InvalidSchedule, naming what there is, without one."""
@@ -186,6 +199,10 @@ class Flows:
             action.takes.read(schedule.input)
 
     def input_for(self, schedule: Schedule, context: Context) -> object:
-        """What the action is called with: the schedule's input, or what is computed for it."""
+        """What the action is called with: the schedule's input, or what is computed for it.
+
+        A static schedule lives as long as its process: the action gets a copy to work on.
+        """
         action, compute = self.action_of(schedule), self._flows[schedule.flow].computes(schedule)
-        return action.takes.read(schedule.input if compute is None else compute(context))
+        given = copy.deepcopy(schedule.input) if compute is None else compute(context)
+        return action.takes.read(given)

@@ -2,8 +2,8 @@
 
 import inspect
 import logging
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final
 
 from duetick.core.accepting import Quotas
 from duetick.core.agents import AgentSchedules
@@ -12,14 +12,12 @@ from duetick.core.attempts import Attempt, renewed
 from duetick.core.context import Context
 from duetick.core.flows import Action, Flows
 from duetick.core.schedules import UserSchedules
-from duetick.core.timing import TimedOut, run_coroutine, run_within
+from duetick.core.timing import TimedOut, in_time, run_coroutine, run_within
 from duetick.domain.errors import InvalidSchedule
+from duetick.domain.policies import LONGEST_TIMEOUT
 from duetick.domain.schedule import Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason, State
 from duetick.ports import Clock, Outcome, Store
-
-RESERVE: Final = 2.0
-"""Seconds of an invocation that are kept for settling."""
 
 logger = logging.getLogger("duetick.dispatch")
 
@@ -33,7 +31,7 @@ class Runner:
         self._clock = clock
         self._quotas = quotas
 
-    def run(self, schedule: Schedule, attempt: Attempt, seconds: float | None) -> None:
+    def run(self, schedule: Schedule, attempt: Attempt, left: float | None) -> None:
         """The action, as the schedule's principal; a schedule that has become bad is rejected."""
         try:
             check_timing(schedule.cron, schedule.timezone)
@@ -44,8 +42,14 @@ class Runner:
         except ValueError as problem:
             raise Stop(error("invalid_schedule", str(problem))) from problem
         with self._held(action, attempt.occurrence):
-            limit = _limit(schedule, action, seconds)
-            self._call_action(action, schedule, context, limit)
+            # A background action has the whole of its invocation.
+            timeout = LONGEST_TIMEOUT if action.background else schedule.policies.timeout
+
+            def call() -> None:
+                with attempt.acting():
+                    self._call(action, schedule, context)
+
+            _ended(call, in_time(timeout, left))
 
     def _schedules(self, user_id: str, flow: str) -> AgentSchedules:
         own = UserSchedules(self._store, self._flows, user_id, self._clock, self._quotas)
@@ -56,28 +60,11 @@ class Runner:
             return renewed(self._store.ledger, occurrence, self._clock)
         return nullcontext()
 
-    def _call_action(
-        self, action: Action, schedule: Schedule, context: Context, limit: float | None
-    ) -> None:
-        def call() -> None:
-            value = self._input(schedule, context)
-            result = action.run(value, context)
-            if inspect.iscoroutine(result):
-                run_coroutine(result)
-
-        try:
-            run_within(limit, call) if limit else call()
-        except Stop:
-            raise
-        except TimedOut as problem:
-            message = f"The action took longer than {limit:g} s."
-            failed = Outcome(State.FAILED, Reason.FAILED, message)
-            raise Stop(error("action_failed", message), failed) from problem
-        except Exception as problem:
-            logger.exception("action failed", extra={"action": "action_failed"})
-            failed = Outcome(State.FAILED, Reason.FAILED, told(problem))
-            message = "The action raised; see the log."
-            raise Stop(error("action_failed", message), failed) from problem
+    def _call(self, action: Action, schedule: Schedule, context: Context) -> None:
+        value = self._input(schedule, context)
+        result = action.run(value, context)
+        if inspect.iscoroutine(result):
+            run_coroutine(result)
 
     def _input(self, schedule: Schedule, context: Context) -> object:
         try:
@@ -86,11 +73,19 @@ class Runner:
             raise Stop(error("invalid_schedule", str(problem))) from problem
 
 
-def _limit(schedule: Schedule, action: Action, seconds: float | None) -> float | None:
-    """The soft timeout: the schedule's, but before the invocation's own end. A background action
-    has the whole of its invocation."""
-    left = None if seconds is None else max(seconds - RESERVE, 0.1)
-    if action.background:
-        return left
-    timeout = float(schedule.policies.timeout)
-    return timeout if left is None else min(timeout, left)
+def _ended(call: Callable[[], None], limit: float) -> None:
+    """Call it to its end. Whatever it raises has ended it, `sys.exit` too."""
+    try:
+        run_within(limit, call)
+    except Stop:
+        raise
+    except TimedOut as problem:
+        raise _failed(f"The action took longer than {limit:g} s.") from problem
+    except BaseException as problem:
+        logger.exception("action failed", extra={"action": "action_failed"})
+        raise _failed("The action raised; see the log.", told(problem)) from problem
+
+
+def _failed(message: str, error_kept: str | None = None) -> Stop:
+    outcome = Outcome(State.FAILED, Reason.FAILED, error_kept or message)
+    return Stop(error("action_failed", message), outcome)
