@@ -39,11 +39,13 @@ def instant(name: str, value: Json) -> int | None:
         moment = datetime.fromisoformat(str(value))
     except ValueError:
         moment = None
-    if moment is None or moment.tzinfo is None:
-        raise InvalidSchedule(
-            name, f"expected a time like 2026-12-01T09:00:00Z, got {str(value)[:40]!r}."
-        )
-    return (moment - EPOCH) // timedelta(milliseconds=1)
+    if moment is not None and moment.tzinfo is not None:
+        told = (moment - EPOCH) // timedelta(milliseconds=1)
+        if 0 <= told <= LAST_INSTANT:
+            return told
+    raise InvalidSchedule(
+        name, f"expected a time like 2026-12-01T09:00:00Z, got {str(value)[:40]!r}."
+    )
 
 
 def read_object(text: str | bytes | None) -> dict[str, Json]:
