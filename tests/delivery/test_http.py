@@ -169,6 +169,24 @@ def test_the_signature_is_botocores(key: str, token: str | None) -> None:
     assert headers["authorization"] == theirs(host, path, body, token)["Authorization"]
 
 
+def test_a_signature_is_of_its_own_second_host_and_credentials() -> None:
+    given = [Credentials("AKID", "secret", "token")]
+    kept = Signer(lambda: given[0], "eu-central-1")
+    calls = [
+        (Credentials(*keys), host, NINE + later)
+        for keys in (("AKID", "secret", "token"), ("AKID", "other", "token"), ("AKID", "other"))
+        for host in ("a.example.org", "b.example.org")
+        for later in (0, 999, 1_000, 86_400_000)
+    ]
+    signatures = set()
+    for credentials, host, now in calls:
+        given[0] = credentials
+        headers = kept.headers(host, "/x", b"{}", now)
+        assert headers == Signer(lambda: given[0], "eu-central-1").headers(host, "/x", b"{}", now)
+        signatures.add(headers["authorization"])
+    assert len(signatures) == 3 * 2 * 3
+
+
 def theirs(host: str, path: str, body: bytes, token: str | None) -> Mapping[str, str]:
     """What botocore makes of the same call at the same time."""
     request = AWSRequest("POST", f"https://{host}{path}", {"host": host}, body)
