@@ -142,6 +142,9 @@ def _measure(stack: Deployed, rate: float) -> int:
     stamps = [one for one in _stamps(stack) if begin <= one.nominal < end]
     wanted, late = each_minute * MINUTES, sorted(one.late for one in stamps)
     print(f"{len(stamps)} of {wanted} fires in {MINUTES} minutes, {rate:.1f} a second:")
+    if len(stamps) != wanted:
+        print("  some are missing: is the machine busy? The end of the tick's log:")
+        print("\n".join(f"    {line.strip()[:200]}" for line in [*_log(stack, "Tick")][-12:]))
     if not late:
         return 1
     p50, p99 = late[len(late) // 2], late[len(late) * 99 // 100]
