@@ -1,6 +1,6 @@
 """As much of HTTP/1.1 as one POST and its answer need, on a connection that is kept.
 
-http.client takes three times the processor's time for it, most of that for its mail parser. This
+http.client takes four times the processor's time for it, most of that for its mail parser. This
 reader is strict: what it does not understand is no answer.
 """
 
