@@ -1,14 +1,16 @@
 """Broken stores whose defect shows in begins, leases, changes and what is looked up."""
 
 from tests.conformance.broken import Broken
-from tests.conformance.broken_stores import (
+from tests.conformance.broken_ledgers import (
     ChecksThenActs,
-    ForgetsWhatWasDue,
     LetsAnybodyBegin,
     LetsAnybodyRelease,
     LetsAnybodySettle,
-    MovesTheUnchanged,
     ledger,
+)
+from tests.conformance.broken_stores import (
+    ForgetsWhatWasDue,
+    MovesTheUnchanged,
     schedules,
     sql,
 )
