@@ -13,6 +13,7 @@ class InvalidSchedule(DuetickError, ValueError):
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
         self.field = field
+        self.problem = problem
 
 
 class InvalidStoreUrl(DuetickError, ValueError):
