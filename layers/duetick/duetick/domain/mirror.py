@@ -246,9 +246,18 @@ def paused_so_far(current: Schedule, now: int) -> tuple[Occurrence, ...]:
     return held_back(resumed(current), since, min(now, pause.until - 1), Reason.PAUSED)
 
 
+def _paused_after(wanted: Schedule, before: Before) -> Schedule:
+    """A pause with an end holds back what comes after all that was claimed ahead of it."""
+    pause, earlier = wanted.pause, before.schedule and before.schedule.pause
+    if pause is None or pause.until is None:
+        return wanted
+    since = max(pause.since, before.fired_through or 0, earlier.since if earlier else 0)
+    return replace(wanted, pause=replace(pause, since=since))
+
+
 def _retime(before: Before, current: Schedule, after: Schedule, now: int) -> Change:
     timed = replace(
-        after,
+        _paused_after(after, before),
         timing=max(now, before.defined_at + 1, 1),
         disabled_at=None if after.enabled else now,
         defect=None,
