@@ -118,6 +118,17 @@ class AccountingConformance(StoreSuite):
         store.schedules.put(schedule(), now=LATE)
         expect_range(store, Reason.PAUSED)
 
+    def test_a01_a_delete_closes_a_pause(self, store: Store) -> None:
+        store.schedules.put(schedule(enabled=False), now=NOON)
+        store.schedules.delete("ada", "digest", now=LATE)
+        expect_range(store, Reason.PAUSED)
+
+    def test_a01_a_delete_closes_a_pause_that_has_an_end(self, store: Store) -> None:
+        made = store.schedules.put(schedule(), now=NOON)
+        store.schedules.put(paused(made, "", LATE + DAY, NOON), now=NOON + 1)
+        store.schedules.delete("ada", "digest", now=LATE)
+        expect_range(store, Reason.PAUSED)
+
     def test_a01_a_pause_without_a_fire_time_leaves_no_range(self, store: Store) -> None:
         store.schedules.put(schedule(enabled=False), now=NOON)
         store.schedules.put(schedule(), now=NOON + HOUR)
