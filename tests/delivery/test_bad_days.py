@@ -5,7 +5,6 @@ Each ends with the same question to the ledger: what became of every occurrence?
 
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -181,40 +180,3 @@ def test_a_body_of_six_megabytes_is_refused(scene: Scene) -> None:
         answer = connection.getresponse()
         assert (answer.status, b"too_large" in answer.read()) == (413, True)
         connection.close()
-
-
-def test_a_thousand_dispatches_at_once_need_few_connections(postgres_url: str) -> None:
-    """The peak on Postgres: a process holds at most its pool, and only while a statement runs."""
-    store = open_store(f"{postgres_url}&pool=8", clock=lambda: NINE)
-    store.migrate()
-    scene = Scene(store)
-    for number in range(300):
-        scene.put(f"k{number:03}", cron="0 9 * * *")
-    claimed = store.index.claim_due(NINE, 1_000)
-    watcher = open_store(postgres_url, clock=lambda: NINE)
-    release = threading.Event()
-    scene.act = lambda *_: release.wait(60)
-    threads = [threading.Thread(target=scene.deliver, args=(each,)) for each in claimed]
-    for thread in threads:
-        thread.start()
-    wait(lambda: len(scene.ran) == len(claimed))
-    peak = connections(watcher)
-    release.set()
-    for thread in threads:
-        thread.join(60)
-    assert Counter(o.state for o in store.ledger.find("ada", limit=1_000)) == {State.SUCCEEDED: 300}
-    assert peak <= 8 + 1
-    for each in (store, watcher):
-        each.close()
-
-
-def connections(store: Store) -> int:
-    """How many the database has, as it says itself."""
-    asked = Occurrence("test", "sql", "", None, NINE, origin="run:1", due_at=NINE)
-    begun = store.ledger.begin(asked, now=NINE)
-    assert isinstance(begun, Begun)
-    with store.ledger.settling(begun.occurrence, lambda: NINE) as effects:
-        rows = effects.run(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-        )
-    return int(str(rows[0][0]))
