@@ -10,7 +10,8 @@ from typing import Any
 from duetick.cli.gateway import LocalServer, Route
 from duetick.core.answers import Answer
 from duetick.core.context import Context
-from duetick.core.tick import TickReport, run_tick
+from duetick.core.tally import TickReport
+from duetick.core.tick import run_tick
 from duetick.domain.schedule import Json
 from duetick.domain.states import State
 from duetick.runtime import gateway

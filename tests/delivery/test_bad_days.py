@@ -12,7 +12,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
-from duetick.core.tick import TickReport, run_tick
+from duetick.core.tally import TickReport
+from duetick.core.tick import run_tick
 from duetick.domain.errors import DuetickError
 from duetick.domain.policies import Delivery, Overlap, Policies
 from duetick.domain.schedule import Occurrence

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from duetick.stores import open_store
 
 from tests.lab.process import free_port
 
@@ -83,3 +84,10 @@ def test_the_commands_that_it_prints_make_a_schedule_that_fires(terminal: Termin
     assert answer[-1]["state"] == "succeeded"
     terminal.stop()
     assert "Traceback" not in terminal.wait_for("claimed=1")
+
+
+def test_the_flows_static_schedules_are_there(terminal: Terminal, tmp_path: Path) -> None:
+    terminal.wait_for("claimed=0")
+    store = open_store(f"sqlite:///{tmp_path}/duetick.db")
+    assert store.index.get("", "digests/nightly")
+    store.close()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import TEMPLATE
-from tests.lab.emulated_aws import EmulatedAws
+from tests.lab.emulated_aws import Answer, EmulatedAws
 from tests.lab.sam import Sam
 from tests.lab.this_machine import ARCHITECTURE
 
@@ -54,12 +54,34 @@ class Town:
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Any]:
         """A call of the users' API: the status and the JSON."""
-        text = "" if body is None else json.dumps(body)
-        answer = self.aws.rest_call(
-            self.outputs["UsersApiId"], "v1", method, path,
-            body=text, token=token, signed=False, headers=headers,
-        )  # fmt: skip
+        answer = self.send(token, method, path, body, headers)
         return answer.status, json.loads(answer.body) if answer.body else None
+
+    def send(
+        self,
+        token: str | None,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """The same, with the headers of the answer."""
+        return self.aws.rest_call(
+            self.outputs["UsersApiId"], "v1", method, path,
+            body="" if body is None else json.dumps(body),
+            token=token, signed=False, headers=headers,
+        )  # fmt: skip
+
+    @property
+    def etag(self) -> str:
+        """Of bob's schedule as it is now."""
+        headers = self.send(self.bob, "GET", "/api/schedules/theirs").headers
+        return next(value for name, value in headers.items() if name.lower() == "etag")
+
+    def forget(self, *keys: str) -> None:
+        """Whatever ann has under those."""
+        for key in keys:
+            self.call(self.ann, "DELETE", f"/api/schedules/{key}")
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +152,18 @@ def test_without_a_genuine_token_nothing_is_answered(town: Town, method: str, pa
         "/api/users/bob/schedules/theirs",
         "/api/schedules/../users/bob/schedules/theirs",
         "/api//users/bob/schedules/theirs",
+        "/api/schedules/THEIRS",
+        "/api/schedules/Theirs",
+        "/api/schedules/%74heirs%2f",
+        "/api/schedules/~74heirs",
+        "/api/schedules/%2574heirs",
+        "/api/schedules/th%65irs%20",
+        "/api/schedules/th%D0%B5irs",
+        "/api/schedules/%EF%BD%94heirs",
+        "/api/schedules/theirs;user=bob",
+        "/api/schedules/theirs?user=bob&userId=bob",
+        "/api/schedules/by-external/theirs",
+        "/api/schedules/" + "x" * 5_000,
     ],
 )
 def test_no_path_leads_to_anothers(town: Town, path: str) -> None:
@@ -138,10 +172,107 @@ def test_no_path_leads_to_anothers(town: Town, path: str) -> None:
     assert "canary" not in str(answer)
 
 
-@pytest.mark.parametrize("header", ["X-User-Id", "X-Amzn-Oidc-Identity", "X-Forwarded-User"])
-def test_no_header_makes_one_user_another(town: Town, header: str) -> None:
-    posing = town.call(town.ann, "GET", "/api/schedules", headers={header: "bob"})
+POSING = [
+    {"X-User-Id": "bob"},
+    {"X-Amzn-Oidc-Identity": "bob", "X-Amzn-Oidc-Data": "bob"},
+    {"X-Forwarded-User": "bob", "X-Forwarded-For": "127.0.0.1", "Forwarded": "for=bob"},
+    {"X-Amzn-Requestid": "bob", "X-Amz-Invocation-Type": "Event"},
+    {"X-HTTP-Method-Override": "DELETE", "X-Method-Override": "DELETE"},
+    {"X-Original-Url": "/api/users/bob/schedules/theirs"},
+    {"X-Rewrite-Url": "/api/users/bob/schedules/theirs", "X-Forwarded-Prefix": "/api/users/bob"},
+    {"Cookie": "user=bob; sub=bob"},
+]
+
+
+@pytest.mark.parametrize("headers", POSING)
+def test_no_header_makes_one_user_another(town: Town, headers: dict[str, str]) -> None:
+    before = town.call(town.bob, "GET", "/api/schedules/theirs")
+    posing = town.call(town.ann, "GET", "/api/schedules", headers=headers)
     assert posing == (200, {"schedules": [], "cursor": None})
+    assert town.call(town.ann, "GET", "/api/schedules/theirs", headers=headers)[0] == 404
+    assert town.call(town.bob, "GET", "/api/schedules/theirs") == before
+
+
+def test_of_two_tokens_none_adds_to_the_other(town: Town) -> None:
+    """Sent twice, or joined as proxies join them: never bob's answer to ann."""
+    both = f"Bearer {town.ann}, Bearer {town.bob}"
+    answer = town.send(None, "GET", "/api/schedules/theirs", headers={"Authorization": both})
+    assert answer.status in (400, 401, 403, 404)
+    second = {"authorization": f"Bearer {town.bob[:-4]}AAAA"}
+    assert "canary" not in town.send(town.ann, "GET", "/api/schedules/theirs", None, second).body
+
+
+CONDITIONAL = [
+    ("PUT", "/api/schedules/{key}", HELLO),
+    ("PATCH", "/api/schedules/{key}", {"cron": "@daily"}),
+    ("DELETE", "/api/schedules/{key}", None),
+    ("POST", "/api/schedules/{key}/pause", {"note": "x"}),
+    ("POST", "/api/schedules/{key}/resume", None),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CONDITIONAL)
+def test_an_etag_of_one_opens_nothing_to_the_other(
+    town: Town, method: str, path: str, body: object
+) -> None:
+    before = town.call(town.bob, "GET", "/api/schedules/theirs")
+    tag = town.etag
+    for headers in ({"If-Match": tag}, {"If-Match": "*"}, {"If-Match": f'"0-0", {tag}'}):
+        theirs, never = (
+            town.call(town.ann, method, path.replace("{key}", key), body, headers)
+            for key in ("theirs", "never-was")
+        )
+        assert theirs == never
+        assert theirs[0] in (404, 412)
+    assert town.call(town.bob, "GET", "/api/schedules/theirs") == before
+
+
+def test_a_cursor_of_one_shows_the_other_nothing_but_their_own(town: Town) -> None:
+    for token in (town.ann, town.bob):
+        for number in range(3):
+            town.call(token, "PUT", f"/api/schedules/k{number}", HELLO)
+            town.call(token, "POST", f"/api/schedules/k{number}/run", {})
+    cursor = town.call(town.bob, "GET", "/api/schedules?limit=1")[1]["cursor"]
+    _, page = town.call(town.ann, "GET", f"/api/schedules?cursor={cursor}")
+    assert {one["key"] for one in page["schedules"]} == {"k1", "k2"}
+    town.call(town.bob, "POST", "/api/schedules/k0/run", {})
+    past = "/api/schedules/{}/history?limit=1"
+    cursor = town.call(town.bob, "GET", past.format("k0"))[1]["cursor"]
+    assert cursor
+    mine = town.call(town.ann, "GET", "/api/schedules/k0/history")[1]["history"]
+    seen = town.call(town.ann, "GET", f"{past.format('k0')}&cursor={cursor}")[1]["history"]
+    assert {line["id"] for line in seen} <= {line["id"] for line in mine}
+    theirs, never = (
+        town.call(town.ann, "GET", f"/api/schedules/{key}/history?cursor={cursor}")
+        for key in ("theirs", "never-was")
+    )
+    assert theirs == never
+    town.forget("k0", "k1", "k2")
+
+
+def test_an_idempotency_key_of_one_is_nothing_to_the_other(town: Town) -> None:
+    once = {"Idempotency-Key": "order-7"}
+    _, made = town.call(town.bob, "POST", "/api/schedules", HELLO, once)
+    other = {**HELLO, "input": {"text": "mine"}}
+    status, mine = town.call(town.ann, "POST", "/api/schedules", other, once)
+    assert (status, mine["input"]) == (201, {"text": "mine"})
+    assert town.call(town.bob, "GET", f"/api/schedules/{made['key']}")[1]["input"] == HELLO["input"]
+    ran = [
+        town.call(token, "POST", f"/api/schedules/{made['key']}/run", {}, once)
+        for token in (town.bob, town.ann, town.bob, town.ann)
+    ]
+    assert [status for status, _ in ran] == [202] * 4
+    assert ran[0] == ran[2]
+    assert ran[1] == ran[3]
+    assert ran[0][1]["nominalFireTime"] != ran[1][1]["nominalFireTime"]
+    theirs, never = (
+        town.call(town.ann, "POST", f"/api/schedules/{key}/run", {}, once)
+        for key in ("theirs", "never-was")
+    )
+    assert theirs == never
+    assert theirs[0] == 404
+    town.forget(made["key"])
+    town.call(town.bob, "DELETE", f"/api/schedules/{made['key']}")
 
 
 def test_a_users_token_does_not_open_the_operators_api(town: Town) -> None:

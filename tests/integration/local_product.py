@@ -87,6 +87,7 @@ def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[P
         serving = threading.Thread(target=stack.server.serve_forever, args=(0.01,))
         serving.start()
         yield Product(stack, store, clock)
+        wiring.transport().close()
         stack.close()
         serving.join()
     store.close()

@@ -1,8 +1,11 @@
 """The README tells the truth: what it shows can be run."""
 
 import doctest
+import os
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,13 +20,40 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("code", blocks("python"))
+def files() -> dict[str, str]:
+    """The examples that are files: each begins with its path."""
+    named = (re.match(r"# (\S+\.py)\n", code) for code in blocks("python"))
+    return {found[1]: found.string for found in named if found}
+
+
+@pytest.mark.parametrize(
+    "code", [code for code in blocks("python") if code not in files().values()]
+)
 def test_each_python_example_runs(code: str) -> None:
     if code.startswith(">>>"):
         test = doctest.DocTestParser().get_doctest(code, {}, "README.md", None, 0)
         assert doctest.DocTestRunner().run(test).failed == 0
     else:
         exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
+
+
+def test_the_flow_that_is_shown_passes_the_test_that_is_shown(tmp_path: Path) -> None:
+    shutil.copytree(TOP / "layers" / "flows", tmp_path / "layers" / "flows")
+    for path, code in files().items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(code)
+    assert sorted(files()) == ["layers/flows/flows/garden.py", "tests/test_garden.py"]
+    paths = os.pathsep.join([str(tmp_path / "layers/flows"), str(TOP / "layers/duetick")])
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_garden.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
 
 
 def test_there_are_python_examples() -> None:

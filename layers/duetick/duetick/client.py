@@ -87,9 +87,8 @@ class Client:
         idempotency_key: str | None = None,
     ) -> Reply:
         """A new schedule; repeated with the same idempotency key, the same one."""
-        headers = {"idempotency-key": idempotency_key} if idempotency_key else {}
         given: Fields = {} if key is None else {"key": key}
-        return self.call("POST", self._base, {**given, **schedule}, headers)
+        return self.call("POST", self._base, {**given, **schedule}, _once(idempotency_key))
 
     def put(self, key: str, schedule: Mapping[str, Json], *, if_match: str | None = None) -> Reply:
         """Create or replace."""
@@ -112,9 +111,9 @@ class Client:
         """Let it fire again."""
         return self.call("POST", f"{self._of(key)}/resume")
 
-    def run(self, key: str) -> Fields:
-        """Fire it now, besides its own times."""
-        return self.call("POST", f"{self._of(key)}/run").body
+    def run(self, key: str, *, idempotency_key: str | None = None) -> Fields:
+        """Fire it now, besides its own times; once, if repeated with the same idempotency key."""
+        return self.call("POST", f"{self._of(key)}/run", None, _once(idempotency_key)).body
 
     def upcoming(self, key: str, *, limit: int = 10) -> Fields:
         """The next fire times."""
@@ -180,6 +179,10 @@ class Client:
 
 def _matching(etag: str | None) -> dict[str, str]:
     return {} if etag is None else {"if-match": etag}
+
+
+def _once(idempotency_key: str | None) -> dict[str, str]:
+    return {} if idempotency_key is None else {"idempotency-key": idempotency_key}
 
 
 def _object(text: bytes) -> Fields:

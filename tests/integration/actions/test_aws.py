@@ -1,38 +1,36 @@
 """Targets in AWS, against the emulated one: what is due arrives, and a repeat is dropped."""
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from io import BytesIO
+from typing import Any, cast
+from zipfile import ZipFile
 
 import boto3
 import pytest
 from duetick import Flow
 from duetick.actions import EventBus, Function, Queue, StateMachine, Topic
-from duetick.actions.aws import forget_clients
+from duetick.actions.messages import TargetFailed
 from duetick.core.flows import ActionFunction
 from duetick.testing import Fired, fire
 
-from tests.lab.emulated_aws import REGION, EmulatedAws
+from tests.lab.emulated_aws import EmulatedAws
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def aws(emulated_aws: EmulatedAws, monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
-    """A session whose calls, and the targets', go to the emulated AWS."""
+def aws(emulated_aws: EmulatedAws, monkeypatch: pytest.MonkeyPatch) -> boto3.Session:
+    """A session whose calls go to the emulated AWS."""
     session = emulated_aws.session()
     monkeypatch.setenv("AWS_ENDPOINT_URL", emulated_aws.endpoint)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
-    forget_clients()
-    yield session
-    forget_clients()
+    return session
 
 
-def sent_by(target: ActionFunction) -> Fired:
+def sent_by(target: ActionFunction, text: str = "good morning") -> Fired:
     """Fire a schedule whose action it is."""
     flow = Flow("outside")
     flow.action("notify", target=target)
-    return fire(flow, action="notify", input={"text": "good morning"})
+    return fire(flow, action="notify", input={"text": text})
 
 
 def queue_of_anyone(aws: boto3.Session, name: str) -> tuple[str, str]:
@@ -61,7 +59,7 @@ def received(aws: boto3.Session, url: str) -> list[dict[str, Any]]:
 
 def test_a_message_arrives_in_a_queue(aws: boto3.Session) -> None:
     url = aws.client("sqs").create_queue(QueueName="due")["QueueUrl"]
-    assert sent_by(Queue(url)).state == "succeeded"
+    assert sent_by(Queue(url, lambda: aws.client("sqs"))).state == "succeeded"
     (told,) = received(aws, url)
     assert (told["user"], told["input"]) == ("ann", {"text": "good morning"})
 
@@ -69,7 +67,7 @@ def test_a_message_arrives_in_a_queue(aws: boto3.Session) -> None:
 def test_a_fifo_queue_drops_a_repeat(aws: boto3.Session) -> None:
     made = aws.client("sqs").create_queue(QueueName="due.fifo", Attributes={"FifoQueue": "true"})
     for _ in range(2):
-        sent_by(Queue(made["QueueUrl"]))
+        sent_by(Queue(made["QueueUrl"], lambda: aws.client("sqs")))
     assert len(received(aws, made["QueueUrl"])) == 1
 
 
@@ -83,7 +81,7 @@ def test_a_topic_passes_it_on(aws: boto3.Session) -> None:
         Endpoint=arn,
         Attributes={"RawMessageDelivery": "true"},
     )
-    assert sent_by(Topic(topic)).state == "succeeded"
+    assert sent_by(Topic(topic, lambda: aws.client("sns"))).state == "succeeded"
     assert [told["user"] for told in received(aws, url)] == ["ann"]
 
 
@@ -95,7 +93,7 @@ def test_a_bus_passes_it_to_a_rules_target(aws: boto3.Session) -> None:
         Name="all", EventBusName="due", EventPattern=json.dumps({"source": ["duetick"]})
     )
     events.put_targets(Rule="all", EventBusName="due", Targets=[{"Id": "queue", "Arn": arn}])
-    assert sent_by(EventBus("due")).state == "succeeded"
+    assert sent_by(EventBus("due", client=lambda: aws.client("events"))).state == "succeeded"
     (told,) = received(aws, url)
     assert (told["detail-type"], told["detail"]["user"]) == ("Schedule due", "ann")
 
@@ -114,13 +112,101 @@ def test_an_execution_is_started_once_for_an_occurrence(aws: boto3.Session) -> N
         roleArn=role["Role"]["Arn"],
         definition=json.dumps({"StartAt": "end", "States": {"end": {"Type": "Succeed"}}}),
     )
+    machine = StateMachine(made["stateMachineArn"], lambda: aws.client("stepfunctions"))
     for _ in range(2):
-        assert sent_by(StateMachine(made["stateMachineArn"])).state == "succeeded"
+        assert sent_by(machine).state == "succeeded"
     found = states.list_executions(stateMachineArn=made["stateMachineArn"])["executions"]
     assert len(found) == 1
+
+
+HANDLER = """
+import json, os, boto3
+
+def handler(event, context):
+    boto3.client("sqs").send_message(QueueUrl=os.environ["TOLD"], MessageBody=json.dumps(event))
+    if event["input"]["text"] == "fail":
+        raise RuntimeError("told to")
+"""
+
+
+@pytest.fixture(scope="module")
+def told(emulated_aws: EmulatedAws) -> str:
+    """The queue to which a Lambda function called `due` passes on what it is invoked with."""
+    session, endpoint = emulated_aws.session(), emulated_aws.endpoint
+    url = session.client("sqs", endpoint_url=endpoint).create_queue(QueueName="told")["QueueUrl"]
+    iam = session.client("iam", endpoint_url=endpoint)
+    trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}}
+    role = iam.create_role(
+        RoleName="due",
+        AssumeRolePolicyDocument=document({**trust, "Action": "sts:AssumeRole"}),
+    )
+    may_send = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}
+    iam.put_role_policy(RoleName="due", PolicyName="send", PolicyDocument=document(may_send))
+    code = BytesIO()
+    with ZipFile(code, "w") as archive:
+        archive.writestr("app.py", HANDLER)
+    session.client("lambda", endpoint_url=endpoint).create_function(
+        FunctionName="due",
+        Runtime="python3.13",
+        Role=role["Role"]["Arn"],
+        Handler="app.handler",
+        Code={"ZipFile": code.getvalue()},
+        Environment={"Variables": {"TOLD": url, "AWS_ENDPOINT_URL": endpoint}},
+    )
+    return url
+
+
+def told_of(aws: boto3.Session, url: str, text: str, count: int) -> list[dict[str, Any]]:
+    """The events of one input, among those of other tests that Lambda tries again."""
+    found: list[dict[str, Any]] = []
+    for _ in range(10):
+        found += [event for event in received(aws, url) if event["input"]["text"] == text]
+        if len(found) >= count:
+            break
+    return found
+
+
+def document(statement: dict[str, Any]) -> str:
+    """A policy of one statement."""
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+
+
+def test_a_function_is_invoked_with_who_what_and_when(aws: boto3.Session, told: str) -> None:
+    assert sent_by(Function("due", lambda: aws.client("lambda"))).state == "succeeded"
+    (event,) = told_of(aws, told, "good morning", 1)
+    assert (event["user"], event["flow"]) == ("ann", "outside")
+    assert event["scheduleId"] == "ann/fired"
+    assert event["nominalFireTime"] == "2026-12-01T09:00:00Z"
+    assert event["input"] == {"text": "good morning"}
+
+
+def test_a_function_is_told_by_the_same_name_that_an_occurrence_comes_again(
+    aws: boto3.Session, told: str
+) -> None:
+    for _ in range(2):
+        sent_by(Function("due", lambda: aws.client("lambda")), "again")
+    events = told_of(aws, told, "again", 2)
+    assert len(events) == 2
+    assert len({event["occurrence"] for event in events}) == 1
+
+
+def test_a_function_that_fails_is_lambdas_to_try_again(aws: boto3.Session, told: str) -> None:
+    """The invocation is asynchronous: what the action promises is that Lambda has taken it."""
+    fired = sent_by(Function("due", lambda: aws.client("lambda")), "fail")
+    assert (fired.state, fired.error) == ("succeeded", None)
+    assert told_of(aws, told, "fail", 1)
+
+
+def test_a_function_that_does_not_take_it_fails_the_attempt(aws: boto3.Session) -> None:
+    class Refusing:
+        def invoke(self, **_: object) -> dict[str, int]:
+            return {"StatusCode": 200}
+
+    with pytest.raises(TargetFailed, match="200, not 202"):
+        sent_by(Function("due", lambda: cast("Any", Refusing())))
 
 
 def test_a_function_that_is_not_there_fails_the_attempt(aws: boto3.Session) -> None:
     client = aws.client("lambda")
     with pytest.raises(client.exceptions.ClientError, match="not"):
-        sent_by(Function("nowhere"))
+        sent_by(Function("nowhere", lambda: client))

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -42,6 +42,7 @@ class Hooks:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0
+    drip: float = 0
     seen: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
 
     def webhook(self, **more: object) -> Webhook:
@@ -80,11 +81,20 @@ def hooks(certificate: Path) -> Iterator[Hooks]:
             body = self.rfile.read(int(self.headers["content-length"]))
             state.seen.append((self.path, dict(self.headers), body))
             time.sleep(state.delay)
+            if state.drip:
+                return self._drip()
             self.send_response(state.status)
             for name, value in state.headers.items():
                 self.send_header(name, value)
             self.send_header("content-length", "0")
             self.end_headers()
+            return None
+
+        def _drip(self) -> None:
+            with suppress(OSError):
+                for byte in b"HTTP/1.1 200 OK\r\n\r\n":
+                    self.wfile.write(bytes([byte]))
+                    time.sleep(state.drip)
 
         def log_message(self, *_: object) -> None:
             """Quiet."""
@@ -159,6 +169,9 @@ def test_any_other_answer_than_success_fails(hooks: Hooks, status: int) -> None:
         ("https://user:secret@hooks.example.org/", "user"),
         ("https://hooks.example.org:8443/", "port"),
         ("file:///etc/passwd", "https"),
+        ("https://hooks.example.org:99999/", "cannot be read"),
+        ("https://[::1/", "cannot be read"),
+        ("https://hooks.example.org/\xfc", "UnicodeEncodeError"),
         ("/again", "More than 2"),
     ],
 )
@@ -223,9 +236,27 @@ def test_a_server_that_does_not_answer_is_not_waited_for(hooks: Hooks) -> None:
         sent_by(hooks.webhook(timeout=0.2))
 
 
+def test_an_answer_that_drips_in_is_not_waited_for(hooks: Hooks) -> None:
+    hooks.drip = 0.1
+    with pytest.raises(TargetFailed, match="Timeout"):
+        sent_by(hooks.webhook(timeout=0.5))
+
+
 @pytest.mark.parametrize(
     "url",
-    ["http://hooks.example.org/", "https://evil.example/", "ftp://x/", "https://", "hooks"],
+    [
+        "http://hooks.example.org/",
+        "https://evil.example/",
+        "ftp://x/",
+        "https://",
+        "hooks",
+        "https://hooks.example.org:99999/",
+        "https://hooks.example.org:0/",
+        "https://[hooks.example.org/",
+        "https://hooks.example.org@2130706433/",
+        "https://0x7f.1/",
+        "https://\u24d7ooks.example.org/",
+    ],
 )
 def test_an_address_that_may_not_be_called_is_refused_when_it_is_declared(url: str) -> None:
     with pytest.raises(ConfigurationError, match="Webhook"):

@@ -80,4 +80,7 @@ def test_a_missing_token_is_asked_for(terminal: Terminal) -> None:
 
 def test_an_api_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schedules", "--url", "http://127.0.0.1:1", "--token", "x", "list"]) == 1
-    assert "127.0.0.1:1" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "127.0.0.1:1" in told
+    assert "make run" in told
+    assert "--url" in told

@@ -1,40 +1,13 @@
 """The schedules API as a user's client meets it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from duetick.client import ApiError, Client, Fields
 from duetick.runtime import wiring
 
-from tests.integration.api.conftest import NINE
+from tests.integration.api.asking import HELLO, MINUTE, refused
 from tests.integration.local_product import Product
-
-HELLO: Fields = {
-    "cron": "0 9 * * *",
-    "flow": "reminders",
-    "action": "remind",
-    "input": {"text": "good morning"},
-}
-MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
-
-
-@pytest.fixture
-def client(running: Product) -> Client:
-    """The user's."""
-    return running.client()
-
-
-def refused(call: Callable[..., object], *arguments: object, **fields: object) -> tuple[int, str]:
-    """The status and the code of a refusal."""
-    with pytest.raises(ApiError) as problem:
-        call(*arguments, **fields)
-    return problem.value.status, problem.value.code
-
-
-def states(client: Client, key: str = "hello") -> list[tuple[object, object]]:
-    """State and reason of each line of the history."""
-    return [(line["state"], line["reason"]) for line in client.history(key)]
 
 
 def test_a_created_schedule_says_where_it_is_and_which_version(client: Client) -> None:
@@ -137,102 +110,6 @@ def test_a_patch_takes_a_field_back_to_its_default(client: Client) -> None:
     assert client.change("hello", {"timezone": None}).body["timezone"] is None
 
 
-def test_a_paused_schedule_does_not_fire_and_says_why(running: Product, client: Client) -> None:
-    client.put("hello", HELLO)
-    body = client.pause("hello", note="on holiday").body
-    assert (body["enabled"], body["nextFireAt"]) == (False, None)
-    assert body["paused"] == {
-        "since": "2026-12-01T08:30:00Z",
-        "note": "on holiday",
-        "until": None,
-    }
-    running.clock.now = NINE
-    assert running.tick()["claimed"] == 0
-    running.clock.now = NINE + HOUR
-    resumed = client.resume("hello").body
-    assert (resumed["enabled"], resumed["paused"]) == (True, None)
-    assert states(client) == [("cancelled", "paused")]
-
-
-def test_a_pause_with_an_end_ends_by_itself(running: Product, client: Client) -> None:
-    client.put("hello", HELLO)
-    body = client.pause("hello", until="2026-12-02T12:00:00Z").body
-    assert (body["enabled"], body["nextFireAt"]) == (False, "2026-12-03T09:00:00Z")
-    running.clock.now = NINE + DAY
-    assert running.tick()["claimed"] == 0
-    running.clock.now = NINE + 2 * DAY
-    assert running.tick()["delivered"] == 1
-    after = client.get("hello").body
-    assert (after["enabled"], after["paused"]) == (True, None)
-
-
-def test_a_pause_with_an_end_can_be_ended_early_and_is_accounted_for(
-    running: Product, client: Client
-) -> None:
-    made = client.put("hello", HELLO | {"policies": {"startsAt": "2026-11-01T00:00:00Z"}}).body
-    client.pause("hello", until="2026-12-08T00:00:00Z")
-    running.clock.now = NINE + DAY + HOUR
-    resumed = client.resume("hello").body
-    assert resumed["nextFireAt"] == "2026-12-03T09:00:00Z"
-    assert resumed["policies"] == made["policies"]
-    (line,) = client.history("hello")
-    assert (line["reason"], line["count"]) == ("paused", 2)
-    assert (line["nominalFireTime"], line["until"]) == (
-        "2026-12-01T09:00:00Z",
-        "2026-12-02T09:00:00Z",
-    )
-
-
-def test_a_pause_outlives_a_replace_and_a_change(client: Client) -> None:
-    client.put("hello", HELLO)
-    client.pause("hello", note="not now", until="2026-12-02T12:00:00Z")
-    client.change("hello", {"cron": "30 9 * * *"})
-    replaced = client.put("hello", HELLO | {"cron": "45 9 * * *"}).body
-    assert replaced["enabled"] is False
-    assert replaced["nextFireAt"] == "2026-12-03T09:45:00Z"
-    paused = replaced["paused"]
-    assert isinstance(paused, dict)
-    assert paused["note"] == "not now"
-    assert client.put("hello", HELLO | {"enabled": True}).body["paused"] is None
-
-
-def test_a_pause_that_ended_before_it_began_is_refused(client: Client) -> None:
-    client.put("hello", HELLO)
-    assert refused(client.pause, "hello", until="2026-11-30T00:00:00Z")[0] == 400
-
-
-def test_a_run_by_hand_is_an_occurrence_of_its_own(running: Product, client: Client) -> None:
-    client.put("hello", HELLO)
-    ran = client.run("hello")
-    assert str(ran["origin"]).startswith("run:")
-    assert ran["state"] == "succeeded"
-    running.clock.now = NINE
-    assert running.tick()["delivered"] == 1
-    origins = {str(line["origin"]).partition(":")[0] for line in client.history("hello")}
-    assert origins == {"run", "schedule"}
-
-
-def test_a_run_of_what_is_paused_is_refused(client: Client) -> None:
-    client.put("hello", HELLO)
-    client.pause("hello")
-    assert refused(client.run, "hello") == (409, "schedule_paused")
-
-
-def test_a_run_whose_action_raises_was_begun_all_the_same(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from flows import reminders
-
-    def raises(*_: object, **__: object) -> None:
-        raise RuntimeError("no mail server, password=hunter2")
-
-    monkeypatch.setattr(reminders.logger, "info", raises)
-    client.put("hello", HELLO)
-    assert client.run("hello")["state"] == "dead"
-    (line,) = client.history("hello")
-    assert line["error"] == "RuntimeError: no mail server, password=[withheld]"
-
-
 def test_a_preview_is_local_and_points_out_clock_changes(client: Client) -> None:
     client.put("hello", HELLO | {"cron": "30 2 27-30 3 *", "timezone": "Europe/Berlin"})
     found = client.upcoming("hello", limit=3)["upcoming"]
@@ -301,16 +178,6 @@ def test_a_quota_names_itself_its_value_and_the_way_out(
         client.put("second", HELLO | fields)
     assert (problem.value.status, problem.value.code) == (409, "quota_exceeded")
     assert value in str(problem.value)
-
-
-def test_a_pause_works_for_what_would_no_longer_be_taken(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client.put("hello", HELLO)
-    monkeypatch.setenv("DUETICK_QUOTA_INPUT_BYTES", "2")
-    wiring.settings.cache_clear()
-    wiring.quotas.cache_clear()
-    assert client.pause("hello").status == 200
 
 
 def test_an_input_of_more_than_64_kb_is_refused(client: Client) -> None:

@@ -63,7 +63,7 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("DELETE", ONE): CONDITIONAL,
     ("POST", f"{ONE}/pause"): [Attempt({"note": "x"}, one.headers) for one in CONDITIONAL],
     ("POST", f"{ONE}/resume"): CONDITIONAL,
-    ("POST", f"{ONE}/run"): PLAIN,
+    ("POST", f"{ONE}/run"): [Attempt(), Attempt(headers={"Idempotency-Key": IDEMPOTENCY})],
     ("GET", f"{ONE}/upcoming"): PLAIN,
     ("GET", f"{ONE}/history"): PLAIN,
     ("GET", "/export"): PLAIN,
@@ -137,6 +137,7 @@ def town(running: Product) -> Iterator[Town]:
     running.operator(THEIRS).put(KEY, SCHEDULE | {"externalId": EXTERNAL})
     bob = running.client(THEIRS)
     bob.create(SCHEDULE, idempotency_key=IDEMPOTENCY)
+    bob.run(KEY, idempotency_key=IDEMPOTENCY)
     running.clock.now = NINE
     running.tick()
     made = Town(running, bob, bob.get(KEY).etag)

@@ -27,6 +27,8 @@ def is_public(text: str) -> bool:
     service's, nor a wrapping of one of those.
     """
     address = _unwrapped(ip_address(text.partition("%")[0]))
+    if isinstance(address, IPv6Address) and address.is_site_local:
+        return False  # no longer private by any standard, and still somebody's own
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 

@@ -1,5 +1,9 @@
-"""Targets in one's own AWS account. The dispatch function's role has to allow each call."""
+"""Targets in one's own AWS account. The dispatch function's role has to allow each call.
 
+`client` is for one of another region or account: a function that gives it, and keeps it.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,102 +18,6 @@ if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_stepfunctions import SFNClient
-
-
-@dataclass(frozen=True, slots=True)
-class EventBus:
-    """An event on an EventBridge bus; needs events:PutEvents."""
-
-    name: str = "default"
-    source: str = "duetick"
-    detail_type: str = "Schedule due"
-
-    def __call__(self, given: Json, ctx: Context) -> None:
-        """Put it; an entry that the bus refuses is an error."""
-        answer = _events().put_events(
-            Entries=[
-                {
-                    "EventBusName": self.name,
-                    "Source": self.source,
-                    "DetailType": self.detail_type,
-                    "Detail": as_text(given, ctx),
-                }
-            ]
-        )
-        if answer["FailedEntryCount"]:
-            code = answer["Entries"][0].get("ErrorCode", "no reason given")
-            raise TargetFailed(f"The bus {self.name} did not take the event: {code}.")
-
-
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """A message in an SQS queue; needs sqs:SendMessage. A FIFO queue drops a repeat."""
-
-    url: str
-
-    def __call__(self, given: Json, ctx: Context) -> None:
-        """Send it."""
-        text = as_text(given, ctx)
-        if self.url.endswith(".fifo"):
-            _sqs().send_message(
-                QueueUrl=self.url,
-                MessageBody=text,
-                MessageDeduplicationId=identity(ctx),
-                MessageGroupId=group(ctx),
-            )
-        else:
-            _sqs().send_message(QueueUrl=self.url, MessageBody=text)
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """A message on an SNS topic; needs sns:Publish. A FIFO topic drops a repeat."""
-
-    arn: str
-
-    def __call__(self, given: Json, ctx: Context) -> None:
-        """Publish it."""
-        text = as_text(given, ctx)
-        if self.arn.endswith(".fifo"):
-            _sns().publish(
-                TopicArn=self.arn,
-                Message=text,
-                MessageDeduplicationId=identity(ctx),
-                MessageGroupId=group(ctx),
-            )
-        else:
-            _sns().publish(TopicArn=self.arn, Message=text)
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """An asynchronous invocation of a Lambda function; needs lambda:InvokeFunction."""
-
-    name: str
-
-    def __call__(self, given: Json, ctx: Context) -> None:
-        """Hand it over; Lambda keeps it from then on."""
-        payload = as_text(given, ctx).encode()
-        answer = _lambda().invoke(FunctionName=self.name, InvocationType="Event", Payload=payload)
-        if answer["StatusCode"] != 202:
-            raise TargetFailed(f"{self.name} was not invoked: {answer['StatusCode']}, not 202.")
-
-
-@dataclass(frozen=True, slots=True)
-class StateMachine:
-    """A Step Functions execution, one for each occurrence; needs states:StartExecution."""
-
-    arn: str
-
-    def __call__(self, given: Json, ctx: Context) -> None:
-        """Start it; that it was started before is as good."""
-        client = _states()
-        try:
-            client.start_execution(
-                stateMachineArn=self.arn, name=identity(ctx), input=as_text(given, ctx)
-            )
-        except client.exceptions.ExecutionAlreadyExists:
-            return
 
 
 @cache
@@ -147,7 +55,104 @@ def _states() -> "SFNClient":
     return boto3.client("stepfunctions")
 
 
-def forget_clients() -> None:
-    """Make them anew, as after a change of credentials or region."""
-    for made in (_events, _sqs, _sns, _lambda, _states):
-        made.cache_clear()
+@dataclass(frozen=True, slots=True)
+class EventBus:
+    """An event on an EventBridge bus; needs events:PutEvents."""
+
+    name: str = "default"
+    source: str = "duetick"
+    detail_type: str = "Schedule due"
+    client: Callable[[], "EventBridgeClient"] = _events
+
+    def __call__(self, given: Json, ctx: Context) -> None:
+        """Put it; an entry that the bus refuses is an error."""
+        answer = self.client().put_events(
+            Entries=[
+                {
+                    "EventBusName": self.name,
+                    "Source": self.source,
+                    "DetailType": self.detail_type,
+                    "Detail": as_text(given, ctx),
+                }
+            ]
+        )
+        if answer["FailedEntryCount"]:
+            code = answer["Entries"][0].get("ErrorCode", "no reason given")
+            raise TargetFailed(f"The bus {self.name} did not take the event: {code}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A message in an SQS queue; needs sqs:SendMessage. A FIFO queue drops a repeat."""
+
+    url: str
+    client: Callable[[], "SQSClient"] = _sqs
+
+    def __call__(self, given: Json, ctx: Context) -> None:
+        """Send it."""
+        text = as_text(given, ctx)
+        if self.url.endswith(".fifo"):
+            self.client().send_message(
+                QueueUrl=self.url,
+                MessageBody=text,
+                MessageDeduplicationId=identity(ctx),
+                MessageGroupId=group(ctx),
+            )
+        else:
+            self.client().send_message(QueueUrl=self.url, MessageBody=text)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A message on an SNS topic; needs sns:Publish. A FIFO topic drops a repeat."""
+
+    arn: str
+    client: Callable[[], "SNSClient"] = _sns
+
+    def __call__(self, given: Json, ctx: Context) -> None:
+        """Publish it."""
+        text = as_text(given, ctx)
+        if self.arn.endswith(".fifo"):
+            self.client().publish(
+                TopicArn=self.arn,
+                Message=text,
+                MessageDeduplicationId=identity(ctx),
+                MessageGroupId=group(ctx),
+            )
+        else:
+            self.client().publish(TopicArn=self.arn, Message=text)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """An asynchronous invocation of a Lambda function; needs lambda:InvokeFunction."""
+
+    name: str
+    client: Callable[[], "LambdaClient"] = _lambda
+
+    def __call__(self, given: Json, ctx: Context) -> None:
+        """Hand it over; Lambda keeps it from then on."""
+        payload = as_text(given, ctx).encode()
+        answer = self.client().invoke(
+            FunctionName=self.name, InvocationType="Event", Payload=payload
+        )
+        if answer["StatusCode"] != 202:
+            raise TargetFailed(f"{self.name} was not invoked: {answer['StatusCode']}, not 202.")
+
+
+@dataclass(frozen=True, slots=True)
+class StateMachine:
+    """A Step Functions execution, one for each occurrence; needs states:StartExecution."""
+
+    arn: str
+    client: Callable[[], "SFNClient"] = _states
+
+    def __call__(self, given: Json, ctx: Context) -> None:
+        """Start it; that it was started before is as good."""
+        client = self.client()
+        try:
+            client.start_execution(
+                stateMachineArn=self.arn, name=identity(ctx), input=as_text(given, ctx)
+            )
+        except client.exceptions.ExecutionAlreadyExists:
+            return

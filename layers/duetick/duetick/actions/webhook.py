@@ -4,7 +4,9 @@ import hmac
 import http.client
 import socket
 import ssl
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -20,6 +22,7 @@ LARGEST_BODY: Final = 256 * 1024
 LARGEST_ANSWER: Final = 64 * 1024
 REDIRECTS: Final = frozenset({307, 308})
 HTTPS: Final = 443
+UNREADABLE: Final = "the address cannot be read; only https:// ones are called."
 
 
 @cache
@@ -46,7 +49,8 @@ class Webhook:
 
     The header `Duetick-Signature` is `t=…,v1=…`: the Unix time, and the HMAC-SHA256 of
     `<t>.<body>` with the secret. Check both, and refuse times more than five minutes old. Redirects
-    are followed only if `redirects` says how many, each checked like the first.
+    are followed only if `redirects` says how many, each checked like the first. `timeout` is for
+    all of a call, however slowly its answer drips in.
     """
 
     url: str
@@ -74,19 +78,22 @@ class Webhook:
                 return
             if status not in REDIRECTS or not location or not self.redirects:
                 raise TargetFailed(f"{urlsplit(url).hostname} answered {status}, not 2xx.")
-            url = urljoin(url, location)
+            url = _joined(url, location)
         raise TargetFailed(f"More than {self.redirects} redirects.")
 
     def _post(self, url: str, body: bytes, ctx: Context) -> tuple[int, str | None]:
         parts = self._checked(url)
         connection = _Pinned(parts.hostname or "", self._address(parts), self)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        headers = self._headers(body, ctx)
         try:
-            connection.request("POST", path, body, self._headers(body, ctx))
-            answer = connection.getresponse()
-            answer.read(LARGEST_ANSWER)
-        except (OSError, http.client.HTTPException) as problem:
-            raise TargetFailed(f"{parts.hostname}: {type(problem).__name__}.") from problem
+            with connection.cut_after(self.timeout):
+                connection.request("POST", path, body, headers)
+                answer = connection.getresponse()
+                answer.read(LARGEST_ANSWER)
+        except (OSError, http.client.HTTPException, ValueError) as problem:
+            why = "TimeoutError" if connection.late else type(problem).__name__
+            raise TargetFailed(f"{parts.hostname}: {why}.") from problem
         finally:
             connection.close()
         return answer.status, answer.getheader("location")
@@ -106,11 +113,14 @@ class Webhook:
 
     def _checked(self, url: str) -> SplitResult:
         """The parts of an address that may be called."""
-        parts = urlsplit(url)
-        host = parts.hostname or ""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port
+        except ValueError:
+            raise TargetFailed(UNREADABLE) from None
         if parts.scheme != "https" or not host:
             raise TargetFailed("only https:// addresses are called.")
-        if parts.username or parts.password or (parts.port or HTTPS) != HTTPS:
+        if parts.username or parts.password or port not in (None, HTTPS):
             raise TargetFailed("an address may name neither a user nor a port.")
         if not is_allowed(host, self.hosts):
             raise TargetFailed(f"{host} is not one of the allowed hosts ({', '.join(self.hosts)}).")
@@ -127,6 +137,13 @@ class Webhook:
         return found[0]
 
 
+def _joined(url: str, location: str) -> str:
+    try:
+        return urljoin(url, location)
+    except ValueError:
+        raise TargetFailed(UNREADABLE) from None
+
+
 class _Pinned(http.client.HTTPSConnection):
     """Connects to the address that was checked, and speaks TLS with the name."""
 
@@ -134,8 +151,29 @@ class _Pinned(http.client.HTTPSConnection):
         super().__init__(host, hook.network.port, timeout=hook.timeout)
         self._address = address
         self._tls = hook.network.context()
+        self.late = False
 
     def connect(self) -> None:
         """To the address, not to whatever the name leads to by now."""
         plain = socket.create_connection((self._address, self.port), self.timeout)
-        self.sock = self._tls.wrap_socket(plain, server_hostname=self.host)
+        self.sock = self._tls.wrap_socket(
+            plain, server_hostname=self.host, do_handshake_on_connect=False
+        )
+        self.sock.do_handshake()
+
+    @contextmanager
+    def cut_after(self, seconds: float) -> Iterator[None]:
+        """A socket's own timeout begins anew with each byte: this one does not."""
+        timer = threading.Timer(seconds, self._cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _cut(self) -> None:
+        self.late = True
+        if self.sock:
+            with suppress(OSError):
+                self.sock.shutdown(socket.SHUT_RDWR)

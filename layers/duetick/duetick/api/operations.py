@@ -1,6 +1,5 @@
 """Each operation of the API: what it does with one user's schedules."""
 
-import secrets
 from dataclasses import replace
 
 from duetick.api.calls import Call
@@ -28,14 +27,13 @@ from duetick.core.wire import (
 from duetick.domain.errors import VersionConflict
 from duetick.domain.identity import to_path
 from duetick.domain.pausing import as_paused_as
-from duetick.domain.redaction import redact
 from duetick.domain.schedule import Json, Schedule
 
 
 def view(call: Call, schedule: Schedule) -> dict[str, Json]:
     """A schedule as the caller may see it: operators see no secrets of an input."""
     shown = schedule_json(schedule, call.schedules.clock())
-    return shown | {"input": redact(schedule.input)} if call.operator else shown
+    return shown | {"input": call.schedules.flows.preview(schedule)} if call.operator else shown
 
 
 def shown(call: Call, schedule: Schedule, status: int = 200) -> Answer:
@@ -76,8 +74,13 @@ def create_schedule(call: Call) -> Answer:
         found = call.schedules.get(wanted.key)
         if repeatable and same_definition(found, wanted):
             return shown(call, found, 201)
-        what = "another schedule was made with it" if repeatable and not given else "is taken"
-        return error("schedule_exists", f"The key {what}; choose another, or PUT to replace it.")
+        if repeatable and not given:
+            return error(
+                "schedule_exists",
+                f"The Idempotency-Key made the schedule {wanted.key!r}, which asks for something "
+                "else, or was changed since. Use a new one for a new schedule.",
+            )
+        return error("schedule_exists", "The key is taken; choose another, or PUT to replace it.")
 
 
 def get_schedule(call: Call) -> Answer:
@@ -113,7 +116,7 @@ def change_schedule(call: Call) -> Answer:
         )
         return wanted if "enabled" in patch else as_paused_as(current, wanted, now)
 
-    return shown(call, call.schedules.change(call.key, change, if_version=_version(call)))
+    return accepted(call, call.schedules.change(call.key, change, if_version=_version(call)))
 
 
 def delete_schedule(call: Call) -> Answer:
@@ -140,13 +143,15 @@ def resume_schedule(call: Call) -> Answer:
 
 
 def run_schedule(call: Call) -> Answer:
-    """Fire a schedule now, besides its own times."""
+    """Fire a schedule now, besides its own times. Repeating it with the same Idempotency-Key
+    within a day fires nothing more, and tells what became of the first run.
+    """
     return run_by_hand(
         call.schedules.store,
         call.transport(),
         call.schedules.get(call.key),
         call.schedules.clock(),
-        secrets.token_hex(8),
+        call.idempotent_key(),
     )
 
 

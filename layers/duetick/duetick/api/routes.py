@@ -90,7 +90,10 @@ ROUTES: Final = (
         "POST", f"{ONE}/resume", operations.resume_schedule, SHOWN,
         refusals=(404, 409, 412), conditional=True,
     ),
-    Route("POST", f"{ONE}/run", operations.run_schedule, {202: RunView}, refusals=(404, 409)),
+    Route(
+        "POST", f"{ONE}/run", operations.run_schedule, {202: RunView},
+        refusals=(404, 409), idempotent=True,
+    ),
     Route(
         "GET", f"{ONE}/upcoming", operations.upcoming, {200: UpcomingView},
         query=CountQuery, refusals=(404,),

@@ -17,6 +17,7 @@ from duetick.cli.context import LocalContext
 from duetick.cli.gateway import LocalServer, Route
 from duetick.cli.plain_log import speak_plainly
 from duetick.cli.problem import Problem
+from duetick.core.static import register
 from duetick.domain.errors import DuetickError, StoreUnavailable
 from duetick.runtime import wiring
 from duetick.runtime.tokens import mint, verify
@@ -69,7 +70,11 @@ class LocalStack:
         return mint(self._key, user_id, int(time.time()) + TOKEN_SECONDS)
 
     def run(self) -> None:
-        """Serve and tick until stopped; a tick that runs finishes what it has begun."""
+        """Serve and tick until stopped; a tick that runs finishes what it has begun.
+
+        The flows' static schedules are there from the start, as after a deployment.
+        """
+        register(wiring.store(), wiring.flows().static(), wiring.settings().deployment)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         try:
             self._tick_each_minute(time.time)

@@ -20,8 +20,9 @@ class PlainFormatter(LambdaPowertoolsFormatter):
         time = self.formatTime(record, "%H:%M:%S")
         line = f"{time} {record.levelname.lower():7} {record.getMessage()}  {extra}"
         line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
-        stack = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
-        return line.rstrip() + stack
+        stack = self.formatException(record.exc_info) if record.exc_info else ""
+        told = stack or fields.get("exception", "")
+        return line.rstrip() + (f"\n{told.rstrip()}" if told else "")
 
 
 def speak_plainly() -> None:

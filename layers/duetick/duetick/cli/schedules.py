@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from duetick.cli.problem import Problem
-from duetick.client import Client, Reply
+from duetick.client import ApiError, Client, Reply
 from duetick.domain.schedule import Json
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
 
 LOCAL: Final = "http://127.0.0.1:8080"
+
+ELSEWHERE: Final = "Does `make run` run? Name another address with --url, or DUETICK_URL."
 
 
 def add_schedules(commands: "Commands") -> None:
@@ -59,8 +61,13 @@ def _run(chosen: argparse.Namespace) -> None:
     if not chosen.token:
         raise Problem("A token is needed: --token, or DUETICK_TOKEN. `make run` prints one.")
     client = Client(chosen.url, token=chosen.token)
-    for line in _lines(_answer(client, chosen)):
-        print(json.dumps(line, ensure_ascii=False))
+    try:
+        for line in _lines(_answer(client, chosen)):
+            print(json.dumps(line, ensure_ascii=False))
+    except ApiError as problem:
+        if problem.status:
+            raise
+        raise Problem(f"{problem} {ELSEWHERE}") from problem
 
 
 def _answer(client: Client, chosen: argparse.Namespace) -> object:

@@ -1,12 +1,15 @@
 """What must hold before a schedule is taken: the same for every way to make one."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from duetick.core.flows import Flows
 from duetick.core.second_opinion import confirm
 from duetick.domain.errors import QuotaReached
 from duetick.domain.expression import smallest_gap, sub_minute
 from duetick.domain.schedule import LARGEST_INPUT, Schedule, check_timing, dump_input
+
+MINUTE_SECONDS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,10 @@ def _gap(schedule: Schedule, now: int) -> int:
 
 def _check_gap(schedule: Schedule, quotas: Quotas, now: int) -> None:
     gap = _gap(schedule, now)
-    # a rate below a minute is the store's to refuse: with look-ahead, it is wanted
-    least = 0 if sub_minute(schedule.cron) else quotas.gap_seconds
+    # a rate below a minute is the store's to refuse: with look-ahead it is wanted, unless the
+    # quota asks for more than the minute that holds without
+    finer = sub_minute(schedule.cron) and quotas.gap_seconds <= MINUTE_SECONDS
+    least = 0 if finer else quotas.gap_seconds
     if gap < least * 1_000:
         raise QuotaReached(
             "gap_seconds",

@@ -1,6 +1,6 @@
 """What dispatch answers: the one table of statuses and codes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -60,13 +60,16 @@ class Stop(Exception):
         self.outcome = outcome
 
 
-def told(problem: BaseException) -> str:
-    """An error as the ledger keeps it, also one that cannot say what it is."""
+def told(problem: BaseException, shown: Callable[[str], str] = str) -> str:
+    """An error as the ledger keeps it, also one that cannot say what it is.
+
+    Cut last: half of what is withheld would be shown.
+    """
     try:
         said = str(problem)
     except Exception:
         said = "it cannot be shown"
-    return f"{type(problem).__name__}: {said}"[:LONGEST_ERROR]
+    return shown(f"{type(problem).__name__}: {said}")[:LONGEST_ERROR]
 
 
 def accepted(

@@ -33,9 +33,11 @@ def asked_for(ledger: Ledger, schedule: Schedule, call: Call, now: int) -> Occur
         raise InvalidSchedule("cron", "has no fire time up to now; send nominalFireTime.")
     made = of_row(row_of(schedule, nominal_at), nominal_at, now)
     origin = call.origin
-    if call.caller_key:
+    if origin.startswith(RUN_ORIGIN):
+        pass
+    elif call.caller_key:
         origin = f"call:{secrets.token_hex(8)}"
-    elif origin == SCHEDULE_ORIGIN and not (
+    elif not (
         nominal_at <= now
         and times.after(nominal_at - 1) == nominal_at
         and _is_scheduled(ledger, schedule, nominal_at)

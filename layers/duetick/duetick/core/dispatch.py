@@ -238,7 +238,10 @@ def _answered(act: Callable[[], Answer]) -> Answer:
 
 
 def _describe(flow: Flow) -> Answer:
-    static: list[Json] = [static_json(key, schedule) for key, schedule in flow.static.items()]
+    static: list[Json] = [
+        static_json(key, schedule) | {"input": flow.preview(schedule)}
+        for key, schedule in flow.static.items()
+    ]
     body: dict[str, Json] = {"flow": flow.name, "resolver": flow.resolve is not None}
     return Answer(200, {**body, "schedules": static})
 

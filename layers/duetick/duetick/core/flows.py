@@ -1,8 +1,7 @@
 """Flows: named sets of actions, written by the people who use Duetick."""
 
-import copy
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
@@ -11,6 +10,7 @@ from duetick.core.inputs import InputType, input_type
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.identity import check_key, check_name
 from duetick.domain.policies import Delivery, Policies
+from duetick.domain.redaction import WITHHELD, redact, secrets_in, without
 from duetick.domain.schedule import Json, Occurrence, Principal, Schedule, check_timing
 
 ActionFunction: TypeAlias = Callable[..., object]
@@ -29,6 +29,7 @@ class Action:
 
     `compute` makes its input where a schedule has none. `background` runs it in an invocation of
     its own. `transactional` promises that what must not happen twice is in `ctx.transaction()`.
+    `withheld` are the names of its input's fields that are nobody else's business.
     """
 
     name: str
@@ -37,6 +38,23 @@ class Action:
     compute: Compute | None = None
     background: bool = False
     transactional: bool = False
+    withheld: frozenset[str] = frozenset()
+
+    def preview(self, given: Json) -> Json:
+        """An input as operators may see it."""
+        return redact(given, self.withheld)
+
+    def told(self, text: str, given: Json) -> str:
+        """A text that may quote an input, without the secrets of it."""
+        return without(text, secrets_in(given, self.withheld))
+
+    def read(self, given: Json) -> object:
+        """The input as it is declared; a refusal tells no secret of it."""
+        try:
+            return self.takes.read(given)
+        except InvalidSchedule as problem:
+            why = self.told(problem.problem, given)
+            raise InvalidSchedule(problem.field, why) from None
 
 
 @dataclass(slots=True)
@@ -65,18 +83,23 @@ class Flow:
         input: Compute | None = None,
         background: bool = False,
         transactional: bool = False,
+        redact: Collection[str] = (),
         target: ActionFunction | None = None,
     ) -> Callable[[Given], Given]:
         """Register the function under it as an action: `(input, ctx)`, sync or async.
 
         A `target` of `duetick.actions` needs no function under it: it is the action.
         `input` is a function of the context: it makes the input of schedules that have none.
+        `redact` names fields of the input, at any depth, whose values no operator, log or error
+        may show, besides those whose names say that they are secrets.
         """
         check_name("action", name)
         if name in self.actions:
             raise InvalidSchedule("action", f"{self.name} has an action {name!r} already.")
         if target is not None:
-            self.actions[name] = Action(name, target, InputType(object), input, background)
+            takes = InputType(object)
+            withheld = _withheld(takes, redact)
+            self.actions[name] = Action(name, target, takes, input, background, withheld=withheld)
 
         def register(function: Given) -> Given:
             if len(inspect.signature(function).parameters) != 2:
@@ -88,7 +111,10 @@ class Flow:
                     "action", f"{name!r} yields, so that calling it runs nothing. Let it return."
                 )
             takes = input_type(function)
-            self.actions[name] = Action(name, function, takes, input, background, transactional)
+            withheld = _withheld(takes, redact)
+            self.actions[name] = Action(
+                name, function, takes, input, background, transactional, withheld
+            )
             return function
 
         return register
@@ -136,6 +162,25 @@ class Flow:
         static = self.computed.get(schedule.id) if not schedule.user_id else None
         action = self.actions[schedule.action].compute
         return static or (action if schedule.input is None else None)
+
+    def preview(self, schedule: Schedule) -> Json:
+        """Its input as operators may see it: none of it where nobody knows what is secret."""
+        action = self.actions.get(schedule.action)
+        return action.preview(schedule.input) if action else WITHHELD
+
+
+def _withheld(takes: InputType, names: Collection[str]) -> frozenset[str]:
+    """The names, checked: one that the input cannot have would withhold nothing."""
+    if isinstance(names, str):
+        raise InvalidSchedule("redact", f"expected several names, such as ({names!r},).")
+    known = takes.names()
+    unknown = set() if known is None else set(names) - known
+    if unknown:
+        fields = ", ".join(sorted(known or ())) or "none"
+        raise InvalidSchedule(
+            "redact", f"{', '.join(sorted(unknown))}: no field of the input; its fields: {fields}."
+        )
+    return frozenset(names)
 
 
 class Flows:
@@ -192,17 +237,18 @@ class Flows:
             )
         return action
 
+    def preview(self, schedule: Schedule) -> Json:
+        """See `Flow.preview`."""
+        flow = self._flows.get(schedule.flow)
+        return flow.preview(schedule) if flow else WITHHELD
+
     def check_input(self, schedule: Schedule) -> None:
         """Raise InvalidSchedule unless the action is there and takes the schedule's input."""
         action = self.action_of(schedule)
         if self._flows[schedule.flow].computes(schedule) is None:
-            action.takes.read(schedule.input)
+            action.read(schedule.input)
 
-    def input_for(self, schedule: Schedule, context: Context) -> object:
-        """What the action is called with: the schedule's input, or what is computed for it.
-
-        A static schedule lives as long as its process: the action gets a copy to work on.
-        """
-        action, compute = self.action_of(schedule), self._flows[schedule.flow].computes(schedule)
-        given = copy.deepcopy(schedule.input) if compute is None else compute(context)
-        return action.takes.read(given)
+    def input_for(self, schedule: Schedule, context: Context) -> Json:
+        """What the action is to read: the schedule's input, or what is computed for it."""
+        compute = self._flows[schedule.flow].computes(schedule)
+        return schedule.input if compute is None else compute(context)

@@ -1,15 +1,15 @@
 """Looking back at one user's occurrences, page by page."""
 
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from duetick.core.schedules import UserSchedules
-from duetick.domain.errors import InvalidCursor
-from duetick.domain.identity import check_key
+from duetick.domain.errors import InvalidCursor, NotFound
+from duetick.domain.mirror import paused_so_far
+from duetick.domain.pausing import is_paused
 from duetick.domain.schedule import Occurrence, Schedule
-
-TIES: Final = 20
-"""So many occurrences of one nominal time stay together on a page."""
 
 AT_ONCE: Final = 500
 
@@ -21,27 +21,52 @@ def history_page(
 
     Raises NotFound where there is neither a schedule nor any history of one.
     """
-    check_key(schedules.user_id, key)
-    before = _before(cursor)
-    found = schedules.store.ledger.find(schedules.user_id, key, limit=limit + TIES, before=before)
-    if not found and before is None:
-        schedules.get(key)
-    page = list(found[:limit])
-    page += [one for one in found[limit:] if page and one.nominal_at == page[-1].nominal_at]
-    return page, str(page[-1].nominal_at) if len(found) > len(page) else None
+    current, after = schedules.find(key), _read_cursor(cursor)
+    before = after and (schedules.user_id, key, *after)
+    found = schedules.store.ledger.find(schedules.user_id, key, limit=limit + 1, before=before)
+    if not found and before is None and current is None:
+        raise NotFound
+    page, last = list(found[:limit]), len(found) <= limit
+    for line in ended_pause(current, schedules.clock()):
+        belongs = before is None or line.nominal_at < before[2]
+        if belongs and (last or line.nominal_at >= page[-1].nominal_at):
+            page = sorted([*page, line], key=lambda one: -one.nominal_at)
+    return page, None if last else _cursor(found[limit - 1])
 
 
-def _before(cursor: str | None) -> int | None:
+def ended_pause(schedule: Schedule | None, now: int) -> Sequence[Occurrence]:
+    """What a pause kept from firing that ended by itself, as one range.
+
+    The ledger has no row of it before the next change of the schedule: no write marks the end.
+    """
+    if schedule is None or schedule.pause is None or is_paused(schedule, now):
+        return ()
+    since = schedule.pause.since
+    return [replace(one, id=f"occ_pause_{since:x}") for one in paused_so_far(schedule, now)]
+
+
+def _cursor(last: Occurrence) -> str:
+    """Several may have one nominal time: their origins tell them apart."""
+    return urlsafe_b64encode(f"{last.nominal_at} {last.origin}".encode()).decode()
+
+
+def _read_cursor(cursor: str | None) -> tuple[int, str] | None:
     if cursor is None:
         return None
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 16):
+    try:
+        at, _, origin = b64decode(cursor, altchars=b"-_", validate=True).decode().partition(" ")
+    except ValueError:
+        at = origin = ""
+    if not (at.isascii() and at.isdigit() and len(at) < 16 and origin and origin.isprintable()):
         raise InvalidCursor("The cursor is not one that a page carried; begin without one.")
-    return int(cursor)
+    return int(at), origin
 
 
 def export(schedules: UserSchedules) -> tuple[list[Schedule], list[Occurrence]]:
     """All schedules of the user, and all that became of them and of those that are gone."""
-    return list(_all_schedules(schedules)), list(_all_occurrences(schedules))
+    found, now = list(_all_schedules(schedules)), schedules.clock()
+    ended = [line for schedule in found for line in ended_pause(schedule, now)]
+    return found, [*_all_occurrences(schedules), *ended]
 
 
 def _all_schedules(schedules: UserSchedules) -> Iterator[Schedule]:

@@ -48,11 +48,31 @@ class InputType:
         """The value as that type; raise InvalidSchedule naming the field that does not fit."""
         return _read(self.annotation, value, "input")
 
+    def names(self) -> frozenset[str] | None:
+        """Every field that it can hold, at any depth; None where it takes fields of any name."""
+        found: set[str] = set()
+        return frozenset(found) if _collect(self.annotation, found, set()) else None
+
 
 def input_type(function: Callable[..., object]) -> InputType:
     """What the first argument of an action is annotated as."""
     first = next(iter(inspect.signature(function).parameters))
     return InputType(get_type_hints(inspect.unwrap(function)).get(first, Any))
+
+
+def _collect(wanted: object, found: set[str], seen: set[object]) -> bool:
+    """Put the names of its fields into `found`; False where it takes others too."""
+    if isinstance(wanted, type) and is_dataclass(wanted):
+        if wanted in seen:
+            return True
+        seen.add(wanted)
+        found.update(field.name for field in fields(wanted) if field.init)
+        inner = [get_type_hints(wanted)[field.name] for field in fields(wanted) if field.init]
+        return all(_collect(each, found, seen) for each in inner)
+    origin = get_origin(wanted)
+    if origin in (list, Union, UnionType):
+        return all(_collect(each, found, seen) for each in get_args(wanted))
+    return origin is Literal or wanted is None or wanted in (str, int, float, bool, NoneType)
 
 
 def _read(wanted: object, value: Json, path: str) -> object:
@@ -115,7 +135,17 @@ def _read_model(wanted: Model, value: Json, path: str) -> object:
     try:
         return wanted.model_validate(value)
     except ValueError as error:
-        raise InvalidSchedule(path, f"does not fit: {error}") from None
+        raise InvalidSchedule(path, f"does not fit: {_first_of(error)}") from None
+
+
+def _first_of(error: ValueError) -> str:
+    """The first problem of a pydantic model. Its own text would quote the input."""
+    errors = getattr(error, "errors", None)
+    if not callable(errors):
+        return str(error)
+    first = errors(include_input=False, include_url=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}." if where else f"{first['msg']}."
 
 
 def _read_dataclass(wanted: type, value: Json, path: str) -> object:

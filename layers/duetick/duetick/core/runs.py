@@ -1,5 +1,7 @@
 """Fire a schedule by hand: an occurrence of its own, handed to dispatch like any other."""
 
+import hashlib
+import secrets
 from dataclasses import replace
 from typing import Final
 
@@ -8,30 +10,71 @@ from duetick.core.wire import iso
 from duetick.domain.identity import RUN_ORIGIN
 from duetick.domain.mirror import row_of
 from duetick.domain.occurrences import of_row
-from duetick.domain.schedule import Json, Occurrence, Schedule
+from duetick.domain.pausing import is_paused
+from duetick.domain.policies import DAY
+from duetick.domain.schedule import Identity, Occurrence, Schedule
 from duetick.domain.states import State
 from duetick.ports import Store, Transport
 
 PATIENCE: Final = 20.0
 """Seconds to wait for the action; the API's own limit is not far beyond."""
 
+ACCEPTED: Final = 202
+
+AT_ONCE: Final = 200
+"""How many of the history are looked at in one go."""
+
 
 def run_by_hand(
-    store: Store, transport: Transport, schedule: Schedule, now: int, run: str
+    store: Store, transport: Transport, schedule: Schedule, now: int, repeatable: str | None = None
 ) -> Answer:
-    """202 once it has begun; what becomes of it, also if it fails, is told by the history."""
-    if not schedule.enabled:
-        return error("schedule_paused", "It is paused, and does not run. Resume it first.")
-    made = replace(of_row(row_of(schedule, now), now, now), origin=f"{RUN_ORIGIN}{run}", fence=0)
+    """202 once it has begun; what becomes of it, also if it fails, is told by the history.
+
+    `repeatable` is a key of the caller's own: within a day it stands for one run, whatever became
+    of that, and a repeat is answered with it.
+    """
+    made = _made(schedule, now, repeatable)
+    if is_paused(schedule, now):
+        earlier = _earlier(store, made, now)
+        return _begun(earlier) if earlier else _paused()
     delivery = transport.deliver(made, timeout=PATIENCE)
-    held = store.ledger.get(*made.identity)
+    held = store.ledger.get(*made.identity) or _earlier(store, made, now)
+    if held is None and delivery.status == ACCEPTED:
+        held = made  # an invocation of its own will begin it
     if held is None:
         return error(
             "not_delivered", f"Dispatch could not be reached ({delivery.status}). Try again."
         )
-    return Answer(202, _json(held))
+    return _begun(held)
 
 
-def _json(held: Occurrence) -> dict[str, Json]:
+def _made(schedule: Schedule, now: int, repeatable: str | None) -> Occurrence:
+    made = of_row(row_of(schedule, now), now, now)
+    if repeatable is None:
+        return replace(made, origin=f"{RUN_ORIGIN}{secrets.token_hex(8)}")
+    named = hashlib.sha256(f"{schedule.id}\0{repeatable}".encode()).hexdigest()
+    return replace(made, origin=f"{RUN_ORIGIN}{named[:16]}", idempotency_key=named)
+
+
+def _earlier(store: Store, made: Occurrence, now: int) -> Occurrence | None:
+    """The run for which the caller's key stands; looked for only where it was not begun anew."""
+    before: Identity | None = None
+    while made.idempotency_key:
+        found = store.ledger.find(made.user_id, made.key, limit=AT_ONCE, before=before)
+        for one in found:
+            if one.origin == made.origin and one.created_at > now - DAY * 1_000:
+                return one
+        if len(found) < AT_ONCE or found[-1].nominal_at < now - DAY * 1_000:
+            return None
+        before = found[-1].identity
+    return None
+
+
+def _paused() -> Answer:
+    return error("schedule_paused", "It is paused, and does not run. Resume it first.")
+
+
+def _begun(held: Occurrence) -> Answer:
     state = State.QUEUED if held.state is State.SCHEDULED else held.state
-    return {"origin": held.origin, "nominalFireTime": iso(held.nominal_at), "state": state}
+    told = {"origin": held.origin, "nominalFireTime": iso(held.nominal_at), "state": state}
+    return Answer(ACCEPTED, dict(told))

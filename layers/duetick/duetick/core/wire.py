@@ -4,11 +4,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.pausing import is_paused, resumed
-from duetick.domain.policies import LAST_INSTANT, Policies
+from duetick.domain.policies import DAY, LAST_INSTANT, Policies
 from duetick.domain.redaction import redact_text
 from duetick.domain.schedule import Json, Occurrence, Pause, Schedule
 
@@ -18,6 +19,7 @@ WRITABLE: Final = (
 )  # fmt: skip
 
 
+@lru_cache(1_024)
 def iso(instant: int | None) -> str | None:
     """Milliseconds since the epoch as UTC text: 2026-12-01T09:00:00Z."""
     if instant is None:
@@ -211,8 +213,10 @@ def occurrence_json(occurrence: Occurrence) -> dict[str, Json]:
 
 
 def delivery_json(occurrence: Occurrence) -> dict[str, Json]:
-    """What a tick sends of a leased occurrence."""
-    return {
+    """What is sent of an occurrence: a tick's under its lease, a run by hand under its key."""
+    key = None if occurrence.fence else occurrence.idempotency_key
+    once: dict[str, Json] = {"idempotencyKey": key, "idempotencyWindow": DAY} if key else {}
+    return once | {
         "userId": occurrence.user_id,
         "key": occurrence.key,
         "nominalFireTime": iso(occurrence.nominal_at),

@@ -13,6 +13,7 @@ class InvalidSchedule(DuetickError, ValueError):
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
         self.field = field
+        self.problem = problem
 
 
 class InvalidStoreUrl(DuetickError, ValueError):
@@ -72,7 +73,7 @@ class LeaseLost(DuetickError):
 
 
 class EffectsRefused(DuetickError):
-    """A condition of an action's own writes did not hold; none of them was done."""
+    """A write of an action's own could not be done, or its condition did not hold: none was."""
 
 
 class NoTransactions(DuetickError):

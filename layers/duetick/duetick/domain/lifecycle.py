@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from duetick.domain.firing import Times
-from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.identity import RUN_ORIGIN, SCHEDULE_ORIGIN
 from duetick.domain.policies import Delivery, Policies
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import TERMINAL, Reason, State
@@ -93,19 +93,21 @@ def held_key(holder: Occurrence, until: int, now: int) -> Held | None:
     """What a caller's own key says that `holder` took; None where it is free again.
 
     It holds while its occurrence runs or waits for another attempt, and after a success up to
-    `until`; a failure lets go of it.
+    `until`; a failure lets go of it. A run by hand holds it up to `until` whatever became of it:
+    its caller asked for one run.
     """
+    by_hand = holder.origin.startswith(RUN_ORIGIN)
     match holder.state:
         case State.QUEUED | State.PROCESSING:
             over = lease_over(holder, now)
             lost = over and after_lost_lease(holder, now).state is State.DEAD
-            return None if lost else "in_progress"
+            return None if lost and not by_hand else "in_progress"
         case State.SCHEDULED | State.RETRYING:
             return "duplicate"
         case State.SUCCEEDED:
             return "duplicate" if now < until else None
         case _:
-            return None
+            return "duplicate" if by_hand and now < until else None
 
 
 def ended(occurrence: Occurrence) -> bool:

@@ -234,14 +234,15 @@ def _create(before: Before, wanted: Schedule, now: int) -> Change:
     return Change(made, _row_if_enabled(made, now), stray, True)
 
 
-def _paused_so_far(
-    current: Schedule, fired_through: int | None, now: int
-) -> tuple[Occurrence, ...]:
-    """What a pause with an end has kept from firing."""
+def paused_so_far(current: Schedule, now: int) -> tuple[Occurrence, ...]:
+    """What a pause with an end has kept from firing since its fire times last changed.
+
+    Whatever fired meanwhile, it was after the end: the mark of it hides nothing of the pause.
+    """
     pause = current.pause
     if pause is None or pause.until is None:
         return ()
-    since = max(pause.since, fired_through or 0)
+    since = max(pause.since, current.timing)
     return held_back(resumed(current), since, min(now, pause.until - 1), Reason.PAUSED)
 
 
@@ -254,7 +255,7 @@ def _retime(before: Before, current: Schedule, after: Schedule, now: int) -> Cha
     )
     if current.enabled:
         reason = Reason.SUPERSEDED if after.enabled else Reason.DISABLED
-        ranges = _paused_so_far(current, before.fired_through, now)
+        ranges = paused_so_far(current, now)
         ranges += due_range(before.row, before.fired_through, now, reason)
     else:
         since = max(current.disabled_at or now, before.fired_through or 0)

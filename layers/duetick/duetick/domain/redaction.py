@@ -1,6 +1,8 @@
 """Secrets are not shown: values whose names say that they are some, at any depth (J-11)."""
 
+import json
 import re
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from duetick.domain.schedule import Json
@@ -23,18 +25,64 @@ def is_secret(name: str) -> bool:
     return bool(_PLAIN.search(name) or _KEY_WORD.search(name))
 
 
-def redact(value: Json) -> Json:
-    """The value with its secrets withheld."""
+def redact(value: Json, own: Collection[str] = ()) -> Json:
+    """The value with its secrets withheld; `own` are the names that an action adds."""
     if isinstance(value, dict):
         return {
-            name: WITHHELD if is_secret(name) and inner is not None else redact(inner)
+            name: WITHHELD if _withholds(name, own) and inner is not None else redact(inner, own)
             for name, inner in value.items()
         }
     if isinstance(value, list):
-        return [redact(inner) for inner in value]
+        return [redact(inner, own) for inner in value]
     return value
 
 
 def redact_text(text: str | None) -> str | None:
     """An error's text with what stands behind a secret's name withheld."""
     return text and _NAMED.sub(lambda found: found[1] + WITHHELD, text)
+
+
+def secrets_in(value: Json, own: Collection[str] = ()) -> frozenset[str]:
+    """The secrets of a value as a text might hold them: plain, and as Python or JSON quote them."""
+    return frozenset(form for leaf in _secrets(value, own) for form in _forms(leaf) if form)
+
+
+def without(text: str, secrets: Collection[str]) -> str:
+    """The text, with each of the secrets in it withheld, and what stands behind a secret's name."""
+    if secrets:
+        longest_first = sorted(secrets, key=len, reverse=True)
+        known = "|".join(map(re.escape, longest_first))
+        text = re.sub(rf"(?<!\w)(?:{known})(?!\w)", WITHHELD, text)
+    return redact_text(text) or ""
+
+
+def _withholds(name: str, own: Collection[str]) -> bool:
+    return name in own or is_secret(name)
+
+
+def _secrets(value: Json, own: Collection[str]) -> Iterator[Json]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _leaves(inner) if _withholds(name, own) else _secrets(inner, own)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _secrets(inner, own)
+
+
+def _leaves(value: Json) -> Iterator[Json]:
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _leaves(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner)
+    elif value is not None and not isinstance(value, bool):
+        yield value
+
+
+def _forms(leaf: Json) -> Iterator[str]:
+    yield str(leaf)
+    if isinstance(leaf, str):
+        yield repr(leaf)[1:-1]
+        yield json.dumps(leaf)[1:-1]
+        yield json.dumps(leaf, ensure_ascii=False)[1:-1]

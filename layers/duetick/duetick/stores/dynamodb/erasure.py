@@ -8,9 +8,10 @@ callers' keys when their day is over.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from duetick.stores.dynamodb.alteration import count_key, external_key
 from duetick.stores.dynamodb.items import input_key, item_key, name_of
 from duetick.stores.dynamodb.occurrences import history_partition, maybe_text, text
-from duetick.stores.dynamodb.schedules import count_key, definition_partition, external_key
+from duetick.stores.dynamodb.schedules import definition_partition
 from duetick.stores.dynamodb.table import Key, Table, key_of
 
 

@@ -1,0 +1,166 @@
+"""Pauses as a user's client meets them: until they are resumed, or until they end."""
+
+import pytest
+from duetick.client import Client, Fields
+from duetick.domain.schedule import Json
+from duetick.runtime import wiring
+
+from tests.integration.api.asking import DAY, HELLO, HOUR, refused, states
+from tests.integration.api.conftest import NINE
+from tests.integration.local_product import Product
+
+END = "2026-12-03T12:00:00Z"
+"""Three fire times after the pause begins."""
+
+
+def test_a_paused_schedule_does_not_fire_and_says_why(running: Product, client: Client) -> None:
+    client.put("hello", HELLO)
+    body = client.pause("hello", note="on holiday").body
+    assert (body["enabled"], body["nextFireAt"]) == (False, None)
+    assert body["paused"] == {
+        "since": "2026-12-01T08:30:00Z",
+        "note": "on holiday",
+        "until": None,
+    }
+    running.clock.now = NINE
+    assert running.tick()["claimed"] == 0
+    running.clock.now = NINE + HOUR
+    resumed = client.resume("hello").body
+    assert (resumed["enabled"], resumed["paused"]) == (True, None)
+    assert states(client) == [("cancelled", "paused")]
+
+
+def test_a_pause_with_an_end_ends_by_itself(running: Product, client: Client) -> None:
+    client.put("hello", HELLO)
+    body = client.pause("hello", until="2026-12-02T12:00:00Z").body
+    assert (body["enabled"], body["nextFireAt"]) == (False, "2026-12-03T09:00:00Z")
+    running.clock.now = NINE + DAY
+    assert running.tick()["claimed"] == 0
+    running.clock.now = NINE + 2 * DAY
+    assert running.tick()["delivered"] == 1
+    after = client.get("hello").body
+    assert (after["enabled"], after["paused"]) == (True, None)
+
+
+def test_a_pause_with_an_end_can_be_ended_early_and_is_accounted_for(
+    running: Product, client: Client
+) -> None:
+    made = client.put("hello", HELLO | {"policies": {"startsAt": "2026-11-01T00:00:00Z"}}).body
+    client.pause("hello", until="2026-12-08T00:00:00Z")
+    running.clock.now = NINE + DAY + HOUR
+    resumed = client.resume("hello").body
+    assert resumed["nextFireAt"] == "2026-12-03T09:00:00Z"
+    assert resumed["policies"] == made["policies"]
+    (line,) = client.history("hello")
+    assert (line["reason"], line["count"]) == ("paused", 2)
+    assert (line["nominalFireTime"], line["until"]) == (
+        "2026-12-01T09:00:00Z",
+        "2026-12-02T09:00:00Z",
+    )
+
+
+def test_a_pause_outlives_a_replace_and_a_change(client: Client) -> None:
+    client.put("hello", HELLO)
+    client.pause("hello", note="not now", until="2026-12-02T12:00:00Z")
+    client.change("hello", {"cron": "30 9 * * *"})
+    replaced = client.put("hello", HELLO | {"cron": "45 9 * * *"}).body
+    assert replaced["enabled"] is False
+    assert replaced["nextFireAt"] == "2026-12-03T09:45:00Z"
+    paused = replaced["paused"]
+    assert isinstance(paused, dict)
+    assert paused["note"] == "not now"
+    assert client.put("hello", HELLO | {"enabled": True}).body["paused"] is None
+
+
+def test_a_pause_that_ended_before_it_began_is_refused(client: Client) -> None:
+    client.put("hello", HELLO)
+    assert refused(client.pause, "hello", until="2026-11-30T00:00:00Z")[0] == 400
+
+
+def test_a_pause_works_for_what_would_no_longer_be_taken(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.put("hello", HELLO)
+    monkeypatch.setenv("DUETICK_QUOTA_INPUT_BYTES", "2")
+    wiring.settings.cache_clear()
+    wiring.quotas.cache_clear()
+    assert client.pause("hello").status == 200
+
+
+def lines(client: Client, limit: int = 50) -> list[tuple[Json, Json, Json]]:
+    """Reason, count and nominal time of each line of the history."""
+    found = client.history("hello", limit=limit)
+    return [(line["reason"], line["count"], line["nominalFireTime"]) for line in found]
+
+
+def pause_and_fire_after(running: Product, client: Client) -> None:
+    """A pause that has ended by itself, a fire before it, and two after it."""
+    client.put("hello", HELLO)
+    running.clock.now = NINE
+    running.tick()
+    client.pause("hello", until="2026-12-04T12:00:00Z")
+    for day in (4, 5):
+        running.clock.now = NINE + day * DAY
+        running.tick()
+
+
+PAUSED_THEN_FIRED = [
+    ("fired", 1, "2026-12-06T09:00:00Z"),
+    ("fired", 1, "2026-12-05T09:00:00Z"),
+    ("paused", 3, "2026-12-02T09:00:00Z"),
+    ("fired", 1, "2026-12-01T09:00:00Z"),
+]
+
+
+def test_a01_a_pause_that_ended_by_itself_is_one_range_of_the_history(
+    running: Product, client: Client
+) -> None:
+    pause_and_fire_after(running, client)
+    assert lines(client) == PAUSED_THEN_FIRED
+    exported = running.operator("you").export()["history"]
+    assert isinstance(exported, list)
+    assert sum(1 for line in exported if isinstance(line, dict) and line["count"] == 3) == 1
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4])
+def test_a01_the_range_of_an_ended_pause_is_on_one_page(
+    running: Product, client: Client, limit: int
+) -> None:
+    pause_and_fire_after(running, client)
+    assert lines(client, limit) == PAUSED_THEN_FIRED
+
+
+@pytest.mark.parametrize(
+    "change", [{"cron": "30 9 * * *"}, {"timezone": "Europe/Berlin"}, {"labels": {"a": "b"}}]
+)
+def test_a01_a_change_after_a_pause_that_ended_by_itself_loses_nothing_of_it(
+    running: Product, client: Client, change: Fields
+) -> None:
+    pause_and_fire_after(running, client)
+    client.change("hello", change)
+    assert lines(client) == PAUSED_THEN_FIRED
+    client.pause("hello")
+    assert lines(client) == PAUSED_THEN_FIRED
+
+
+def test_a01_a_change_of_timing_in_a_pause_counts_no_time_twice(
+    running: Product, client: Client
+) -> None:
+    client.put("hello", HELLO)
+    client.pause("hello", until="2026-12-05T12:00:00Z")
+    running.clock.now = NINE + DAY + HOUR
+    client.change("hello", {"cron": "0 10 * * *"})
+    running.clock.now = NINE + 3 * DAY
+    client.resume("hello")
+    assert lines(client) == [
+        ("paused", 1, "2026-12-03T10:00:00Z"),
+        ("paused", 2, "2026-12-01T09:00:00Z"),
+    ]
+
+
+def test_a_run_in_a_pause_with_an_end_is_refused(running: Product, client: Client) -> None:
+    client.put("hello", HELLO)
+    client.pause("hello", until=END)
+    assert refused(client.run, "hello") == (409, "schedule_paused")
+    running.clock.now = NINE + 3 * DAY
+    assert client.run("hello")["state"] == "succeeded"

@@ -1,0 +1,92 @@
+"""Quotas hold however a schedule is asked for."""
+
+import pytest
+from duetick.client import ApiError, Client, Fields
+from duetick.core.accepting import Quotas, check
+from duetick.core.flows import Flows
+from duetick.domain.errors import QuotaReached
+from duetick.domain.schedule import Schedule
+from duetick.runtime import wiring
+from flows.reminders import reminders
+
+from tests.integration.api.asking import HELLO, refused
+from tests.integration.api.conftest import NINE
+
+HOURLY = "0 * * * *"
+DENSE = [
+    "0,59 * * * *",
+    "*/7 * * * *",
+    "rate(59 minutes)",
+    "days(a: mon 09:00; b: mon 09:30)",
+    "0,59 0,23 1,31 1,12 *",
+    "cron(0/30 9 ? * MON *)",
+]
+
+
+@pytest.fixture
+def hourly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deployment in which an hour is the smallest gap."""
+    monkeypatch.setenv("DUETICK_QUOTA_GAP_SECONDS", "3600")
+    wiring.settings.cache_clear()
+    wiring.quotas.cache_clear()
+
+
+@pytest.mark.parametrize("cron", DENSE)
+def test_no_way_to_write_it_evades_the_smallest_gap(
+    client: Client, hourly: None, cron: str
+) -> None:
+    body = HELLO | {"cron": cron}
+    assert refused(client.create, body) == (409, "quota_exceeded")
+    assert refused(client.put, "hello", body) == (409, "quota_exceeded")
+    client.put("hello", HELLO)
+    assert refused(client.change, "hello", {"cron": cron}) == (409, "quota_exceeded")
+    assert client.get("hello").body["cron"] == HELLO["cron"]
+
+
+def test_a_policy_alone_does_not_evade_the_smallest_gap(client: Client, hourly: None) -> None:
+    """When clocks go back by half an hour, both passes of one local hour are 30 minutes apart."""
+    body = HELLO | {"cron": "45 1 * * *", "timezone": "Australia/Lord_Howe"}
+    client.put("hello", body)
+    both: Fields = {"policies": {"repeat": "both"}}
+    assert refused(client.change, "hello", both) == (409, "quota_exceeded")
+
+
+@pytest.mark.parametrize(
+    ("gap", "cron", "taken"),
+    [
+        (60, "rate(30 seconds)", True),
+        (61, "rate(30 seconds)", False),
+        (3_600, "rate(1 second)", False),
+        (1, "rate(30 seconds)", True),
+    ],
+)
+def test_a_rate_below_a_minute_is_for_deployments_that_ask_for_no_more_than_a_minute(
+    gap: int, cron: str, taken: bool
+) -> None:
+    flows = Flows({"reminders": reminders})
+    schedule = Schedule("ann", "k", cron, "reminders", "remind", input={"text": "x"})
+    if taken:
+        check(schedule, flows, Quotas(gap_seconds=gap), NINE)
+    else:
+        with pytest.raises(QuotaReached, match="DUETICK_QUOTA_GAP_SECONDS"):
+            check(schedule, flows, Quotas(gap_seconds=gap), NINE)
+
+
+def test_t13_a_change_to_what_is_tighter_than_the_cadence_is_warned_of(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUETICK_TICK_SECONDS", "1800")
+    wiring.settings.cache_clear()
+    wiring.quotas.cache_clear()
+    client.put("hello", HELLO)
+    assert "warning" not in client.change("hello", {"labels": {"a": "b"}}).headers
+    assert "each 1800 s" in client.change("hello", {"cron": "*/5 * * * *"}).headers["warning"]
+
+
+def test_a_creation_that_was_changed_since_is_not_made_again(client: Client) -> None:
+    made = client.create(HELLO, idempotency_key="order-7")
+    client.change(str(made.body["key"]), {"cron": HOURLY})
+    with pytest.raises(ApiError, match="changed since") as problem:
+        client.create(HELLO, idempotency_key="order-7")
+    assert str(made.body["key"]) in str(problem.value)
+    assert len(list(client.list())) == 1

@@ -1,0 +1,167 @@
+"""Runs by hand, and what a repeat with the same Idempotency-Key makes of them."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from duetick.client import Client, Fields
+from duetick.core.context import Context
+from duetick.core.runs import run_by_hand
+from duetick.domain.schedule import Occurrence
+from duetick.ports import Delivery
+from flows import reminders
+
+from tests.integration.api.asking import DAY, HELLO, MINUTE, refused
+from tests.integration.api.conftest import NINE
+from tests.integration.local_product import Product
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The occurrences for which the action was called; it fails where the text says so."""
+    seen: list[str] = []
+
+    def remind(given: reminders.Reminder, ctx: Context) -> None:
+        seen.append(ctx.occurrence_id)
+        if given.text == "fail":
+            raise RuntimeError("told to")
+
+    known = reminders.reminders.actions
+    monkeypatch.setitem(known, "remind", replace(known["remind"], run=remind))
+    return seen
+
+
+def test_a_run_by_hand_is_an_occurrence_of_its_own(running: Product, client: Client) -> None:
+    client.put("hello", HELLO)
+    ran = client.run("hello")
+    assert str(ran["origin"]).startswith("run:")
+    assert ran["state"] == "succeeded"
+    running.clock.now = NINE
+    assert running.tick()["delivered"] == 1
+    origins = {str(line["origin"]).partition(":")[0] for line in client.history("hello")}
+    assert origins == {"run", "schedule"}
+
+
+def test_a_run_of_what_is_paused_is_refused(client: Client) -> None:
+    client.put("hello", HELLO)
+    client.pause("hello")
+    assert refused(client.run, "hello") == (409, "schedule_paused")
+
+
+def test_a_run_whose_action_raises_was_begun_all_the_same(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raises(*_: object, **__: object) -> None:
+        raise RuntimeError("no mail server, password=hunter2")
+
+    monkeypatch.setattr(reminders.logger, "info", raises)
+    client.put("hello", HELLO)
+    assert client.run("hello")["state"] == "dead"
+    (line,) = client.history("hello")
+    assert line["error"] == "RuntimeError: no mail server, password=[withheld]"
+
+
+def test_a_run_repeated_with_its_idempotency_key_runs_once(
+    running: Product, client: Client, ran: list[str]
+) -> None:
+    client.put("hello", HELLO)
+    first = client.run("hello", idempotency_key="order-7")
+    running.clock.now += MINUTE
+    assert client.run("hello", idempotency_key="order-7") == first
+    assert client.run("hello", idempotency_key="order-8") != first
+    assert client.run("hello") != first
+    assert len(ran) == 3
+
+
+def test_a_repeat_of_a_run_that_failed_tells_so_and_runs_nothing(
+    running: Product, client: Client, ran: list[str]
+) -> None:
+    client.put("hello", HELLO | {"input": {"text": "fail"}})
+    first = client.run("hello", idempotency_key="order-7")
+    running.clock.now += MINUTE
+    assert client.run("hello", idempotency_key="order-7") == first
+    assert first["state"] == "dead"
+    assert len(ran) == 1
+
+
+def test_runs_at_once_with_one_idempotency_key_are_one(
+    running: Product, client: Client, ran: list[str]
+) -> None:
+    client.put("hello", HELLO | {"policies": {"overlap": "allow"}})
+
+    def run(number: int) -> Fields:
+        running.clock.now += number
+        return running.client().run("hello", idempotency_key="order-7")
+
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(run, range(6)))
+    assert len(ran) == 1
+    assert len({str(answer["origin"]) for answer in answers}) == 1
+
+
+def test_an_idempotency_key_is_of_one_schedule_of_one_user(
+    running: Product, client: Client, ran: list[str]
+) -> None:
+    for mine in (client, running.client("bob")):
+        for key in ("hello", "other"):
+            mine.put(key, HELLO)
+            mine.run(key, idempotency_key="order-7")
+    assert len(ran) == 4
+
+
+def test_a_run_is_forgotten_a_day_after_its_idempotency_key_came(
+    running: Product, client: Client, ran: list[str]
+) -> None:
+    client.put("hello", HELLO)
+    client.run("hello", idempotency_key="order-7")
+    running.clock.now += DAY + 1
+    client.run("hello", idempotency_key="order-7")
+    assert len(ran) == 2
+
+
+def test_a_repeat_tells_of_its_run_among_many_others_and_in_a_pause(
+    running: Product, client: Client, ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duetick.core.runs.AT_ONCE", 2)
+    client.put("hello", HELLO | {"cron": "* * * * *"})
+    first = client.run("hello", idempotency_key="order-7")
+    for _ in range(5):
+        running.clock.now += MINUTE
+        running.tick()
+    assert client.run("hello", idempotency_key="order-7") == first
+    client.pause("hello")
+    assert client.run("hello", idempotency_key="order-7") == first
+    assert refused(client.run, "hello", idempotency_key="order-8") == (409, "schedule_paused")
+
+
+@pytest.mark.parametrize("key", ["", "x" * 257, "tab\there"])
+def test_an_idempotency_key_that_cannot_be_is_refused(client: Client, key: str) -> None:
+    client.put("hello", HELLO)
+    assert refused(client.run, "hello", idempotency_key=key)[0] == 400
+    assert refused(client.create, HELLO, idempotency_key=key)[0] == 400
+
+
+class Answering:
+    """A transport that answers, and begins nothing yet."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
+        """See `Transport`."""
+        return Delivery(self.status)
+
+    def close(self) -> None:
+        """See `Transport`."""
+
+
+@pytest.mark.parametrize(("status", "told"), [(202, "queued"), (0, None), (503, None)])
+def test_a_run_that_an_invocation_of_its_own_will_begin_is_queued(
+    running: Product, client: Client, status: int, told: str | None
+) -> None:
+    client.put("hello", HELLO)
+    schedule = running.store.schedules.get("you", "hello")
+    assert schedule
+    answer = run_by_hand(running.store, Answering(status), schedule, NINE)
+    assert answer.body.get("state") == told
+    assert answer.status == (202 if told else 503)

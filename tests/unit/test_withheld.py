@@ -1,0 +1,179 @@
+"""J-11: what an action names to be withheld is found in nothing that Duetick writes."""
+
+import json
+import logging
+from dataclasses import dataclass
+
+import pytest
+from duetick import Context, Flow
+from duetick.core.calls import Request
+from duetick.core.dispatch import Dispatcher
+from duetick.core.flows import Flows
+from duetick.domain.errors import InvalidSchedule
+from duetick.domain.policies import Delivery, Policies, Retry
+from duetick.domain.redaction import WITHHELD
+from duetick.domain.schedule import Json
+from duetick.testing import Stage
+from pydantic import BaseModel
+
+CANARY = 'canary\n"dotterel"'
+FORMS = ("canary", "dotterel")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where money goes."""
+
+    iban: str
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.note == "refuse":
+            raise ValueError(f"cannot pay {self.iban!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """Whom to pay."""
+
+    to: list[Account]
+    cents: int = 0
+
+
+class Card(BaseModel):
+    """A model of pydantic's."""
+
+    number: int
+
+
+def pays(*, withheld: tuple[str, ...] = ("iban",)) -> Flow:
+    """A flow whose action quotes its input when it fails."""
+    flow = Flow("bank")
+
+    @flow.action("pay", redact=withheld)
+    def pay(payment: Payment, ctx: Context) -> None:
+        raise RuntimeError(f"no way to {payment}, {json.dumps(payment.to[0].iban)}" + " " * 600)
+
+    return flow
+
+
+def paying(note: str = "") -> Json:
+    """An input with a canary."""
+    return {"to": [{"iban": CANARY, "note": note}], "cents": 5}
+
+
+def told_by(caplog: pytest.LogCaptureFixture) -> str:
+    """All that any formatter could write of what was logged."""
+    return "\n".join(
+        f"{record.getMessage()} {vars(record)} {caplog.handler.format(record)}"
+        for record in caplog.records
+    )
+
+
+def test_j11_a_field_that_an_action_withholds_is_in_no_log_error_or_event(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with Stage(pays()) as stage:
+        schedule = stage.schedules(flow="bank").create(
+            "rent",
+            cron="0 9 * * *",
+            action="pay",
+            input=paying(),
+            policies=Policies(delivery=Delivery.AT_LEAST_ONCE, retry=Retry(attempts=2)),
+        )
+        with pytest.raises(RuntimeError, match="canary"):
+            stage.fire(schedule)
+        (occurrence,) = stage.store.ledger.find("ann")
+        written = told_by(caplog) + str(occurrence) + str(stage.store.ledger.events(occurrence))
+    assert "no way to" in written
+    assert WITHHELD in str(occurrence.error)
+    assert "Traceback" in written
+    assert [form for form in FORMS if form in written] == []
+
+
+@pytest.mark.parametrize("name", ["password", "apiKey"])
+def test_j11_a_value_whose_name_tells_is_withheld_wherever_an_error_quotes_it(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    flow = Flow("mail")
+
+    @flow.action("send")
+    def send(given: dict[str, str], ctx: Context) -> None:
+        raise RuntimeError(f"{given[name]} is not right")
+
+    with Stage(flow) as stage:
+        made = stage.schedules(flow="mail").create(
+            "k", cron="0 9 * * *", action="send", input={name: "canary"}
+        )
+        with pytest.raises(RuntimeError):
+            stage.fire(made)
+        (occurrence,) = stage.store.ledger.find("ann")
+    assert occurrence.error == f"RuntimeError: {WITHHELD} is not right"
+    assert "canary" not in told_by(caplog)
+
+
+def test_j11_a_refusal_of_an_input_does_not_quote_what_is_withheld() -> None:
+    with (
+        Stage(pays()) as stage,
+        pytest.raises(InvalidSchedule, match=r"cannot pay .*withheld") as problem,
+    ):
+        stage.schedules(flow="bank").create(
+            "rent", cron="0 9 * * *", action="pay", input=paying("refuse")
+        )
+    assert "canary" not in str(problem.value)
+
+
+def test_j11_a_models_refusal_names_the_field_and_not_its_value() -> None:
+    flow = Flow("cards")
+
+    @flow.action("charge")
+    def charge(card: Card, ctx: Context) -> None:
+        """Never called."""
+
+    with Stage(flow) as stage, pytest.raises(InvalidSchedule, match="number") as problem:
+        stage.schedules(flow="cards").create(
+            "k", cron="0 9 * * *", action="charge", input={"number": "canary"}
+        )
+    assert "canary" not in str(problem.value)
+    assert "\n" not in str(problem.value)
+
+
+def test_j11_the_list_of_static_schedules_withholds_it_too() -> None:
+    flow = pays()
+    flow.schedule("rent", cron="@daily", action="pay", input=paying())
+    flow.schedule("keyed", cron="@daily", action="pay", input={"to": [], "cents": 7})
+    with Stage(flow) as stage:
+        dispatch = Dispatcher(
+            stage.store, Flows({"bank": flow}), lambda _request: True, stage.clock
+        )
+        body = json.dumps(dispatch(Request("bank", None, {}, "", "r", method="GET")).body)
+    assert "canary" not in body
+    assert WITHHELD in body
+    assert '"cents": 7' in body
+
+
+def test_an_action_that_is_gone_withholds_all_of_it() -> None:
+    flow = pays()
+    flow.schedule("rent", cron="@daily", action="pay", input=paying())
+    schedule = flow.static["rent"]
+    assert Flows({}).preview(schedule) == WITHHELD
+    del flow.actions["pay"]
+    assert flow.preview(schedule) == WITHHELD
+
+
+@pytest.mark.parametrize(("names", "says"), [(("ibam",), "cents, iban"), ("iban", r"\('iban',\)")])
+def test_a_name_that_would_withhold_nothing_is_refused(names: tuple[str, ...], says: str) -> None:
+    with pytest.raises(InvalidSchedule, match=says):
+        pays(withheld=names)
+
+
+def test_what_takes_any_field_may_withhold_any() -> None:
+    flow = Flow("open")
+
+    @flow.action("take", redact=("whatever",))
+    def take(given: dict[str, str], ctx: Context) -> None:
+        """Nothing."""
+
+    flow.action("pass", redact=("whatever",), target=lambda _given, _ctx: None)
+    assert {action.withheld for action in flow.actions.values()} == {frozenset({"whatever"})}
