@@ -29,6 +29,10 @@ class CallerKeys:
         self._table = table
         self._find = find
 
+    def holds(self, key: CallerKey, now: int) -> Refused | None:
+        """What stands against another run with the key."""
+        return self._held(self._table.get(_place(key)), now)
+
     def take(self, key: CallerKey, taker: Occurrence, now: int, begin: "Begin") -> Begun | Refused:
         """Begin with the key, or say what holds it."""
         for _ in range(TRIES):

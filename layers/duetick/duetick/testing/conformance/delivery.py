@@ -61,6 +61,16 @@ class CallerKeyConformance(StoreSuite):
         assert (answer.verdict, answer.state) == ("duplicate", State.SUCCEEDED)
         assert store.ledger.get(*call(2).identity) is None
 
+    def test_d07_who_asks_for_a_key_is_told_what_holds_it(self, store: Store) -> None:
+        """Asking takes nothing: whoever begins first has it."""
+        assert store.ledger.holds(KEY, now=NOON) is None
+        running = begun(self.ask(store, 1, NOON)).occurrence
+        assert must(store.ledger.holds(KEY, now=NOON)).verdict == "in_progress"
+        store.ledger.settle(running, SUCCEEDED, now=NOON)
+        assert must(store.ledger.holds(KEY, now=NOON + MINUTE - 1)).verdict == "duplicate"
+        assert store.ledger.holds(KEY, now=NOON + MINUTE) is None
+        assert store.ledger.holds(replace(KEY, flow="other"), now=NOON) is None
+
     def test_d07_a_key_is_free_after_its_window(self, store: Store) -> None:
         store.ledger.settle(begun(self.ask(store, 1, NOON)).occurrence, SUCCEEDED, now=NOON)
         begun(self.ask(store, 2, NOON + MINUTE))
