@@ -77,6 +77,25 @@ def test_a_flows_hook_sees_each_delivery() -> None:
     assert seen == [("fired", 202)]
 
 
+@pytest.mark.parametrize(
+    ("cron", "action", "says"),
+    [
+        ("75 * * * *", "clean", "mail/nightly: minute: '75'"),
+        ("@daily", "cleen", "mail/nightly: .*cleen"),
+    ],
+)
+def test_a_static_schedule_that_cannot_be_is_named(cron: str, action: str, says: str) -> None:
+    flow = Flow("mail")
+    flow.action("clean", target=lambda _given, _ctx: None)
+
+    def deploy() -> None:
+        flow.schedule("nightly", cron=cron, action=action)
+        Stage(flow)
+
+    with pytest.raises(InvalidSchedule, match=says):
+        deploy()
+
+
 def test_an_agent_makes_a_follow_up_for_its_user_once() -> None:
     with Stage(assistant) as stage:
         mine = stage.schedules("bob", flow="assistant")

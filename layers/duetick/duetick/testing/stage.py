@@ -56,9 +56,9 @@ class Stage:
     def __init__(self, *flows: Flow, clock: FakeClock | None = None) -> None:
         self.clock = clock or FakeClock(MORNING)
         self.failed: list[Exception] = []
+        self._flows = Flows({flow.name: self._watched(flow) for flow in flows})
         self.store = open_store("sqlite://", clock=self.clock)
         self.store.migrate()
-        self._flows = Flows({flow.name: self._watched(flow) for flow in flows})
         self._dispatch = Dispatcher(
             self.store, self._flows, lambda _request: True, self.clock, enqueue=self._run_queued
         )
