@@ -35,6 +35,7 @@ def work(asked: Event, patience: float) -> dict[str, object]:
     if step not in (None, *STEPS):
         raise ValueError(f"Step {step!r} is not known; known are {', '.join(STEPS)}, audit.")
     steps = tuple(each for each in STEPS if step in (None, each))
-    done = deploy(wiring.store(), wiring.flows, steps, patience=patience)
+    name = wiring.settings().deployment
+    done = deploy(wiring.store(), wiring.flows, steps, name=name, patience=patience)
     logger.info("deployed", action="deploy", done=done)
     return done

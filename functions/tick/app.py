@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from duetick.core.tick import run_tick
+from duetick.core.tick import never, run_tick
 from duetick.runtime import wiring
 from duetick.runtime.telemetry import logger, metrics, record_tick
 
@@ -22,6 +22,7 @@ def handler(_event: object, context: wiring.LambdaContext) -> dict[str, int]:
         budget=context.get_remaining_time_in_millis() / 1_000 - RESERVE,
         look_ahead=settings.look_ahead,
         on_dispatch=wiring.observe,
+        stopped=getattr(context, "stopped", never),
     )
     record_tick(report)
     return asdict(report)

@@ -3,10 +3,12 @@
     python -m tests.benchmarks.cold_start
 
 INIT plus the first invocation to its answer. The bare handler has Powertools' Logger and the
-store's bare client, and asks the database once. Prints the best runs and their ratio.
+store's bare client, and asks the database once; its packages come from the same layer, compiled
+like all of it. Prints the best runs and their ratio.
 """
 
 import json
+import os
 import sys
 import tempfile
 import time
@@ -19,6 +21,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from duetick.domain.schedule import Json, Schedule
 from duetick.stores import open_store
 
+from tests.lab.credentials import DUMMY
 from tests.lab.dynamodb import start_dynamodb_local, table_name
 from tests.lab.lambda_runtime import LambdaRuntime
 from tests.lab.postgres import EmbeddedPostgres
@@ -27,10 +30,8 @@ from tests.lab.this_machine import ARCHITECTURE
 
 TOP: Final = Path(__file__).parents[2]
 RUNS: Final = 9
-AIM: Final = {"tick": 1.3, "dispatch": 1.6}
-"""What is wanted; a tick is not there yet."""
-MOST: Final = {"tick": 1.65, "dispatch": 1.6}
-"""What a test keeps: no worse than it is, and a little room for noise."""
+MOST: Final = {"tick": 1.3, "dispatch": 1.6}
+"""Times of the bare handler's. A test keeps it."""
 FUNCTIONS: Final = ("tick", "dispatch")
 
 Backend: TypeAlias = Literal["dynamodb", "postgres"]
@@ -151,7 +152,9 @@ def _database(backend: Backend, folder: Path) -> Iterator[dict[str, str]]:
 
 def main() -> int:
     """Print the ratios; the exit status is 1 where one is beyond what is promised."""
+    os.environ.update(DUMMY)
     missed = False
+    os.environ |= DUMMY
     with tempfile.TemporaryDirectory() as name:
         built = build(Path(name))
         for backend in get_args(Backend):
@@ -161,9 +164,9 @@ def main() -> int:
                 for function, (own, bare, ratio) in made.ratios().items():
                     print(
                         f"{backend:9} {function:9} {own:7.0f} ms, bare {bare:5.0f} ms: "
-                        f"{ratio:.2f} times (wanted: at most {AIM[function]})"
+                        f"{ratio:.2f} times (at most {MOST[function]})"
                     )
-                    missed = missed or ratio > AIM[function]
+                    missed = missed or ratio > MOST[function]
     return int(missed)
 
 

@@ -21,6 +21,7 @@ from duetick.ports import SUCCEEDED, Begun, Outcome
 from duetick.stores.dynamodb.store import DynamoStore
 from duetick.stores.dynamodb.table import Table, connect
 
+from tests.lab.credentials import DUMMY
 from tests.lab.dynamodb import REGION, DynamoDB, start_dynamodb_local, table_name
 
 HOUR = 3_600_000
@@ -223,7 +224,7 @@ def print_cpu(dynamodb: DynamoDB) -> None:
 
 def main() -> None:
     """Print both tables; fail where a promise of units is not kept."""
-    os.environ |= {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
+    os.environ |= DUMMY
     with tempfile.TemporaryDirectory() as folder:
         dynamodb = start_dynamodb_local(Path(folder))
         try:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import TypedDict
 
 TOP = Path(__file__).parents[2]
 ACCEPTED = b'HTTP/1.1 202 Accepted\r\ncontent-length: 22\r\n\r\n{"status": "accepted"}'
@@ -36,10 +37,10 @@ class Answering(asyncio.Protocol):
             return
         self._data = b""
         if head.startswith(b"GET"):
-            told = json.dumps(self.late).encode()
+            noted = json.dumps({"late": self.late, "cpu": time.process_time()}).encode()
             self.late.clear()
-            size = f"HTTP/1.1 200 OK\r\ncontent-length: {len(told)}\r\n\r\n".encode()
-            self._transport.write(size + told)
+            size = f"HTTP/1.1 200 OK\r\ncontent-length: {len(noted)}\r\n\r\n".encode()
+            self._transport.write(size + noted)
             return
         nominal = NOMINAL.search(body)
         if nominal:
@@ -61,16 +62,27 @@ def answering(delay: float) -> Iterator[int]:
     """The port of one."""
     command = [sys.executable, "-m", "tests.benchmarks.endpoint", str(delay)]
     with subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        yield int(process.stdout.readline())
-        process.kill()
+        try:
+            assert process.stdout
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
 
 
-def lateness(port: int) -> list[int]:
-    """Milliseconds of each arrival after its nominal time, since the last time of asking."""
+class Told(TypedDict):
+    """Milliseconds of each arrival after its nominal time, since the last time of asking; and the
+    seconds of processor time so far.
+    """
+
+    late: list[int]
+    cpu: float
+
+
+def told(port: int) -> Told:
+    """What it noted."""
     connection = HTTPConnection("127.0.0.1", port)
     connection.request("GET", "/")
-    found: list[int] = json.loads(connection.getresponse().read())
+    found: Told = json.loads(connection.getresponse().read())
     connection.close()
     return found
 

@@ -1,7 +1,7 @@
 """Ways to claim what is due: ours, the least that any way must write, and the documents' loop."""
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from zoneinfo import ZoneInfo
 
@@ -74,16 +74,17 @@ def documents_loop(url: str) -> Way:
 
     def claim(now: int) -> int:
         claimed = 0
-        while found := _hundred(connection, now):
-            claimed += found
+        while found := a_hundred(connection, now):
+            claimed += len(found)
         return claimed
 
     return claim
 
 
-def _hundred(connection: Connection, now: int) -> int:
+def a_hundred(connection: Connection, now: int) -> Sequence[Sequence[str]]:
+    """As many that are due, and are not any more: user, key, cron and zone of each."""
     connection.run("BEGIN")
-    rows = connection.run(LOOP_SELECT, now=now) or []
+    rows: list[list[str]] = connection.run(LOOP_SELECT, now=now) or []
     if rows:
         places = ", ".join(f"(:u{n}, :k{n}, :n{n})" for n in range(len(rows)))
         values: dict[str, object] = {}
@@ -91,7 +92,7 @@ def _hundred(connection: Connection, now: int) -> int:
             values |= {f"u{n}": user_id, f"k{n}": key, f"n{n}": str(_next(cron, zone, now))}
         connection.run(ADVANCE.format(rows=places), **values)
     connection.run("COMMIT")
-    return len(rows)
+    return rows
 
 
 def _next(cron: str, zone: str, now: int) -> int:

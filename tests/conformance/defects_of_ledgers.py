@@ -104,6 +104,7 @@ LEDGERS = (
                 "test_a01_a_pause_ahead_counts_no_time_twice",
                 "test_a01_a_pause_is_a_range_that_the_resume_closes",
                 "test_a01_a_pause_that_was_edited_meanwhile_is_counted_by_both",
+                "test_a01_a_poisoned_time_is_accounted_for_once",
                 "test_a01_after_downtime_every_time_is_accounted_for",
                 "test_a01_each_time_of_a_long_life_has_one_outcome",
                 "test_a01_two_rebuilds_account_for_each_time_once",

@@ -150,7 +150,9 @@ class MemoryLedger:
             for other in self._data.siblings(after):
                 if attempts.displaces(after, other):
                     self._data.move(attempts.cancelled(other, Reason.OVERLAP, now))
-        return attempts.not_begun(self._data.move(after)) or Begun(after, record)
+        return attempts.not_begun(self._data.move(after)) or Begun(
+            after, self._schedules.get(held.user_id, held.key)
+        )
 
     def _another_runs(self, held: Occurrence, now: int) -> bool:
         running = [o for o in self._data.siblings(held) if o.state is State.PROCESSING]

@@ -97,13 +97,13 @@ class MemorySchedules:
             kept = self._data.of(schedule.user_id, schedule.key)
             current = self.get(schedule.user_id, schedule.key)
             mirror.check_version(current, if_version)
-            if current is None and at_most is not None:
-                self._check_count(schedule.user_id, at_most)
             before = mirror.Before(current, kept.indexed, kept.mark, kept.defined_at)
             change = mirror.plan_put(before, schedule, self._now() if now is None else now)
             owner = schedule.external_id and self.find_by_external(schedule.external_id)
             if owner and owner.id != schedule.id:
                 raise InvalidSchedule("external_id", "is already another schedule's.")
+            if current is None and at_most is not None:
+                self._check_count(schedule.user_id, at_most)
             if change:
                 self.write(kept, change)
             return self.get(schedule.user_id, schedule.key) or schedule

@@ -8,27 +8,23 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
 
 import pytest
-from duetick.cli.gateway import LocalServer, Route
-from duetick.core.answers import Answer
-from duetick.core.context import Context
-from duetick.core.tick import TickReport, run_tick
+from duetick.core.tally import TickReport
+from duetick.core.tick import run_tick
 from duetick.domain.errors import DuetickError
 from duetick.domain.policies import Delivery, Overlap, Policies
-from duetick.domain.schedule import Json, Occurrence
+from duetick.domain.schedule import Occurrence
 from duetick.domain.states import State
 from duetick.ports import Begun, Store
-from duetick.runtime import gateway
 from duetick.stores import open_store
 from duetick.transports.http import HttpTransport
 
 from tests.delivery.endpoint import Behave, endpoint, hang, hang_up, status
+from tests.delivery.office import Office, office, wait
 from tests.delivery.scene import MINUTE, NINE, Scene
 from tests.delivery.tick_process import authorize
 from tests.lab.postgres import EmbeddedPostgres
@@ -37,66 +33,6 @@ from tests.lab.process import LOCALHOST, free_port
 TOP = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.slow
-
-
-class Office:
-    """A dispatch API on a scene, over HTTP, and what its action was run for."""
-
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self.busy = 0
-        self.lock = threading.Lock()
-        self.cut = False
-        scene.act = self.act
-        self.dispatch = scene.dispatch
-        self.server = LocalServer(0, [Route("/api/flows/", self.handle, lambda _header: {})])
-
-    def act(self, _input: Json, _ctx: Context) -> None:
-        """Take a moment."""
-        time.sleep(0.005)
-
-    def handle(self, event: dict[str, Any], _context: object) -> Mapping[str, Any]:
-        """As functions/dispatch does."""
-        with self.lock:
-            self.busy += 1
-        try:
-            call = gateway.dispatch_request(event)
-            answer = call if isinstance(call, Answer) else self.dispatch(call)
-            if self.cut:
-                raise ConnectionResetError("the answer never arrives")
-            return gateway.respond(answer)
-        finally:
-            with self.lock:
-                self.busy -= 1
-
-    def tick(self, now: int) -> TickReport:
-        """One, from here."""
-        self.scene.clock.now = now
-        transport = HttpTransport(self.server.url, authorize)
-        report = run_tick(self.scene.store, transport, now=now, slots=8)
-        transport.close()
-        return report
-
-    @property
-    def runs(self) -> Counter[str]:
-        """How often each key's action ran."""
-        return Counter(ctx.schedule_id for _, ctx in list(self.scene.ran))
-
-    def states(self) -> Counter[State]:
-        """What the ledger says of ada's."""
-        return Counter(o.state for o in self.scene.store.ledger.find("ada", limit=1_000))
-
-
-@contextmanager
-def office(scene: Scene) -> Iterator[Office]:
-    """One that is open."""
-    made = Office(scene)
-    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
-    thread.start()
-    yield made
-    made.server.shutdown()
-    thread.join(20)
-    made.server.server_close()
 
 
 @pytest.fixture
@@ -163,14 +99,6 @@ def test_a_tick_that_is_killed_leaves_nothing_behind(
         open_office.tick(NINE + minute * MINUTE)
     assert open_office.states() == {State.SUCCEEDED: 20}
     assert set(open_office.runs.values()) == {1}
-
-
-def wait(until: Callable[[], bool], seconds: float = 30) -> None:
-    """Until it is so."""
-    end = time.monotonic() + seconds
-    while not until() and time.monotonic() < end:
-        time.sleep(0.005)
-    assert until()
 
 
 @pytest.mark.parametrize(

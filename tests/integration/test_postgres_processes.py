@@ -5,6 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from multiprocessing.synchronize import Barrier
 from urllib.parse import urlsplit
 
@@ -103,21 +104,27 @@ def test_d08_of_three_that_begin_at_once_one_begins(postgres_url: str) -> None:
     store.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How far a restart is: something was claimed, the server is back, the test is over."""
+
+    claimed: threading.Event = field(default_factory=threading.Event)
+    back: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
+
+
 class Worker:
     """Claims, begins and settles until nothing is due; goes on after errors, and counts them."""
 
-    def __init__(
-        self, store: Store, now: int, restart: threading.Event, back: threading.Event
-    ) -> None:
+    def __init__(self, store: Store, now: int, course: Course) -> None:
         self.store = store
         self._now = now
-        self._restart = restart
-        self._back = back
+        self._course = course
         self.errors: list[StoreUnavailable] = []
 
     def work(self) -> None:
         empty = 0
-        while empty < 3 or not self._back.is_set():
+        while not self._course.over.is_set() and (empty < 3 or not self._course.back.is_set()):
             try:
                 found = self.store.index.claim_due(self._now, 200)
                 self._settle(found)
@@ -125,6 +132,7 @@ class Worker:
             except StoreUnavailable as error:
                 self.errors.append(error)
                 empty = 0
+                self._course.over.wait(0.01)
 
     def _settle(self, claimed: Sequence[Occurrence]) -> None:
         for occurrence in claimed[:3]:
@@ -132,7 +140,16 @@ class Worker:
             if isinstance(answer, Begun):
                 self.store.ledger.settle(answer.occurrence, SUCCEEDED, now=self._now)
         if claimed:
-            self._restart.set()
+            self._course.claimed.set()
+
+
+def restarted(server: EmbeddedPostgres, end: str) -> None:
+    """Stopped as is said, and started again."""
+    if end == "crash":
+        server.kill()
+    else:
+        server.stop()
+    server.start()
 
 
 @pytest.mark.parametrize("end", ["restart", "crash"])
@@ -142,20 +159,18 @@ def test_a_restart_under_load_is_told_and_loses_nothing(
     database = urlsplit(fresh_database(own_postgres)).path.removeprefix("/")
     url = with_database(own_postgres.url, database)
     table = filled(url, UNDER_LOAD)
-    now, restart, back = table.make_due(UNDER_LOAD), threading.Event(), threading.Event()
-    workers = [Worker(open_store(url), now, restart, back) for _ in range(4)]
-    threads = [threading.Thread(target=worker.work) for worker in workers]
-    for thread in threads:
-        thread.start()
-    restart.wait()
-    if end == "crash":
-        own_postgres.kill()
-    else:
-        own_postgres.stop()
-    own_postgres.start()
-    back.set()
-    for thread in threads:
-        thread.join()
+    now, course = table.make_due(UNDER_LOAD), Course()
+    workers = [Worker(open_store(url), now, course) for _ in range(4)]
+    with ThreadPoolExecutor(len(workers)) as threads:
+        working = [threads.submit(worker.work) for worker in workers]
+        try:
+            course.claimed.wait()
+            restarted(own_postgres, end)
+            course.back.set()
+            for each in working:
+                each.result()
+        finally:
+            course.over.set()
     assert [error for worker in workers for error in worker.errors]
     assert in_ledger(url) == UNDER_LOAD
     with connect(url) as connection:

@@ -23,6 +23,7 @@ from tests.lab.dynamodb import DynamoDB, table_name
 NINE = 1_796_115_600_000  # 2026-12-01T09:00:00Z
 DAY = 86_400_000
 SLOW = pytest.mark.slow
+HERE = "duetick"
 
 
 @pytest.fixture
@@ -79,40 +80,40 @@ def rows(store: Store, *names: str) -> dict[str, int]:
 
 @everywhere
 def test_m06_a_static_schedule_gets_an_index_row_without_a_user(store: Store) -> None:
-    assert register(store, flows(flow()).static()) == Registered(put=["jobs/nightly"])
+    assert register(store, flows(flow()).static(), HERE) == Registered(put=["jobs/nightly"])
     assert rows(store, "nightly") == {"nightly": NINE}
 
 
 @everywhere
 def test_m04_a_redeploy_moves_no_unchanged_schedule(store: Store, clock: Clock) -> None:
     interval = flows(flow("rate(7 minutes)"))
-    register(store, interval.static())
+    register(store, interval.static(), HERE)
     before = rows(store, "nightly")
     clock.now += 60_000
-    assert register(store, interval.static()) == Registered(kept=["jobs/nightly"])
+    assert register(store, interval.static(), HERE) == Registered(kept=["jobs/nightly"])
     assert rows(store, "nightly") == before
 
 
 @everywhere
 def test_m04_a_changed_expression_or_zone_moves(store: Store) -> None:
-    register(store, flows(flow()).static())
-    assert register(store, flows(flow("30 9 * * *")).static()).put == ["jobs/nightly"]
+    register(store, flows(flow()).static(), HERE)
+    assert register(store, flows(flow("30 9 * * *")).static(), HERE).put == ["jobs/nightly"]
     assert rows(store, "nightly") == {"nightly": NINE + 1_800_000}
     berlin = flows(flow("0 10 * * *", timezone="Europe/Berlin"))
-    assert register(store, berlin.static()).put == ["jobs/nightly"]
+    assert register(store, berlin.static(), HERE).put == ["jobs/nightly"]
     assert rows(store, "nightly") == {"nightly": NINE}
 
 
 @everywhere
 def test_m06_one_removed_from_the_source_is_removed_and_nothing_else_is(store: Store) -> None:
-    register(store, flows(flow("0 9 * * *", "weekly")).static())
+    register(store, flows(flow("0 9 * * *", "weekly")).static(), HERE)
     by_hand = IndexRow("", "jobs/by-hand", "0 9 * * *", None, NINE, flow="jobs")
     store.index.upsert(by_hand)
     store.schedules.put(Schedule("ann", "nightly", "0 9 * * *", "jobs", "clean"))
     unmarked = Schedule("", "jobs/imported", "0 9 * * *", "jobs", "clean")
     store.schedules.put(unmarked)
 
-    assert register(store, flows(flow()).static()).removed == ["jobs/weekly"]
+    assert register(store, flows(flow()).static(), HERE).removed == ["jobs/weekly"]
     left = rows(store, "nightly", "weekly", "by-hand", "imported")
     assert left == dict.fromkeys(("nightly", "by-hand", "imported"), NINE)
     assert store.index.get("ann", "nightly")
@@ -127,8 +128,31 @@ def test_m06_what_no_deployment_made_is_not_written_over(store: Store, kind: str
         store.schedules.put(Schedule("", "jobs/nightly", "5 5 * * *", "jobs", "clean"))
     before = rows(store, "nightly")
     with pytest.raises(InvalidSchedule, match="no deployment made it"):
-        register(store, flows(flow("0 9 * * *", "weekly")).static())
+        register(store, flows(flow("0 9 * * *", "weekly")).static(), HERE)
     assert rows(store, "nightly", "weekly") == before
+
+
+@everywhere
+def test_m06_two_deployments_on_one_database_leave_each_others_alone(store: Store) -> None:
+    register(store, flows(flow("0 9 * * *", "weekly")).static(), HERE)
+    mails = Flow("mails")
+    mails.action("send")(lambda _input, _ctx: None)
+    mails.schedule("daily", cron="0 9 * * *", action="send")
+    assert register(store, flows(mails).static(), "other") == Registered(put=["mails/daily"])
+    assert register(store, flows().static(), "other") == Registered(removed=["mails/daily"])
+    assert rows(store, "nightly", "weekly") == {"nightly": NINE, "weekly": NINE}
+
+
+@everywhere
+def test_m06_what_another_deployment_made_is_refused_until_its_place_is_taken(
+    store: Store,
+) -> None:
+    register(store, flows(flow()).static(), HERE)
+    moved = flows(flow("30 9 * * *"))
+    with pytest.raises(InvalidSchedule, match="Deployment=duetick"):
+        register(store, moved.static(), "other")
+    assert rows(store, "nightly") == {"nightly": NINE}
+    assert register(store, moved.static(), HERE).put == ["jobs/nightly"]
 
 
 @everywhere

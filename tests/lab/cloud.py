@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 from tests.e2e.conftest import TEMPLATE, Deployed, deploy, emulated_parameters
-from tests.lab.emulated_aws import EmulatedAws
+from tests.lab.emulated_aws import REGION, EmulatedAws
 from tests.lab.sam import Sam
 
 TRY = """
@@ -24,10 +24,20 @@ At the next full minute it fires. What became of it:
   curl {url}/api/schedules/hello/history -H "Host: {host}" \\
     -H "Authorization: Bearer {token}"
 
-What happens behind it (any AWS client, with keys test and test, endpoint {endpoint}):
+What happens behind it: a tick by hand, and what dispatch logs.
 
-  aws --endpoint-url {endpoint} logs tail {log}
-  aws --endpoint-url {endpoint} lambda invoke --function-name {tick} /dev/stdout
+  curl --aws-sigv4 aws:amz:{region}:lambda --user test:test -d '{{}}' \\
+    {endpoint}/2015-03-31/functions/{tick}/invocations
+
+  curl --aws-sigv4 aws:amz:{region}:logs --user test:test \\
+    -H "content-type: application/x-amz-json-1.1" \\
+    -H "x-amz-target: Logs_20140328.FilterLogEvents" \\
+    -d '{{"logGroupName": "{log}"}}' {endpoint}
+
+The AWS CLI and every other client of AWS see it too, after
+
+  export AWS_ENDPOINT_URL={endpoint} AWS_DEFAULT_REGION={region} \\
+    AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
 
 Ctrl-C ends it, and nothing of it stays.
 """
@@ -60,6 +70,7 @@ def welcome(stack: Deployed) -> str:
         host=f"{stack.outputs['UsersApiId']}.execute-api.localhost:{stack.aws.port}",
         token=stack.user("you"),
         endpoint=stack.aws.endpoint,
+        region=REGION,
         log=stack.log_of("Dispatch"),
         tick=stack.outputs["TickFunction"],
     )

@@ -36,6 +36,8 @@ SERVERS = frozenset(
     }
 )
 """Fixtures, and the parameters of other fixtures, that start a part of the lab."""
+LONG = ("e2e", "conformance", "integration")
+"""Folders of tests, those with the longest files first."""
 
 
 def pytest_configure() -> None:
@@ -48,11 +50,20 @@ def pytest_report_header() -> str:
     return f"this machine's own Postgres: {machines_own() or 'none'}"
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make quick` starts nothing, and tries no combinations of the template's parameters."""
+    """`make quick` starts nothing, and tries no combinations of the template's parameters.
+
+    The folders whose files take long come first, or one of two processes would end on them alone.
+    """
     for item in items:
         if _starts_a_server(item) or "template" in item.path.parts:
             item.add_marker("slow")
+    items.sort(key=_is_short)
+
+
+def _is_short(item: pytest.Item) -> int:
+    return next((n for n, folder in enumerate(LONG) if folder in item.path.parts), len(LONG))
 
 
 def _starts_a_server(item: pytest.Item) -> bool:

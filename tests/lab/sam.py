@@ -1,7 +1,8 @@
 """The AWS SAM CLI and cfn-lint: validate, build without Docker, deploy to the emulated AWS."""
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.lab.credentials import DUMMY
@@ -36,15 +37,23 @@ class Sam:
 
     def lint_translated(self, template: Path, folder: Path, parameters: Parameters) -> str:
         """cfn-lint on what AWS makes of the template with these parameters; a finding raises."""
-        translated = folder / "translated.yaml"
-        translated.write_text(self.translate(template, parameters))
-        return run([self._bin / "cfn-lint", translated], env=self._env)
+        (made,) = self.translate(template, folder, [parameters])
+        return self.lint(made, folder)
 
-    def translate(self, template: Path, parameters: Parameters) -> str:
-        """The template that AWS makes of this one."""
-        given = [f"{name}={value}" for name, value in parameters.items()]
+    def lint(self, translated: str, folder: Path) -> str:
+        """cfn-lint on a template that was translated; a finding raises."""
+        written = folder / "translated.yaml"
+        written.write_text(translated)
+        return run([self._bin / "cfn-lint", written], env=self._env)
+
+    def translate(self, template: Path, folder: Path, every: Sequence[Parameters]) -> list[str]:
+        """The template that AWS makes of this one, with each of these sets of parameters."""
+        given, made = folder / "parameters.json", folder / "translated.json"
+        given.write_text(json.dumps([dict(one) for one in every]))
         script = Path(__file__).parent / "translate.py"
-        return run([self._bin / "python", script, template, REGION, *given], env=self._env)
+        run([self._bin / "python", script, template, REGION, given, made], env=self._env)
+        read: list[str] = json.loads(made.read_text())
+        return read
 
     def build(self, template: Path, build_dir: Path, parameters: Parameters | None = None) -> Path:
         """Build functions and layers into a folder; returns the built template."""

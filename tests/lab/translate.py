@@ -1,5 +1,9 @@
-"""Print what AWS makes of a SAM template. Runs in the environment of the AWS SAM CLI."""
+"""Write down what AWS makes of a SAM template, with each set of parameters of a JSON file.
 
+Runs in the environment of the AWS SAM CLI.
+"""
+
+import json
 import sys
 from pathlib import Path
 
@@ -14,14 +18,17 @@ class ManagedPolicies:
         return {}
 
 
-def translate(template: Path, region: str, parameters: dict[str, str]) -> str:
-    parsed = yaml_parse(template.read_text())
+def translate(template: str, region: str, parameters: dict[str, str]) -> str:
     validator = SamTemplateValidator(
-        parsed, ManagedPolicies(), region=region, parameter_overrides=parameters
+        yaml_parse(template), ManagedPolicies(), region=region, parameter_overrides=parameters
     )
     return str(validator.get_translated_template_if_valid())
 
 
 if __name__ == "__main__":
-    path, region, *given = sys.argv[1:]
-    sys.stdout.write(translate(Path(path), region, dict(each.split("=", 1) for each in given)))
+    source, given, made = map(Path, (sys.argv[1], sys.argv[3], sys.argv[4]))
+    every = [
+        translate(source.read_text(), sys.argv[2], parameters)
+        for parameters in json.loads(given.read_text())
+    ]
+    made.write_text(json.dumps(every))

@@ -33,6 +33,20 @@ USERS: list[dict[str, str]] = [
     {"Users": "lambda", "AuthorizerArn": AUTHORIZER},
 ]
 SECRETS: list[dict[str, str]] = [{}, {"DispatchSecretArn": KEPT_IN}]
+GIVEN: dict[str, str] = {
+    **BACKENDS[2],
+    **NETWORKS[3],
+    **USERS[3],
+    **SECRETS[1],
+    "UserPoolArn": POOL,
+    "PostgresSecurityGroupId": "sg-0123456789abcdef0",
+    "Deployment": "other",
+    "SecretKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/0f0e4d5c",
+    "AlarmTopicArn": "arn:aws:sns:eu-central-1:123456789012:alarms",
+    "ApiDomain": "execute-api.example.com",
+    "ApiAddress": "https://vpce-0123456789abcdef0.example.com",
+}
+"""Something for every parameter that may be empty."""
 
 
 def combinations() -> list[dict[str, str]]:

@@ -18,6 +18,8 @@ SERVICES: Final = {
 }
 BY_LAMBDA_ITSELF: Final = {"logs", "sqs", "ec2"}
 """Logs and failed events leave through Lambda's own network, and so are interfaces made."""
+BY_SECRETS_MANAGER: Final = {"kms"}
+"""It opens a secret with the key, in the name of who reads it."""
 IN_THE_VPC: Final = {"rds-db"}
 """The proxy; a token for it is signed without asking anybody."""
 
@@ -29,7 +31,7 @@ within = pytest.mark.parametrize(
 def needed(deployment: Deployment, function: str) -> set[str]:
     """The services that a function calls, told by its rights and its environment."""
     services = {one.partition(":")[0] for one in actions(deployment.statements(function))}
-    unknown = services - SERVICES.keys() - BY_LAMBDA_ITSELF - IN_THE_VPC
+    unknown = services - SERVICES.keys() - BY_LAMBDA_ITSELF - BY_SECRETS_MANAGER - IN_THE_VPC
     assert not unknown, f"it is not known how {unknown} are reached"
     found = {SERVICES[one] for one in services & SERVICES.keys()}
     if "DUETICK_API_URL" in deployment.environment(function):
@@ -37,6 +39,11 @@ def needed(deployment: Deployment, function: str) -> set[str]:
     if answers_cloudformation(deployment, function):
         found.add("s3")
     return found
+
+
+def split(parameter: str) -> Value:
+    """The list that a parameter's text stands for."""
+    return {"Fn::Split": [",", {"Ref": parameter}]}
 
 
 def answers_cloudformation(deployment: Deployment, function: str) -> bool:
@@ -105,9 +112,9 @@ def test_interfaces_let_the_functions_in_and_gateways_stand_in_their_routes(
     deployment = Deployment(**parameters)
     for service, endpoint in endpoints(deployment).items():
         if endpoint["VpcEndpointType"] == "Gateway":
-            assert endpoint["RouteTableIds"] == {"Ref": "RouteTableIds"}, service
+            assert endpoint["RouteTableIds"] == split("RouteTableIds"), service
             continue
-        assert endpoint["SubnetIds"] == {"Ref": "SubnetIds"}
+        assert endpoint["SubnetIds"] == split("SubnetIds")
         (group,) = endpoint["SecurityGroupIds"]
         (rule,) = deployment.resources[group["Ref"]]["Properties"]["SecurityGroupIngress"]
         assert rule["SourceSecurityGroupId"] == {"Ref": "FunctionsSecurityGroup"}
@@ -137,3 +144,12 @@ def test_the_database_lets_in_the_proxy_and_the_proxy_the_functions(
     for source, target in pairwise(path):
         (rule,) = made[target]["Properties"]["SecurityGroupIngress"]
         assert (rule["SourceSecurityGroupId"], rule["ToPort"]) == ({"Ref": source}, 5432)
+
+
+def test_a_database_that_was_there_lets_the_functions_in_before_it_is_asked() -> None:
+    made = Deployment(Backend="postgres", PostgresSecurityGroupId="sg-1", **NETWORK).resources
+    rule = made["FunctionsLetIn"]["Properties"]
+    assert rule["GroupId"] == {"Ref": "PostgresSecurityGroupId"}
+    assert rule["SourceSecurityGroupId"] == {"Ref": "FunctionsSecurityGroup"}
+    assert rule["FromPort"] == rule["ToPort"] == {"Ref": "PostgresPort"}
+    assert made["Schema"]["Properties"]["LetIn"] == {"Ref": "FunctionsLetIn"}

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 from duetick.stores.dynamodb.schema import TTL, table_definition
 
-from tests.template.combinations import combinations, spoken
+from tests.template.combinations import NETWORK, combinations, spoken
 from tests.template.parsed import Deployment, Value, Values, actions, template
 
 FUNCTIONS: Final = ("TickFunction", "DispatchFunction", "SchedulesFunction", "MigrateFunction")
@@ -140,25 +140,39 @@ def test_users_routes_are_there_only_with_an_authorizer(parameters: dict[str, st
             assert all(method["security"] == wanted for method in methods.values())
 
 
-@pytest.mark.parametrize(
-    ("parameters", "says"),
-    [
-        ({"Backend": "postgres"}, "PostgresAddress"),
-        ({"Backend": "aurora"}, "VpcId"),
-        ({"PrivateApi": "true"}, "VpcId"),
-        ({"VpcId": "vpc-1", "Egress": "endpoints"}, "PrivateApi=true"),
-        ({"Users": "lambda"}, "AuthorizerArn"),
-    ],
-)
-def test_what_cannot_work_is_refused_before_anything_is_made(
-    parameters: dict[str, str], says: str
+@every
+def test_whoever_reads_a_secret_may_use_its_key_and_through_secrets_manager_alone(
+    parameters: dict[str, str],
 ) -> None:
-    assert says in " ".join(Deployment(**parameters).refused_by())
+    key = {"SecretKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/example"}
+    deployment = Deployment(**parameters, **key)
+    for function in FUNCTIONS:
+        statements = deployment.statements(function)
+        using = [one for one in statements if one["Action"] == "kms:Decrypt"]
+        reads = "secretsmanager:GetSecretValue" in actions(statements)
+        assert len(using) == reads
+        for one in using:
+            assert one["Resource"] == {"Ref": "SecretKeyArn"}
+            assert "kms:ViaService" in one["Condition"]["StringEquals"]
+    assert "kms:Decrypt" not in actions(policies(Deployment(**parameters)))
 
 
-def test_every_parameter_is_described_and_stands_in_a_group() -> None:
-    interface = template()["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
-    grouped = [name for group in interface for name in group["Parameters"]]
-    assert sorted(grouped) == sorted(template()["Parameters"])
-    assert all(one.get("Description") for one in template()["Parameters"].values())
-    assert all(one.get("Description") for one in template()["Outputs"].values())
+def test_the_code_of_a_function_makes_no_network_interface() -> None:
+    allow, deny = Deployment(**NETWORK).resources["NetworkPolicy"]["Properties"]["PolicyDocument"][
+        "Statement"
+    ]
+    assert (allow["Effect"], deny["Effect"]) == ("Allow", "Deny")
+    assert actions([allow]) == actions([deny]) == NAMELESS
+    assert list(deny["Condition"]["ArnLike"]) == ["lambda:SourceFunctionArn"]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_nothing_is_allowed_twice(function: str) -> None:
+    statements = [str(one) for one in Deployment().statements(function)]
+    assert len(set(statements)) == len(statements)
+
+
+@every
+def test_no_log_is_made_that_never_ends(parameters: dict[str, str]) -> None:
+    for one in Deployment(**parameters).of_type("AWS::RDS::DBCluster").values():
+        assert "EnableCloudwatchLogsExports" not in one["Properties"]

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from duetick.core.audit import Audit
-from duetick.core.tick import TickReport
+from duetick.core.tally import TickReport
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
 from duetick.runtime import telemetry
@@ -83,6 +83,26 @@ def test_the_metrics_of_two_stacks_are_apart() -> None:
     assert Deployment().environment("TickFunction")["POWERTOOLS_SERVICE_NAME"] == {
         "Ref": "AWS::StackName"
     }
+
+
+def test_the_dashboards_of_two_stacks_are_apart_even_in_two_regions() -> None:
+    name = Deployment().resources["Dashboard"]["Properties"]["DashboardName"]["Fn::Sub"]
+    assert {"${AWS::StackName}", "${AWS::Region}"} <= set(re.findall(r"\$\{[^}]+\}", name))
+
+
+def test_a_count_that_fails_is_an_alarm_too() -> None:
+    alarm = Deployment().resources["AuditFailedAlarm"]["Properties"]
+    assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": {"Ref": "MigrateFunction"}}]
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Errors")
+
+
+def test_every_alarm_has_a_time_that_cloudwatch_takes() -> None:
+    for row in template()["Mappings"]["Ticks"].values():
+        for alarm in Deployment(LeastActive="1").of_type("AWS::CloudWatch::Alarm").values():
+            period = alarm["Properties"]["Period"]
+            seconds = period if isinstance(period, int) else row["Seconds"]
+            assert seconds % 60 == 0
+            assert seconds * alarm["Properties"]["EvaluationPeriods"] <= 86_400
 
 
 def test_failed_ticks_go_to_one_queue_that_has_an_alarm() -> None:

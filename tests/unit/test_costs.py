@@ -7,15 +7,20 @@ from pathlib import Path
 import pytest
 from duetick.cli.costs import (
     BACKENDS,
+    GB_SECOND,
+    LOOK_AHEADS,
     Backend,
     Prices,
     Usage,
     at_rest,
+    looking_ahead,
     per_million,
     scheduler_per_million,
     table,
 )
 from duetick.cli.main import main
+
+from tests.template.parsed import template
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
@@ -44,6 +49,40 @@ def test_the_proxy_bills_eight_units_whatever_the_cluster_has() -> None:
     )
 
 
+def test_looking_ahead_a_minute_is_a_function_that_never_ends() -> None:
+    always = looking_ahead(60, Usage(tick_seconds=0))["Lambda, ticks"]
+    assert always == pytest.approx(730.5 * 3_600 * 0.5 * 0.0000133334)
+
+
+def test_two_minutes_ahead_are_two_ticks_at_once() -> None:
+    one, two = (looking_ahead(seconds)["Lambda, ticks"] for seconds in (60, 120))
+    assert two == pytest.approx(2 * one, rel=0.01)
+
+
+def test_what_a_tick_takes_anyway_is_not_counted_twice() -> None:
+    busy = Usage(tick_seconds=20)
+    least, more = at_rest("postgres", busy)["Lambda, ticks"], looking_ahead(60, busy)
+    calls = 730.5 * 60 * 0.20 / 1_000_000
+    always = looking_ahead(60, Usage(tick_seconds=0))["Lambda, ticks"]
+    assert least - calls + more["Lambda, ticks"] == pytest.approx(always)
+    assert looking_ahead(10, busy)["Lambda, ticks"] == 0
+
+
+def test_looking_ahead_costs_by_memory_architecture_and_cadence() -> None:
+    small = looking_ahead(120)["Lambda, ticks"]
+    x86 = Prices(lambda_gb_second=GB_SECOND["x86_64"])
+    assert looking_ahead(120, Usage(memory_gb=1))["Lambda, ticks"] == pytest.approx(2 * small)
+    assert looking_ahead(120, prices=x86)["Lambda, ticks"] == pytest.approx(1.25 * small, rel=1e-4)
+    assert looking_ahead(120, Usage(tick_minutes=2))["Lambda, ticks"] == pytest.approx(small / 2)
+
+
+def test_what_is_assumed_is_what_the_template_says() -> None:
+    given = template()["Parameters"]
+    assert Usage().memory_gb * 1024 == float(given["MemorySize"]["Default"])
+    assert Prices().lambda_gb_second == GB_SECOND[given["Architecture"]["Default"]]
+    assert [0, *LOOK_AHEADS] == [int(n) for n in given["LookAheadSeconds"]["AllowedValues"]]
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_no_price_and_no_use_is_no_cost(backend: Backend) -> None:
     free = Prices(**dict.fromkeys((one.name for one in fields(Prices)), 0.0))
@@ -61,6 +100,9 @@ def test_every_price_matters(price: str) -> None:
 def test_the_command_prints_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["costs"]) == 0
     assert capsys.readouterr().out == f"{table()}\n"
+    assert main(["costs", "--memory", "1024", "--architecture", "x86_64"]) == 0
+    x86 = Prices(lambda_gb_second=GB_SECOND["x86_64"])
+    assert capsys.readouterr().out == f"{table(Usage(memory_gb=1), x86)}\n"
 
 
 def test_the_readme_repeats_what_comes_out() -> None:
@@ -69,3 +111,6 @@ def test_the_readme_repeats_what_comes_out() -> None:
         row = rf"\| {name} \| {sum(rest.values()):.0f} \$ \| {sum(million.values()):.1f} \$ \|"
         assert re.search(row, README), row
     assert f"{sum(scheduler_per_million().values()):.1f} $" in README
+    for seconds in LOOK_AHEADS:
+        most = sum(looking_ahead(seconds).values())
+        assert re.search(rf"\| {seconds} s \|.*\| {most:.0f} \$ \|", README), most

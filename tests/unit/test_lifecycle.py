@@ -91,6 +91,16 @@ def test_t03_what_never_began_may_begin_within_its_window(policies: Policies) ->
     assert after_lost_lease(held, NOON + HOUR + 1) == Next(State.DEAD, Reason.LOST)
 
 
+def test_t03_the_window_of_one_that_was_claimed_late_begins_with_the_claim() -> None:
+    late = NOON + 5 * HOUR
+    held = replace(OCCURRENCE, policies=Policies(), created_at=late)
+    assert after_lost_lease(held, late + HOUR) == Next(State.QUEUED)
+    assert after_lost_lease(held, late + HOUR + 1) == Next(State.DEAD, Reason.LOST)
+    strict = replace(held, policies=Policies(longest_lateness=6 * 3_600))
+    assert after_lost_lease(strict, NOON + 6 * HOUR) == Next(State.QUEUED)
+    assert after_lost_lease(strict, NOON + 6 * HOUR + 1) == Next(State.DEAD, Reason.LOST)
+
+
 def test_t03_an_attempt_lost_at_most_once_is_the_end() -> None:
     held = replace(OCCURRENCE, state=State.PROCESSING, attempts=1)
     assert after_lost_lease(held, NOON) == Next(State.DEAD, Reason.LOST)

@@ -50,6 +50,29 @@ def test_d09_a_principal_has_a_user() -> None:
         Principal("")
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "wrong"),
+    [
+        ("labels", {"a": "日" * 2_000}, "labels: has 6,001 bytes"),
+        ("labels", {"a": 1}, "labels: expected texts, got int"),
+        ("labels", {"\ud800": "a"}, "labels: cannot be written as UTF-8"),
+        (
+            "principal",
+            Principal("bob", attributes={"a": "b" * 5_000}),
+            "principal: has 5,004 bytes",
+        ),
+        ("principal", Principal("\ud800"), "principal: cannot be written as UTF-8"),
+        ("external_id", "x" * 129, "externalId: expected 1 to 128 characters"),
+        ("external_id", "", "externalId: expected 1 to 128 characters"),
+    ],
+)
+def test_g08_what_not_every_store_can_keep_is_refused(
+    field: str, value: object, wrong: str
+) -> None:
+    with pytest.raises(InvalidSchedule, match=wrong):
+        replace(MADE, **cast("dict[str, Any]", {field: value}))
+
+
 def test_an_input_of_64_kilobytes_is_taken() -> None:
     assert replace(MADE, input="x" * (64 * 1024 - 2)).input
 

@@ -134,7 +134,7 @@ class Schedules(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The attempt may run. `schedule` is the record as it is now, None where there is none."""
+    """The attempt may run. `schedule` is the record as that leaves it, None where there is none."""
 
     occurrence: Occurrence
     schedule: Schedule | None
@@ -153,7 +153,7 @@ class Transaction(Protocol):
     """Writes of an action's own that are committed with the settling of its attempt, or not."""
 
     def run(self, sql: str, /, **params: object) -> Sequence[Sequence[object]]:
-        """A statement in the store's SQL database, its parameters written `:name`; its rows."""
+        """A statement in the store's SQL database, parameters as `:name`; or EffectsRefused."""
 
     def write(self, item: Mapping[str, Any], /) -> None:
         """On DynamoDB, a Put, Update, Delete or ConditionCheck as TransactWriteItems takes it."""

@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from collections.abc import Callable
 from typing import Final
 
 TIME_MS: Final = 60_000
@@ -16,7 +17,9 @@ class LocalContext:
     memory_limit_in_mb = 512
     invoked_function_arn = "arn:aws:lambda:local:000000000000:function:local"
 
-    def __init__(self, time_ms: int = TIME_MS) -> None:
+    def __init__(self, time_ms: int = TIME_MS, stopped: Callable[[], bool] = lambda: False) -> None:
+        """`stopped` is ours alone: Lambda lets what has begun come to its end."""
+        self.stopped = stopped
         self.aws_request_id = str(uuid.uuid4())
         self._end = time.monotonic() + time_ms / 1_000
 

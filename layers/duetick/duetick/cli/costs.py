@@ -8,19 +8,23 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 Backend: TypeAlias = Literal["dynamodb", "aurora", "postgres"]
+Architecture: TypeAlias = Literal["arm64", "x86_64"]
 Lines: TypeAlias = dict[str, float]
 
 BACKENDS: Final[tuple[Backend, ...]] = ("dynamodb", "aurora", "postgres")
 MILLION: Final = 1_000_000
 HOURS: Final = 730.5
 """Of a month, on average."""
+GB_SECOND: Final[Mapping[Architecture, float]] = {"arm64": 0.0000133334, "x86_64": 0.0000166667}
+LOOK_AHEADS: Final = (60, 120)
+"""Seconds that the template offers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
     """Dollars."""
 
-    lambda_gb_second: float = 0.0000133334
+    lambda_gb_second: float = GB_SECOND["arm64"]
     lambda_million: float = 0.20
     api_million: float = 3.50
     scheduler_million: float = 1.00
@@ -63,7 +67,7 @@ class Usage:
 
 def at_rest(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
     """A month in which nothing fires."""
-    ticks = HOURS * 60 / usage.tick_minutes
+    ticks = _ticks(usage)
     lines = {
         "EventBridge Scheduler": ticks * prices.scheduler_million / MILLION,
         "Lambda, ticks": _lambda(ticks, usage.tick_seconds, usage, prices),
@@ -106,6 +110,16 @@ def per_million(backend: Backend, usage: Usage = Usage(), prices: Prices = Price
     return lines
 
 
+def looking_ahead(seconds: float, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+    """A month more than `at_rest`, at most: something is due in every second.
+
+    A tick stays until the last that it claimed is due, which is `seconds` after it began. Where
+    nothing is due in the end of its window it leaves earlier, and where nothing is due, at once.
+    """
+    longer = max(0.0, seconds - usage.tick_seconds)
+    return {"Lambda, ticks": _seconds(_ticks(usage) * longer, usage, prices)}
+
+
 def scheduler_per_million(usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
     """The same million through EventBridge Scheduler, one schedule each, to a function."""
     return {
@@ -113,6 +127,10 @@ def scheduler_per_million(usage: Usage = Usage(), prices: Prices = Prices()) -> 
         "Lambda": _lambda(MILLION, usage.fire_dispatch_seconds, usage, prices),
         "CloudWatch, logs": MILLION * usage.fire_log_kb / 1024**2 * prices.log_gb,
     }
+
+
+def _ticks(usage: Usage) -> float:
+    return HOURS * 60 / usage.tick_minutes
 
 
 def _lambda(calls: float, seconds: float, usage: Usage, prices: Prices) -> float:
@@ -129,6 +147,9 @@ def table(usage: Usage = Usage(), prices: Prices = Prices()) -> str:
     for backend in BACKENDS:
         parts.append(_part(f"{backend}, at rest, a month", at_rest(backend, usage, prices)))
         parts.append(_part(f"{backend}, a million fires", per_million(backend, usage, prices)))
+    for seconds in LOOK_AHEADS:
+        title = f"look-ahead of {seconds} s, a month more at most"
+        parts.append(_part(title, looking_ahead(seconds, usage, prices)))
     parts.append(
         _part("EventBridge Scheduler, a million fires", scheduler_per_million(usage, prices))
     )

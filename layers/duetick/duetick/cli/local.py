@@ -54,7 +54,8 @@ class LocalStack:
         """One tick; its report."""
         self._ticking = True
         try:
-            report: dict[str, int] = self._tick({"source": "duetick.local"}, LocalContext())
+            context = LocalContext(stopped=self._stopping.is_set)
+            report: dict[str, int] = self._tick({"source": "duetick.local"}, context)
         finally:
             self._ticking = False
         return report
@@ -69,11 +70,11 @@ class LocalStack:
         return mint(self._key, user_id, int(time.time()) + TOKEN_SECONDS)
 
     def run(self) -> None:
-        """Serve and tick until stopped; a tick that runs is finished first.
+        """Serve and tick until stopped; a tick that runs finishes what it has begun.
 
         The flows' static schedules are there from the start, as after a deployment.
         """
-        register(wiring.store(), wiring.flows().static())
+        register(wiring.store(), wiring.flows().static(), wiring.settings().deployment)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         try:
             self._tick_each_minute(time.time)
@@ -86,17 +87,17 @@ class LocalStack:
         self.server.server_close()
 
     def stop(self) -> None:
-        """End `run` when the tick that runs is finished; asked again, at once."""
+        """End `run` when what runs is finished, and begin nothing more; asked again, at once."""
         if self._stopping.is_set():
             os._exit(130)
         self._stopping.set()
         if self._ticking:
-            print("Finishing the tick; Ctrl-C again stops at once.", file=sys.stderr)
+            print("Finishing what has begun; Ctrl-C again stops at once.", file=sys.stderr)
 
     def _tick_each_minute(self, clock: Callable[[], float]) -> None:
         while True:
             try:
-                self.tick()
+                _tell_what_is_left(self.tick()["left"], stopping=self._stopping.is_set())
             except DuetickError as error:
                 print(f"tick failed, the next one tries again: {error}", file=sys.stderr)
             except Exception:
@@ -136,6 +137,11 @@ class LocalStack:
         spec.loader.exec_module(module)
         handler: Callable[..., Any] = module.handler
         return handler
+
+
+def _tell_what_is_left(left: int, *, stopping: bool) -> None:
+    if left and stopping:
+        print(f"Stopped before {left} were begun; they are due at the next start.", file=sys.stderr)
 
 
 def _migrate(address: str) -> None:

@@ -61,6 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     migrate.set_defaults(command=_migrate)
     costs = commands.add_parser("costs", help="what a deployment costs, and a million fires")
     costs.add_argument("--tick-minutes", type=float, default=1.0)
+    costs.add_argument("--memory", type=int, default=512, help="megabytes of each function")
+    costs.add_argument("--architecture", choices=("arm64", "x86_64"), default="arm64")
     costs.set_defaults(command=_costs)
     add_schedules(commands)
     return parser
@@ -96,6 +98,7 @@ def _migrate(chosen: argparse.Namespace) -> None:
 
 
 def _costs(chosen: argparse.Namespace) -> None:
-    from duetick.cli.costs import Usage, table
+    from duetick.cli.costs import GB_SECOND, Prices, Usage, table
 
-    print(table(Usage(tick_minutes=chosen.tick_minutes)))
+    usage = Usage(tick_minutes=chosen.tick_minutes, memory_gb=chosen.memory / 1024)
+    print(table(usage, Prices(lambda_gb_second=GB_SECOND[chosen.architecture])))

@@ -7,7 +7,7 @@ from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
 from duetick.runtime.telemetry import logger
 
-SHOWN: Final = ("schedule", "status", "path", "claimed", "delivered", "failed", "poisoned")
+SHOWN: Final = ("schedule", "status", "path", "claimed", "delivered", "failed", "poisoned", "left")
 
 
 class PlainFormatter(LambdaPowertoolsFormatter):

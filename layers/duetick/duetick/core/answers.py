@@ -61,8 +61,15 @@ class Stop(Exception):
 
 
 def told(problem: BaseException, shown: Callable[[str], str] = str) -> str:
-    """An error as the ledger keeps it. Cut last: half of what is withheld would be shown."""
-    return shown(f"{type(problem).__name__}: {problem}")[:LONGEST_ERROR]
+    """An error as the ledger keeps it, also one that cannot say what it is.
+
+    Cut last: half of what is withheld would be shown.
+    """
+    try:
+        said = str(problem)
+    except Exception:
+        said = "it cannot be shown"
+    return shown(f"{type(problem).__name__}: {said}")[:LONGEST_ERROR]
 
 
 def accepted(

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final, TypeAlias
 
 from duetick.domain.errors import ConfigurationError, DuetickError, StoreUnavailable
@@ -25,17 +25,49 @@ class Attempt:
         self._ledger = ledger
         self._clock = clock
         self._sleep = sleep
+        self._given: AbstractContextManager[Transaction] | None = None
+        self._entered = self._over = False
         self.occurrence = occurrence
         self.committed = False
 
-    @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
-        """See `Context.transaction`."""
-        if self.committed:
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """See `Context.transaction`. It is kept: one that is left open must not just be dropped."""
+        if self.committed or self._over:
             raise ConfigurationError("The attempt is settled: it has one transaction.")
-        with self._ledger.settling(self.occurrence, self._clock) as effects:
-            yield effects
-        self.committed = True
+        if self._entered:
+            raise ConfigurationError("ctx.transaction() is open already: use that one.")
+        self._given = self._transaction()
+        return self._given
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Transaction]:
+        self._entered = True
+        try:
+            with self._ledger.settling(self.occurrence, self._clock) as effects:
+                yield effects
+            self.committed = True
+        finally:
+            self._entered = False
+
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        """Around the action: a transaction that it leaves open is undone, and fails the attempt."""
+        try:
+            yield
+        finally:
+            left = self._undo()
+        if left:
+            raise left
+
+    def _undo(self) -> ConfigurationError | None:
+        if not self._entered or self._given is None:
+            return None
+        left = ConfigurationError(
+            "The action left ctx.transaction() open, and nothing of it was written. "
+            "Use it in a `with` block."
+        )
+        self._given.__exit__(type(left), left, None)
+        return left
 
     def settle(self, outcome: Outcome) -> Occurrence | None:
         """Write the outcome; None where the lease is another's by now.
@@ -43,6 +75,7 @@ class Attempt:
         A database that is away for a moment must not turn a success into a loss: to settle again
         says the same, so it is safe.
         """
+        self._over = True
         if self.committed:
             outcome = SUCCEEDED
         for tried in range(1, TRIES):

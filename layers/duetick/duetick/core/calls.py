@@ -1,7 +1,8 @@
 """A call of the dispatch route: what it says, read and bounded before anything is done."""
 
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from duetick.core.wire import instant
@@ -21,7 +22,7 @@ class Request:
     """A call as it came: `flow` and `path_id` are still encoded.
 
     Without a `path_id` it is about the flow itself. `caller` is who the gateway says is calling;
-    `seconds` is what is left of the invocation, None where nothing ends it.
+    `seconds` is what was left of the invocation as it came, None where nothing ends it.
     """
 
     flow: str
@@ -32,6 +33,14 @@ class Request:
     method: str = "POST"
     caller: Principal | None = None
     seconds: float | None = None
+    came_at: float = field(default_factory=time.monotonic, compare=False)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds of the invocation that are left by now."""
+        if self.seconds is None:
+            return None
+        return self.seconds - (time.monotonic() - self.came_at)
 
 
 Authenticate: TypeAlias = Callable[[Request], bool]
@@ -76,12 +85,17 @@ def read_call(flow: str, schedule_id: str, body: Mapping[str, Json]) -> Call:
         raise InvalidSchedule("fence", "expected a whole number, as the tick sends it.")
     if not isinstance(origin, str) or not 0 < len(origin) <= LONGEST_ORIGIN:
         raise InvalidSchedule("origin", "expected the text that the tick sends.")
+    if not origin.isprintable():
+        raise InvalidSchedule("origin", "holds a character that no origin has.")
+    nominal_at = instant("nominalFireTime", body.get("nominalFireTime"))
+    if fence and nominal_at is None:
+        raise InvalidSchedule("nominalFireTime", "is missing: a fence is for one time.")
     return Call(
         flow=flow,
         schedule_id=schedule_id,
         user_id=user_id,
         key=key,
-        nominal_at=instant("nominalFireTime", body.get("nominalFireTime")),
+        nominal_at=nominal_at,
         fence=fence,
         origin=origin,
         caller_key=_caller_key(flow, body),

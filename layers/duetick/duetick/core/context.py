@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from duetick.domain.errors import ConfigurationError
@@ -77,7 +77,7 @@ class Context:
         return cls(
             flow=schedule.flow,
             schedule_id=occurrence.schedule_id,
-            principal=schedule.runs_as,
+            principal=_own(schedule.runs_as),
             cron=schedule.cron,
             timezone=schedule.timezone,
             origin=occurrence.origin,
@@ -96,6 +96,11 @@ class Context:
             settling=settling,
             open_schedules=open_schedules,
         )
+
+
+def _own(principal: Principal) -> Principal:
+    """A copy: what an action changes in it must not be there for the next one."""
+    return replace(principal, attributes=dict(principal.attributes))
 
 
 def _catching_up(occurrence: Occurrence, schedule: Schedule) -> bool:

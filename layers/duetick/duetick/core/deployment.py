@@ -22,30 +22,34 @@ def deploy(
     flows: Callable[[], Flows],
     steps: tuple[Step, ...] = STEPS,
     *,
+    name: str = "",
     patience: float = 0.0,
     elapsed: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[str, object]:
     """Take the steps, and tell what was done. Safe twice, and beside another.
 
-    A database that is only just being made is waited for, `patience` seconds at most.
+    A database that is only just being made is waited for, `patience` seconds at most. By its `name`
+    a deployment knows the static schedules that it made.
     """
     end = elapsed() + patience
     while True:
         try:
-            return _take(store, flows, steps)
+            return _take(store, flows, steps, name)
         except StoreUnavailable:
             if elapsed() + PAUSE > end:
                 raise
         sleep(PAUSE)
 
 
-def _take(store: Store, flows: Callable[[], Flows], steps: tuple[Step, ...]) -> dict[str, object]:
+def _take(
+    store: Store, flows: Callable[[], Flows], steps: tuple[Step, ...], name: str
+) -> dict[str, object]:
     done: dict[str, object] = {}
     if "schema" in steps:
         store.migrate()
         store.check_schema()
         done["schema"] = "up to date"
     if "schedules" in steps:
-        done["schedules"] = asdict(register(store, flows().static()))
+        done["schedules"] = asdict(register(store, flows().static(), name))
     return done

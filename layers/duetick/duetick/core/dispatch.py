@@ -8,14 +8,15 @@ caller asks for is resolved and validated first: what cannot run is not recorded
 
 import json
 import logging
-import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from duetick.core.accepting import Quotas
 from duetick.core.answers import Answer, Stop, accepted, duplicate, error, skipped
 from duetick.core.attempts import Attempt
+from duetick.core.callers import asked_for
 from duetick.core.calls import Authenticate, Call, Request, read_call
 from duetick.core.flows import Flow, Flows
 from duetick.core.resolving import is_own, resolve
@@ -23,17 +24,12 @@ from duetick.core.running import Runner
 from duetick.core.wire import iso, read_object, static_json
 from duetick.domain.errors import InvalidSchedule, StoreUnavailable
 from duetick.domain.expression import InvalidExpression, InvalidTimezone
-from duetick.domain.firing import Times
-from duetick.domain.identity import RUN_ORIGIN, InvalidId, check_id, from_path
-from duetick.domain.mirror import row_of
-from duetick.domain.occurrences import of_row
-from duetick.domain.policies import DAY
+from duetick.domain.identity import InvalidId, check_id, from_path
 from duetick.domain.schedule import Json, Occurrence, Schedule, check_timing
 from duetick.domain.states import TERMINAL, Reason, State
 from duetick.ports import SUCCEEDED, Begun, Clock, Outcome, Refused, Store
 
 LARGEST_BODY: Final = 256 * 1024
-LOOK_BACK_MS: Final = 5 * 366 * DAY * 1_000
 NOT_FOUND: Final = "No such schedule."
 
 Enqueue: TypeAlias = Callable[[Request], None]
@@ -89,22 +85,32 @@ class Dispatcher:
         if request.method != wanted:
             raise Stop(error("method_not_allowed", f"This route takes {wanted}."))
         if request.path_id is None:
-            return _describe(self._flow(request.flow))
+            return _describe(self._flow(request))
         return self._deliver(*self._read(request), request)
 
     def _read(self, request: Request) -> tuple[Flow, Call]:
-        schedule_id, flow = from_path(request.path_id or ""), self._flow(request.flow)
-        if len(request.body) > LARGEST_BODY:
-            raise Stop(error("too_large", f"A body may have {LARGEST_BODY // 1024} KB."))
-        return flow, read_call(flow.name, schedule_id, read_object(request.body))
+        return self._flow(request), _read_call(request)
 
-    def _flow(self, path: str) -> Flow:
+    def _flow(self, request: Request) -> Flow:
         if not self._flows:
             raise Stop(error("flow_unregistered", "This deployment has no flows."))
-        flow = self._flows.get(path)
+        flow = self._flows.get(request.flow)
         if flow is None:
-            raise Stop(error("flow_not_found", f"There is no flow {path[:64]!r}."))
+            gone = Stop(error("flow_not_found", f"There is no flow {request.flow[:64]!r}."))
+            self._reject(request, gone)
+            raise gone
         return flow
+
+    def _reject(self, request: Request, gone: Stop) -> None:
+        """What a tick leased of a flow that is gone ends here: no other tick would do better."""
+        with suppress(Stop, ValueError):
+            leased = _read_call(request).leased()
+            held = leased and self._store.ledger.get(*leased.identity)
+            if leased is None or held is None or held.flow != request.flow:
+                return
+            begun = self._store.ledger.begin(leased, now=self._clock())
+            if isinstance(begun, Begun):
+                self._settle(begun, request, lambda _attempt: _raise(gone))
 
     def _deliver(self, flow: Flow, call: Call, request: Request, *, queued: bool = False) -> Answer:
         leased = call.leased()
@@ -113,45 +119,26 @@ class Dispatcher:
         definition = self._definition(flow, call, request)
         if definition is None:
             return self._take_up(flow, call, leased, None, request) if leased else _missing()
-        occurrence = leased or self._called(definition, call)
+        occurrence = leased or asked_for(self._store.ledger, definition, call, self._clock())
         if self._flows.action_of(definition).background and not queued:
             return self._queue(occurrence, request)
         return self._take_up(flow, call, occurrence, definition, request)
 
     def _definition(self, flow: Flow, call: Call, request: Request) -> Schedule | None:
         """What is to run, before anything is begun; None where a lease's holder finds nothing."""
-        found = resolve(flow, call.schedule_id, request, self._store)
         if call.leased():
-            known = found and found.action in flow.actions
-            return found if known else None
+            # What goes wrong with one that is leased goes wrong again once it is begun, and is
+            # settled then.
+            with suppress(Stop):
+                found = resolve(flow, call.schedule_id, request, self._store)
+                return found if found and found.action in flow.actions else None
+            return None
+        found = resolve(flow, call.schedule_id, request, self._store)
         if found is None or not found.enabled:
             raise Stop(error("schedule_not_found", NOT_FOUND))
         check_timing(found.cron, found.timezone)
         self._flows.check_input(found)
         return found
-
-    def _called(self, schedule: Schedule, call: Call) -> Occurrence:
-        """The newest fire time, or the one that the caller names.
-
-        A key of the caller's own is a run of its own, and so is a time at which the schedule does
-        not fire: neither may stand where a scheduled occurrence belongs.
-        """
-        now, times = self._clock(), Times.of(row_of(schedule, 0))
-        nominal_at = call.nominal_at
-        if nominal_at is None:
-            nominal_at = times.newest(now - LOOK_BACK_MS, now)
-        if nominal_at is None:
-            raise InvalidSchedule("cron", "has no fire time up to now; send nominalFireTime.")
-        made = of_row(row_of(schedule, nominal_at), nominal_at, now)
-        origin = call.origin
-        if origin.startswith(RUN_ORIGIN):
-            pass
-        elif call.caller_key:
-            origin = f"call:{secrets.token_hex(8)}"
-        elif nominal_at > now or times.after(nominal_at - 1) != nominal_at:
-            origin = "call:time"
-        key = call.caller_key.key if call.caller_key else None
-        return replace(made, origin=origin, due_at=now, idempotency_key=key)
 
     def _queue(self, occurrence: Occurrence, request: Request) -> Answer:
         """Hand it to an invocation of its own, unless it was taken up already."""
@@ -181,24 +168,29 @@ class Dispatcher:
             return _refused(begun)
         own = is_own(flow, call.schedule_id)
         known = definition if own or begun.schedule is None else begun.schedule
-        return self._settle(flow, call, begun, known, request)
 
-    def _settle(
-        self, flow: Flow, call: Call, begun: Begun, known: Schedule | None, request: Request
-    ) -> Answer:
+        def run(attempt: Attempt) -> None:
+            schedule = known or self._defined(flow, call, begun, request)
+            self._runner.run(schedule, attempt, request.left)
+
+        return self._settle(begun, request, run)
+
+    def _settle(self, begun: Begun, request: Request, run: Callable[[Attempt], None]) -> Answer:
         """Run what was begun; whatever happens is settled."""
         occurrence = begun.occurrence
         attempt = Attempt(self._store.ledger, occurrence, self._clock)
         outcome = SUCCEEDED
         answer = accepted(occurrence.schedule_id, occurrence.origin, request.request_id)
+        why: BaseException | None = None
         try:
-            schedule = known or self._defined(flow, call, begun, request)
-            self._runner.run(schedule, attempt, request.seconds)
+            run(attempt)
         except Stop as stop:
             message = str(stop.answer.body.get("message", ""))
             rejected = Outcome(State.FAILED, Reason.REJECTED, message)
-            outcome, answer = stop.outcome or rejected, stop.answer
+            outcome, answer, why = stop.outcome or rejected, stop.answer, stop.__cause__
         settled = attempt.settle(outcome)
+        if isinstance(why, KeyboardInterrupt):
+            raise why
         if settled is None:
             return error("dispatch_failed", "The lease ended before the action did.")
         self._on_settled(settled)
@@ -216,6 +208,16 @@ class Dispatcher:
         if not found.enabled:
             raise _withdrawn(Reason.DISABLED)
         return found
+
+
+def _read_call(request: Request) -> Call:
+    if len(request.body) > LARGEST_BODY:
+        raise Stop(error("too_large", f"A body may have {LARGEST_BODY // 1024} KB."))
+    return read_call(request.flow, from_path(request.path_id or ""), read_object(request.body))
+
+
+def _raise(stop: Stop) -> NoReturn:
+    raise stop
 
 
 def _answered(act: Callable[[], Answer]) -> Answer:

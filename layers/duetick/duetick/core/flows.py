@@ -107,6 +107,10 @@ class Flow:
                 raise InvalidSchedule(
                     "action", f"{name!r} must take two arguments: (input, ctx), in this order."
                 )
+            if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+                raise InvalidSchedule(
+                    "action", f"{name!r} yields, so that calling it runs nothing. Let it return."
+                )
             takes = input_type(function)
             withheld = _withheld(takes, redact)
             self.actions[name] = Action(
@@ -212,10 +216,18 @@ class Flows:
         return [one for flow in self._flows.values() for one in flow.static.values()]
 
     def observe(self, occurrence: Occurrence, status: int) -> None:
-        """Tell the occurrence's flow how its delivery went."""
-        flow = self._flows.get(occurrence.flow)
+        """Tell the occurrence's flow how its delivery went.
+
+        Every hook is called, also behind one that raises; what they raise is raised in the end.
+        """
+        flow, problems = self._flows.get(occurrence.flow), list[Exception]()
         for observer in flow.observers if flow else ():
-            observer(occurrence, status)
+            try:
+                observer(occurrence, status)
+            except Exception as problem:
+                problems.append(problem)
+        if problems:
+            raise ExceptionGroup("hooks raised", problems)
 
     def action_of(self, schedule: Schedule) -> Action:
         """The schedule's action; raise InvalidSchedule, naming what there is, without one."""

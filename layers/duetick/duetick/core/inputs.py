@@ -1,5 +1,6 @@
 """Typed input: JSON becomes what an action declares to take, or is refused with the reason."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from types import NoneType, UnionType
@@ -55,9 +56,8 @@ class InputType:
 
 def input_type(function: Callable[..., object]) -> InputType:
     """What the first argument of an action is annotated as."""
-    hints = get_type_hints(function)
-    first = next(iter(function.__code__.co_varnames), "")
-    return InputType(hints.get(first, Any))
+    first = next(iter(inspect.signature(function).parameters))
+    return InputType(get_type_hints(inspect.unwrap(function)).get(first, Any))
 
 
 def _collect(wanted: object, found: set[str], seen: set[object]) -> bool:

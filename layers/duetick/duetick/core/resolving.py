@@ -3,15 +3,19 @@
 import inspect
 import logging
 from dataclasses import dataclass
+from typing import Final
 
 from duetick.core.answers import Stop, error, told
 from duetick.core.calls import Request
 from duetick.core.flows import Flow
-from duetick.core.timing import run_coroutine
+from duetick.core.timing import TimedOut, in_time, run_coroutine, run_within
 from duetick.domain.identity import split_id
 from duetick.domain.schedule import Principal, Schedule
 from duetick.domain.states import Reason, State
 from duetick.ports import Outcome, Store
+
+PATIENCE: Final = 10.0
+"""Seconds that a resolver may take."""
 
 logger = logging.getLogger("duetick.dispatch")
 
@@ -58,17 +62,29 @@ def is_own(flow: Flow, schedule_id: str) -> bool:
 
 
 def _ask(flow: Flow, context: ResolveContext) -> Schedule | None:
-    if flow.resolve is None:
-        return None
+    found: list[object] = []
+
+    def call() -> None:
+        answer = flow.resolve(context.schedule_id, context) if flow.resolve else None
+        found.append(run_coroutine(answer) if inspect.iscoroutine(answer) else answer)
+
+    limit = in_time(PATIENCE, context.request.left)
     try:
-        found = flow.resolve(context.schedule_id, context)
-        if inspect.iscoroutine(found):
-            found = run_coroutine(found)
-        if found is not None and not isinstance(found, Schedule):
-            raise TypeError(f"it returned {type(found).__name__}, not a Schedule or None")
-    except Exception as problem:
+        run_within(limit, call)
+        return _checked(found[0])
+    except TimedOut as problem:
+        raise _failed(f"The flow's resolver took longer than {limit:g} s.") from problem
+    except BaseException as problem:
         logger.exception("resolver failed", extra={"action": "resolver_failed"})
-        failed = Outcome(State.FAILED, Reason.FAILED, told(problem))
-        message = "The flow's resolver raised; see the log."
-        raise Stop(error("resolver_failed", message), failed) from problem
-    return found
+        raise _failed("The flow's resolver raised; see the log.", told(problem)) from problem
+
+
+def _checked(found: object) -> Schedule | None:
+    if found is None or isinstance(found, Schedule):
+        return found
+    raise TypeError(f"it returned {type(found).__name__}, not a Schedule or None")
+
+
+def _failed(message: str, error_kept: str | None = None) -> Stop:
+    outcome = Outcome(State.FAILED, Reason.FAILED, error_kept or message)
+    return Stop(error("resolver_failed", message), outcome)

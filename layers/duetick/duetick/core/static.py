@@ -1,10 +1,11 @@
 """The schedules that flows always have: put at a deploy, deleted with what declares them.
 
 Each is a record with an empty user, so that what was due is accounted for as any user's is, and
-with a label that says who made it: what stands beside without that label is left alone.
+with labels that say which deployment made it: what stands beside without them is left alone, and so
+is what another deployment on the same database made.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -13,7 +14,7 @@ from duetick.domain.schedule import Schedule
 from duetick.ports import Store
 
 NOBODY: Final = ""
-LABELS: Final = {"duetick": "static"}
+STATIC: Final = {"duetick": "static"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,41 +26,52 @@ class Registered:
     removed: list[str] = field(default_factory=list)
 
 
-def register(store: Store, declared: Iterable[Schedule]) -> Registered:
-    """Make the static schedules of the store those that are declared. Unchanged ones stay put."""
-    wanted = {schedule.key: replace(schedule, labels=LABELS) for schedule in declared}
+def register(store: Store, declared: Iterable[Schedule], deployment: str) -> Registered:
+    """Make the deployment's static schedules those that are declared. Unchanged ones stay put."""
+    labels = {**STATIC, "deployment": deployment}
+    wanted = {schedule.key: replace(schedule, labels=labels) for schedule in declared}
     for key in wanted:
-        _check_free(store, key)
+        _check_free(store, key, labels)
     done = Registered()
     for key, schedule in wanted.items():
         before = store.schedules.get(NOBODY, key)
         after = store.schedules.put(schedule)
         (done.kept if before and before.version == after.version else done.put).append(key)
-    for key in [schedule.key for schedule in _ours(store) if schedule.key not in wanted]:
+    ours = [schedule.key for schedule in _labelled(store, labels)]
+    for key in [key for key in ours if key not in wanted]:
         store.schedules.delete(NOBODY, key)
         done.removed.append(key)
     return done
 
 
-def _check_free(store: Store, key: str) -> None:
+def _check_free(store: Store, key: str, labels: Mapping[str, str]) -> None:
     """What somebody else put under the same name must not be written over.
 
     The row is read first: where another deployment makes both meanwhile, its record is seen.
     """
     row, record = store.index.get(NOBODY, key), store.schedules.get(NOBODY, key)
-    if record.labels != LABELS if record else row:
+    if record.labels == labels if record else not row:
+        return
+    if record and STATIC.items() <= record.labels.items():
+        other = record.labels.get("deployment", "")
         raise InvalidSchedule(
             "key",
-            f"{key!r} without a user is there, and no deployment made it. "
-            "Remove it, or name the static schedule otherwise.",
+            f"{key!r} is a static schedule of the deployment {other!r}, on the same database. "
+            "Name this one otherwise, or give the database to one deployment alone; one that "
+            f"takes the other's place is deployed with Deployment={other}.",
         )
+    raise InvalidSchedule(
+        "key",
+        f"{key!r} without a user is there, and no deployment made it. "
+        "Remove it, or name the static schedule otherwise.",
+    )
 
 
-def _ours(store: Store) -> Iterator[Schedule]:
+def _labelled(store: Store, labels: Mapping[str, str]) -> Iterator[Schedule]:
     cursor: str | None = None
     while True:
         page = store.schedules.list(NOBODY, cursor=cursor)
-        yield from (schedule for schedule in page.schedules if schedule.labels == LABELS)
+        yield from (schedule for schedule in page.schedules if schedule.labels == labels)
         cursor = page.cursor
         if cursor is None:
             return

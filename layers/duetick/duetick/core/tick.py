@@ -1,16 +1,14 @@
 """One pass: claim, then deliver. Claims go on while deliveries do; each keeps within the time."""
 
 import heapq
-import json
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from duetick.core.claiming import MARGIN, Claiming
+from duetick.core.tally import Tally, TickReport
 from duetick.core.turns import Turns
 from duetick.domain.errors import DuetickError
 from duetick.domain.schedule import Occurrence
@@ -22,32 +20,14 @@ Observer: TypeAlias = Callable[[Occurrence, int], object]
 CHUNK: Final = 1_000
 SLOTS: Final = 64
 FIRST_CHUNK: Final = 4 * SLOTS
+CLAIM_SECONDS: Final = 0.25
+"""What a claim of a chunk takes, at most, beside deliveries that keep the processor busy."""
 DOWN: Final = frozenset({0, 401, 403, 429})
 """Statuses below 500 that say more of the endpoint than of the occurrence."""
 GLANCE: Final = 0.5
 """Seconds after which a tick that waits looks whether it is to stop."""
 
 logger = logging.getLogger("duetick.tick")
-
-
-@dataclass(slots=True)
-class TickReport:
-    """What a tick did. `claimed` is delivered + failed + left.
-
-    `skipped` are those of the delivered that did not run; `failed` were not answered with success;
-    `left` were given back for want of time; `lost` ran out of attempts or time without an end.
-    `lateness_ms` is the longest that a delivery began after its due time.
-    """
-
-    claimed: int = 0
-    delivered: int = 0
-    skipped: int = 0
-    failed: int = 0
-    lost: int = 0
-    poisoned: int = 0
-    left: int = 0
-    backlog: int = 0
-    lateness_ms: int = 0
 
 
 def never() -> bool:
@@ -127,11 +107,11 @@ class Tick:
         self._later: list[tuple[int, int, Occurrence]] = []
         self._seen: set[tuple[str, str, int, str]] = set()
         self._again: list[Occurrence] = []
-        self._counting = threading.Lock()
+        self._tally = Tally()
         self._failures = 0
         self._workers = self._number = 0
         self._broken: Exception | None = None
-        self.report = TickReport()
+        self.report = self._tally.report
 
     def run(self, claiming: Claiming, sleep: Callable[[float], object]) -> None:
         """Claim and deliver, to the end."""
@@ -150,10 +130,10 @@ class Tick:
     ) -> bool:
         """Claim, or wait for the next to come due; False when there is nothing more to do."""
         self._ripen(pool)
-        if not claiming.over and self._turns.waiting < self._slots and not self._pointless():
+        if not claiming.over and self._turns.waiting < self._least() and not self._pointless():
             self._claim(claiming)
         elif self._turns.waiting:
-            few = 1 if claiming.over else self._slots
+            few = 1 if claiming.over else self._least()
             self._turns.wait_until_fewer(few, GLANCE)
         elif self._later:
             due_in = (self._later[0][0] - self._clock()) / 1_000
@@ -204,10 +184,10 @@ class Tick:
         if not self._may_begin():
             self._release([occurrence])
             return
-        self._note_lateness(self._clock() - occurrence.due_at)
+        lateness_ms = self._clock() - occurrence.due_at
         timeout = min(occurrence.policies.timeout + MARGIN, left)
         delivery = self._deliver(occurrence, timeout)
-        self._count_delivery(occurrence, delivery)
+        self._account_for(occurrence, delivery, lateness_ms)
         self._observe(occurrence, delivery)
 
     def _deliver(self, occurrence: Occurrence, timeout: float) -> Delivery:
@@ -217,18 +197,13 @@ class Tick:
             logger.exception("a transport raised", extra={"action": "transport_failed"})
             return Delivery(0, f"{type(error).__name__}: {error}")
 
-    def _count_delivery(self, occurrence: Occurrence, delivery: Delivery) -> None:
-        if 200 <= delivery.status < 300:
+    def _account_for(self, occurrence: Occurrence, delivery: Delivery, lateness_ms: int) -> None:
+        if self._tally.answered(occurrence, delivery, lateness_ms):
             self._failures = 0
-            self._count("delivered")
-            if _skipped(delivery):
-                self._count("skipped")
             return
         never_began = self._give_up(occurrence)
         down = delivery.status in DOWN or delivery.status >= 500
         self._failures = self._failures + 1 if never_began and down else 0
-        self._count("failed")
-        _log_failure(occurrence, delivery)
 
     def _give_up(self, occurrence: Occurrence) -> bool:
         """Give back what never began. Where the store does not answer, its lease's end will."""
@@ -249,8 +224,7 @@ class Tick:
     def _release(self, occurrences: Sequence[Occurrence]) -> None:
         for occurrence in occurrences:
             self._give_up(occurrence)
-        with self._counting:
-            self.report.left += len(occurrences)
+        self._tally.gave_back(len(occurrences))
 
     def _observe(self, occurrence: Occurrence, delivery: Delivery) -> None:
         try:
@@ -259,25 +233,23 @@ class Tick:
         except Exception:
             logger.warning("a hook raised", extra={"action": "hook_failed"}, exc_info=True)
 
-    def _note_lateness(self, milliseconds: int) -> None:
-        with self._counting:
-            self.report.lateness_ms = max(self.report.lateness_ms, milliseconds)
-
-    def _count(self, name: str) -> None:
-        with self._counting:
-            setattr(self.report, name, getattr(self.report, name) + 1)
-
     def _pointless(self) -> bool:
         """Whether an endpoint that takes nothing should be given more: it would only be leased."""
         return self._failures >= self._slots
 
+    def _least(self) -> int:
+        """How many have to wait: at the pace so far they last until another claim is done."""
+        return max(self._slots, int(self._pace() * CLAIM_SECONDS))
+
     def _deliverable(self) -> int:
         """How many more can be delivered, at the pace so far."""
-        done = self.report.delivered + self.report.failed
-        if not done:
+        if not self._tally.done:
             return FIRST_CHUNK
-        pace = done / max(self._elapsed() - self._start, 0.001)
-        return int(pace * (self._left() - MARGIN)) - self._turns.waiting
+        return int(self._pace() * (self._left() - MARGIN)) - self._turns.waiting
+
+    def _pace(self) -> float:
+        """Deliveries a second."""
+        return self._tally.done / max(self._elapsed() - self._start, 0.001)
 
     def _may_begin(self) -> bool:
         return self._left() > MARGIN and not self._stopped()
@@ -288,22 +260,3 @@ class Tick:
     def _clock(self) -> int:
         """The tick's time: what it was given, and as much as went by since."""
         return self._now + int((self._elapsed() - self._start) * 1_000)
-
-
-def _log_failure(occurrence: Occurrence, delivery: Delivery) -> None:
-    """Of an answer only its code: a gateway's own words may repeat what was signed."""
-    why = delivery.detail[:200] if delivery.status == 0 else _told(delivery, "error")
-    details = {"action": "delivery_failed", "occurrence": occurrence.id, "why": why}
-    logger.warning("delivery failed: %s", delivery.status, extra=details)
-
-
-def _told(delivery: Delivery, name: str) -> str:
-    try:
-        return str(json.loads(delivery.detail)[name])
-    except (ValueError, KeyError, TypeError):
-        return ""
-
-
-def _skipped(delivery: Delivery) -> bool:
-    """Whether dispatch answered that it did not run."""
-    return _told(delivery, "status") in ("skipped", "duplicate")

@@ -6,13 +6,21 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 Result = TypeVar("Result")
+
+RESERVE: Final = 2.0
+"""Seconds of an invocation that are kept for settling."""
 
 
 class TimedOut(BaseException):
     """Raised inside an action that takes too long. No `except Exception` there can hold it up."""
+
+
+def in_time(wanted: float, left: float | None) -> float:
+    """So many seconds, but no more than the invocation has left beside the settling."""
+    return wanted if left is None else min(wanted, max(left - RESERVE, 0.1))
 
 
 def run_coroutine(coroutine: Coroutine[object, None, Result]) -> Result:

@@ -43,6 +43,7 @@ class Turns:
         self._full: dict[str, None] = {}
         self._number = 0
         self._idle = 0
+        self._few = 0
         self._closed = False
         self.waiting = 0
         self.add(occurrences)
@@ -88,7 +89,9 @@ class Turns:
     def wait_until_fewer(self, than: int, seconds: float) -> None:
         """Until fewer wait, or the time is over."""
         with self._changed:
+            self._few = than
             self._lower.wait_for(lambda: self.waiting < than, seconds)
+            self._few = 0
 
     def close(self) -> None:
         """Nothing more will come."""
@@ -147,7 +150,8 @@ class Turns:
         occurrence = heapq.heappop(user.ready)[2]
         user.in_flight += 1
         self.waiting -= 1
-        self._lower.notify_all()
+        if self.waiting < self._few:
+            self._lower.notify()
         self._line_up(user_id)
         return occurrence
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from duetick.domain.errors import InvalidSchedule
@@ -18,6 +19,7 @@ WRITABLE: Final = (
 )  # fmt: skip
 
 
+@lru_cache(1_024)
 def iso(instant: int | None) -> str | None:
     """Milliseconds since the epoch as UTC text: 2026-12-01T09:00:00Z."""
     if instant is None:
@@ -37,11 +39,13 @@ def instant(name: str, value: Json) -> int | None:
         moment = datetime.fromisoformat(str(value))
     except ValueError:
         moment = None
-    if moment is None or moment.tzinfo is None:
-        raise InvalidSchedule(
-            name, f"expected a time like 2026-12-01T09:00:00Z, got {str(value)[:40]!r}."
-        )
-    return (moment - EPOCH) // timedelta(milliseconds=1)
+    if moment is not None and moment.tzinfo is not None:
+        told = (moment - EPOCH) // timedelta(milliseconds=1)
+        if 0 <= told <= LAST_INSTANT:
+            return told
+    raise InvalidSchedule(
+        name, f"expected a time like 2026-12-01T09:00:00Z, got {str(value)[:40]!r}."
+    )
 
 
 def read_object(text: str | bytes | None) -> dict[str, Json]:

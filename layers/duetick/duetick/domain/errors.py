@@ -73,7 +73,7 @@ class LeaseLost(DuetickError):
 
 
 class EffectsRefused(DuetickError):
-    """A condition of an action's own writes did not hold; none of them was done."""
+    """A write of an action's own could not be done, or its condition did not hold: none was."""
 
 
 class NoTransactions(DuetickError):

@@ -72,12 +72,21 @@ def after_lost_lease(occurrence: Occurrence, now: int) -> Next:
     """What the end of a lease leads to. What never began may begin within its window."""
     policies = occurrence.policies
     if occurrence.state is State.QUEUED:
-        in_time = now <= occurrence.due_at + policies.begin_within_ms
+        in_time = now <= _wanted_since(occurrence) + policies.begin_within_ms
         return Next(State.QUEUED) if in_time else Next(State.DEAD, Reason.LOST)
     again = policies.delivery is not Delivery.AT_MOST_ONCE
     if again and occurrence.attempts < policies.retry.attempts:
         return Next(State.QUEUED)
     return Next(State.DEAD, Reason.LOST)
+
+
+def _wanted_since(occurrence: Occurrence) -> int:
+    """When its window begins: a misfire made good has its hour from when it was claimed, or what
+    came to nothing after a long downtime would be lost at once. The longest lateness is what it is.
+    """
+    if occurrence.policies.longest_lateness is not None:
+        return occurrence.due_at
+    return max(occurrence.due_at, occurrence.created_at)
 
 
 def held_key(holder: Occurrence, until: int, now: int) -> Held | None:

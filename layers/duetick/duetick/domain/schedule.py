@@ -1,13 +1,19 @@
 """What a schedule is, what a tick reads of it, and one firing of it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.expression import check_zone, parse
-from duetick.domain.identity import SCHEDULE_ORIGIN, check_key, check_name, schedule_id
+from duetick.domain.identity import (
+    SCHEDULE_ORIGIN,
+    check_external,
+    check_key,
+    check_name,
+    schedule_id,
+)
 from duetick.domain.policies import Policies
 from duetick.domain.states import Reason, State
 
@@ -17,6 +23,8 @@ Identity: TypeAlias = tuple[str, str, int, str]
 """What names an occurrence for ever: user, key, nominal time, origin."""
 
 LARGEST_INPUT: Final = 64 * 1024
+LARGEST_LABELS: Final = 4 * 1024
+LARGEST_PRINCIPAL: Final = 4 * 1024
 LONGEST_NOTE: Final = 500
 
 
@@ -31,6 +39,11 @@ class Principal:
     def __post_init__(self) -> None:
         if not self.user_id:
             raise InvalidSchedule("principal.user_id", "must not be empty.")
+
+    @property
+    def texts(self) -> Sequence[object]:
+        """All that it holds."""
+        return [self.user_id, self.org_id or "", *self.attributes, *self.attributes.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +118,12 @@ class Schedule:
         check_name("action", self.action)
         if len(dump_input(self.input).encode()) > LARGEST_INPUT:
             raise InvalidSchedule("input", f"larger than {LARGEST_INPUT // 1024} KB as JSON.")
+        if self.external_id is not None:
+            check_external(self.external_id)
+        if self.labels:
+            _check_texts("labels", [*self.labels, *self.labels.values()], LARGEST_LABELS)
+        if self.principal:
+            _check_texts("principal", self.principal.texts, LARGEST_PRINCIPAL)
 
     @property
     def id(self) -> str:
@@ -135,6 +154,20 @@ def check_timing(cron: str, timezone: str | None) -> None:
     parse(cron)
     if timezone is not None:
         check_zone(timezone)
+
+
+def _check_texts(field: str, texts: Sequence[object], largest: int) -> None:
+    """Raise unless every store can keep them beside the record."""
+    size = 0
+    for each in texts:
+        if not isinstance(each, str):
+            raise InvalidSchedule(field, f"expected texts, got {type(each).__name__}.")
+        try:
+            size += len(each.encode())
+        except UnicodeEncodeError as error:
+            raise InvalidSchedule(field, f"cannot be written as UTF-8: {error.reason}.") from None
+    if size > largest:
+        raise InvalidSchedule(field, f"has {size:,} bytes of text; {largest:,} are allowed.")
 
 
 def dump_input(value: Json) -> str:

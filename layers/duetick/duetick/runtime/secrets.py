@@ -83,5 +83,6 @@ class Guard:
 
 def _known(secret: str, live: Secrets) -> bool:
     """Compare with each, whatever the first comparison said."""
-    matches = [hmac.compare_digest(secret.encode(), each.encode()) for each in live]
+    sent = secret.encode(errors="surrogatepass")
+    matches = [hmac.compare_digest(sent, each.encode()) for each in live]
     return any(matches)

@@ -22,6 +22,7 @@ class Settings:
     api_url: str = ""
     api_address: str = ""
     flows: str = "flows"
+    deployment: str = ""
     dispatch_auth: DispatchAuth = "iam"
     dispatch_secrets: tuple[str, ...] = ()
     dispatch_secret_arn: str = ""
@@ -53,6 +54,7 @@ class Settings:
             api_url=env.get("DUETICK_API_URL", ""),
             api_address=env.get("DUETICK_API_ADDRESS", ""),
             flows=env.get("DUETICK_FLOWS", "flows"),
+            deployment=env.get("DUETICK_DEPLOYMENT", ""),
             dispatch_auth=cast("DispatchAuth", auth),
             dispatch_secrets=tuple(filter(None, env.get("DUETICK_DISPATCH_SECRET", "").split())),
             dispatch_secret_arn=env.get("DUETICK_DISPATCH_SECRET_ARN", ""),

@@ -13,7 +13,7 @@ from duetick.domain.states import State
 
 if TYPE_CHECKING:
     from duetick.core.audit import Audit
-    from duetick.core.tick import TickReport
+    from duetick.core.tally import TickReport
     from duetick.domain.schedule import Occurrence
 
 # The stack's name, so that the metrics of two stacks in one account do not run together.

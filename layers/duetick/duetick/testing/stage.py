@@ -12,7 +12,8 @@ from duetick.core.calls import Request
 from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Action, Flow, Flows
 from duetick.core.schedules import UserSchedules
-from duetick.core.tick import TickReport, run_tick
+from duetick.core.tally import TickReport
+from duetick.core.tick import run_tick
 from duetick.domain.schedule import Json, Occurrence, Schedule
 from duetick.stores import open_store
 from duetick.testing.clock import FakeClock

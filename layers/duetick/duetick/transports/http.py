@@ -1,16 +1,11 @@
-"""Deliver through the dispatch API: http.client, on connections that outlive an invocation."""
+"""Deliver through the dispatch API, on connections that outlive an invocation."""
 
-import http.client
-import io
 import json
-import socket
-import ssl
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from duetick.core.wire import delivery_json
@@ -18,12 +13,10 @@ from duetick.domain.errors import ConfigurationError
 from duetick.domain.identity import to_path
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Delivery
+from duetick.transports.exchange import Line, connect
 
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer, WriteableBuffer
-
-LONGEST_ANSWER: Final = 4_096
 UNAUTHORIZED: Final = 401
+PORTS: Final = {"http": 80, "https": 443}
 
 
 class Authorize(Protocol):
@@ -75,7 +68,7 @@ class HttpTransport:
         api, door = _split(api_url), _split(connect_to or api_url)
         self._secure = door.scheme == "https"
         self._host = door.hostname or ""
-        self._port = door.port
+        self._port = door.port or PORTS[door.scheme]
         self._netloc = api.netloc
         self._base = api.path.rstrip("/")
         self._authorize = authorize
@@ -102,122 +95,51 @@ class HttpTransport:
         with self._lock:
             idle, self._idle = self._idle, []
         for line in idle:
-            line.connection.close()
+            line.close()
 
     def _post(self, path: str, body: bytes, given: dict[str, str] | None, end: float) -> Delivery:
         headers = {"host": self._netloc, "content-type": "application/json", **(given or {})}
+        request = _request(path, headers, body)
         kept = self._take()
         if kept is not None:
-            try:
-                return self._call(kept, path, body, headers, end)
-            except (ConnectionError, http.client.RemoteDisconnected):
-                kept.connection.close()
-        return self._call(self._connect(end), path, body, headers, end)
+            with suppress(ConnectionError):
+                return self._call(kept, request, end)
+        line = connect(self._host, self._port, end, secure=self._secure)
+        return self._call(line, request, end)
 
-    def _call(
-        self,
-        line: "Line",
-        path: str,
-        body: bytes,
-        headers: dict[str, str],
-        end: float,
-    ) -> Delivery:
-        connection = line.connection
+    def _call(self, line: Line, request: bytes, end: float) -> Delivery:
         try:
-            line.wire.until(end)
-            connection.request("POST", path, body, headers)
-            answer = connection.getresponse()
-            detail = answer.read(LONGEST_ANSWER)
+            answer = line.exchange(request, end)
         except BaseException:
-            connection.close()
+            line.close()
             raise
-        if answer.isclosed() and not answer.will_close:
-            self._keep(line)
+        if answer.kept:
+            with self._lock:
+                self._idle.append(line)
         else:
-            connection.close()
-        return Delivery(answer.status, detail.decode(errors="replace"))
+            line.close()
+        return Delivery(answer.status, answer.body.decode(errors="replace"))
 
-    def _connect(self, end: float) -> "Line":
-        made = _connection(self._host, self._port, end, secure=self._secure)
-        try:
-            made.connect()
-        except BaseException:
-            made.close()
-            raise
-        made.sock = wire = Deadlined(made.sock, end)
-        return Line(made, wire)
-
-    def _take(self) -> "Line | None":
-        with self._lock:
-            return self._idle.pop() if self._idle else None
-
-    def _keep(self, line: "Line") -> None:
-        with self._lock:
-            self._idle.append(line)
+    def _take(self) -> Line | None:
+        """The one that was used last, of those that are still good."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                line = self._idle.pop()
+            if line.silent():
+                return line
+            line.close()
 
 
-class Deadlined:
-    """A socket as http.client uses it. Each read may take what is left until `end`, no more."""
-
-    def __init__(self, inner: socket.socket, end: float) -> None:
-        self._inner = inner
-        self._end = end
-
-    def until(self, end: float) -> None:
-        """A new deadline."""
-        self._end = end
-        self._inner.settimeout(_left(end))
-
-    def sendall(self, data: "ReadableBuffer") -> None:
-        """All of it, or the deadline."""
-        self._inner.sendall(data)
-
-    def recv_into(self, buffer: "WriteableBuffer") -> int:
-        """What has arrived by the deadline."""
-        self._inner.settimeout(_left(self._end))
-        return self._inner.recv_into(buffer)
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        """The reading end."""
-        return io.BufferedReader(_Reader(self))
-
-    def close(self) -> None:
-        """Hang up."""
-        self._inner.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A connection and the socket below it."""
-
-    connection: http.client.HTTPConnection
-    wire: Deadlined
-
-
-class _Reader(io.RawIOBase):
-    def __init__(self, source: Deadlined) -> None:
-        self._source = source
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "WriteableBuffer", /) -> int:
-        return self._source.recv_into(buffer)
-
-
-def _left(end: float) -> float:
-    left = end - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("the deadline of the delivery is over")
-    return left
-
-
-def _connection(
-    host: str, port: int | None, end: float, *, secure: bool
-) -> http.client.HTTPConnection:
-    if secure:
-        return http.client.HTTPSConnection(host, port, timeout=_left(end), context=_tls())
-    return http.client.HTTPConnection(host, port, timeout=_left(end))
+def _request(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
+    """A POST as it travels. A flow's name is any text in an index, and must not make a header."""
+    lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    lines.append(f"content-length: {len(body)}")
+    head = "".join(lines)
+    if " " in path or not head.isascii() or not head.isprintable():
+        raise ValueError("the path or a header is not plain ASCII text, and was not sent")
+    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def _split(url: str) -> SplitResult:
@@ -225,9 +147,3 @@ def _split(url: str) -> SplitResult:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(f"The API's address is no http(s) URL: {url[:80]!r}.")
     return parts
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    """One context for all: making it costs 15 ms, and TLS sessions are resumed through it."""
-    return ssl.create_default_context()

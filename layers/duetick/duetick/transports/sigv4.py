@@ -23,43 +23,58 @@ class Credentials:
 CredentialsSource: TypeAlias = Callable[[], Credentials]
 
 
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What is the same for all calls of a host in one second, by the same credentials."""
+
+    of: tuple[Credentials, str, int]
+    headers: dict[str, str]
+    canonical: str
+    to_sign: str
+    authorization: str
+    key: bytes
+
+
 class Signer:
     """Signs POSTs whose path holds only unreserved characters and slashes."""
 
     def __init__(self, credentials: CredentialsSource, region: str) -> None:
         self._credentials = credentials
         self._region = region
-        self._keys: dict[tuple[str, str], bytes] = {}
+        self._frame: _Frame | None = None
 
     def headers(self, host: str, path: str, body: bytes, now: int) -> dict[str, str]:
         """The headers that authenticate the call; `now` in milliseconds."""
-        given = self._credentials()
-        moment = datetime.fromtimestamp(now / 1_000, UTC).strftime("%Y%m%dT%H%M%SZ")
-        signed = {"host": host, "x-amz-date": moment}
+        of = (self._credentials(), host, now // 1_000)
+        frame = self._frame
+        if frame is None or frame.of != of:
+            frame = self._frame = self._framed(*of)
+        request = f"POST\n{path}\n{frame.canonical}{hashlib.sha256(body).hexdigest()}"
+        digest = hashlib.sha256(request.encode()).hexdigest()
+        signature = _mac(frame.key, frame.to_sign + digest).hex()
+        return {**frame.headers, "authorization": frame.authorization + signature}
+
+    def _framed(self, given: Credentials, host: str, second: int) -> _Frame:
+        moment = datetime.fromtimestamp(second, UTC).strftime("%Y%m%dT%H%M%SZ")
+        headers = {"x-amz-date": moment}
         if given.token:
-            signed["x-amz-security-token"] = given.token
+            headers["x-amz-security-token"] = given.token
+        signed = {"host": host, **headers}
         names = ";".join(signed)
         lines = "".join(f"{name}:{value}\n" for name, value in signed.items())
-        request = f"POST\n{path}\n\n{lines}\n{names}\n{hashlib.sha256(body).hexdigest()}"
         scope = f"{moment[:8]}/{self._region}/{SERVICE}/aws4_request"
-        digest = hashlib.sha256(request.encode()).hexdigest()
-        key = self._key(given.secret_key, moment[:8])
-        signature = _mac(key, f"{ALGORITHM}\n{moment}\n{scope}\n{digest}").hex()
-        del signed["host"]
-        signed["authorization"] = (
-            f"{ALGORITHM} Credential={given.access_key}/{scope}, "
-            f"SignedHeaders={names}, Signature={signature}"
+        key = f"AWS4{given.secret_key}".encode()
+        for part in scope.split("/"):
+            key = _mac(key, part)
+        return _Frame(
+            of=(given, host, second),
+            headers=headers,
+            canonical=f"\n{lines}\n{names}\n",
+            to_sign=f"{ALGORITHM}\n{moment}\n{scope}\n",
+            authorization=f"{ALGORITHM} Credential={given.access_key}/{scope}, "
+            f"SignedHeaders={names}, Signature=",
+            key=key,
         )
-        return signed
-
-    def _key(self, secret: str, day: str) -> bytes:
-        found = self._keys.get((secret, day))
-        if found is None:
-            found = f"AWS4{secret}".encode()
-            for part in (day, self._region, SERVICE, "aws4_request"):
-                found = _mac(found, part)
-            self._keys = {(secret, day): found}
-        return found
 
 
 def _mac(key: bytes, text: str) -> bytes:

@@ -8,8 +8,9 @@ from duetick.domain.lifecycle import held_key
 from duetick.domain.policies import DAY
 from duetick.domain.schedule import Identity, Occurrence
 from duetick.ports import Begun, CallerKey, Refused
+from duetick.stores.dynamodb.errors import Refusal
 from duetick.stores.dynamodb.occurrences import number, text
-from duetick.stores.dynamodb.table import Item, Key, Refusal, Table, keyed
+from duetick.stores.dynamodb.table import Item, Key, Table, keyed
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from duetick.domain.firing import Decision, Decisions, unfired
+from duetick.domain.firing import Decision, Decisions, Missed, unfired
 from duetick.domain.occurrences import fired, poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
-from duetick.stores.dynamodb.entities import Entities, pause
+from duetick.stores.dynamodb.entities import Entities, pause, tell_too_large
+from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge
 from duetick.stores.dynamodb.items import Entity, Poison
 from duetick.stores.dynamodb.occurrences import slot_of
-from duetick.stores.dynamodb.table import Conflict
 
 MOST_OPEN: Final = 500
 """How many occurrences of one schedule may be under way; what comes then is over its quota."""
@@ -65,27 +65,28 @@ class Claim:
 
     def _advance(self, entity: Entity, row: IndexRow, decision: Decision) -> list[Occurrence]:
         missed = [ranged(row, part, Reason.MISSED, self._now) for part in decision.missed]
-        made = [*missed, *fired(row, decision, self._now, self._ahead)]
+        fires = self._within_quota(entity, row, [*fired(row, decision, self._now, self._ahead)])
         entity.mark(max(row.next_fire_at, *decision.fires, *(m.last for m in decision.missed)))
         next_at = decision.next_at
         entity.row = None if next_at is None else replace(row, next_fire_at=next_at)
-        return self._hold(entity, made)
+        return self._hold(entity, [*missed, *fires])
+
+    def _within_quota(
+        self, entity: Entity, row: IndexRow, fires: Sequence[Occurrence]
+    ) -> Sequence[Occurrence]:
+        """As many as the item may hold; the rest is one range, or the item would grow too large."""
+        room = max(0, MOST_OPEN - len(entity.open))
+        over = fires[room:]
+        if not over:
+            return fires
+        beyond = Missed(over[0].nominal_at, over[-1].nominal_at, len(over))
+        return [*fires[:room], ranged(row, beyond, Reason.QUOTA, self._now)]
 
     def _hold(self, entity: Entity, made: Sequence[Occurrence]) -> list[Occurrence]:
         """Record them in the item; those that it holds already are not made again."""
-        new = []
-        for occurrence in made:
-            named = replace(self._within_quota(entity, occurrence), id=self._new_id())
-            if entity.keep(named):
-                new.append(named)
+        named = [replace(one, id=self._new_id()) for one in made]
+        new = [one for one in named if entity.keep(one)]
         return [occurrence for occurrence in new if occurrence.state is State.QUEUED]
-
-    @staticmethod
-    def _within_quota(entity: Entity, occurrence: Occurrence) -> Occurrence:
-        if len(entity.open) < MOST_OPEN or occurrence.state not in (State.QUEUED, State.SCHEDULED):
-            return occurrence
-        over = replace(occurrence, state=State.CANCELLED, reason=Reason.QUOTA)
-        return replace(over, fence=0, lease_until=None)
 
     def write(self, plan: Plan) -> list[Occurrence]:
         """Make it so; nothing where another claimed it first."""
@@ -99,6 +100,9 @@ class Claim:
                 self._entities.save(current.entity, self._now)
             except Conflict:
                 pause(attempt)
+            except ItemTooLarge as error:  # it stays due, and keeps nobody else waiting
+                tell_too_large(current.entity, error)
+                return []
             else:
                 return current.claimed
             entity = self._entities.load(plan.entity.user_id, plan.entity.key)

@@ -1,6 +1,7 @@
 """Items read, changed and written back, on the condition that nobody wrote in between."""
 
 import json
+import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.schedule import Schedule
+from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge
 from duetick.stores.dynamodb.items import (
     Entity,
     input_key,
@@ -20,7 +22,7 @@ from duetick.stores.dynamodb.items import (
 )
 from duetick.stores.dynamodb.layout import Layout
 from duetick.stores.dynamodb.occurrences import number, slot_of, write_history
-from duetick.stores.dynamodb.table import Conflict, Item, Table
+from duetick.stores.dynamodb.table import Item, Table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
@@ -30,6 +32,8 @@ Name: TypeAlias = tuple[str, str]
 
 TRIES: Final = 24
 FLUSH_FROM: Final = 4
+
+logger = logging.getLogger("duetick.store")
 
 
 class Entities:
@@ -138,6 +142,13 @@ def pause(attempt: int) -> None:
     """Step back, a little longer each time, and not in step with the others."""
     longest = min(2_000 << attempt, 200_000)
     time.sleep(secrets.randbelow(longest) / 1_000_000)
+
+
+def tell_too_large(entity: Entity, error: Exception) -> None:
+    """One schedule that cannot be written must not stop the others, and not go unseen."""
+    if isinstance(error, ItemTooLarge):
+        details = {"action": "item_too_large", "schedule": f"{entity.user_id}/{entity.key}"}
+        logger.error("a schedule cannot be written: %s", error, extra=details)
 
 
 def contended(user_id: str, key: str) -> StoreUnavailable:

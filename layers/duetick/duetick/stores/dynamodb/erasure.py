@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from duetick.domain.schedule import Occurrence
+from duetick.stores.dynamodb.alteration import count_key, external_key
 from duetick.stores.dynamodb.caller_keys import caller_key, holder_of
 from duetick.stores.dynamodb.items import input_key, item_key, name_of, read
 from duetick.stores.dynamodb.occurrences import (
@@ -16,7 +17,7 @@ from duetick.stores.dynamodb.occurrences import (
     read_history,
     text,
 )
-from duetick.stores.dynamodb.schedules import count_key, definition_partition, external_key
+from duetick.stores.dynamodb.schedules import definition_partition
 from duetick.stores.dynamodb.table import Key, Table, key_of
 
 

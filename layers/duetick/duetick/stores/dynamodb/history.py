@@ -89,10 +89,21 @@ class History:
 
     def _dead(self, page: "Page") -> list[Occurrence]:
         """Those that schedules' items still hold, poisoned ones among them, and those that left."""
-        held = [*self._attention("open"), *self._attention("poisoned")]
-        entities = self._entities.load_many([name_of(item) for item in held])
-        found = [e.occurrence for entity in entities.values() for e in entity.open.values()]
-        return found + page.read(self._left(page))
+        held = [*self._held("open", page), *self._held("poisoned", page)]
+        return held + page.read(self._left(page))
+
+    def _held(self, kind: str, page: "Page") -> list[Occurrence]:
+        """An item stands at the newest of its dead: none of those after it holds a newer one."""
+        found: list[Occurrence] = []
+        items = self._attention(kind)
+        while chunk := list(islice(items, page.limit)):
+            entities = self._entities.load_many([name_of(item) for item in chunk])
+            every = (e.occurrence for entity in entities.values() for e in entity.open.values())
+            found += filter(page.wants, every)
+            reached = int(chunk[-1]["aat"]["N"])
+            if sum(one.nominal_at > reached for one in found) >= page.limit:
+                break
+        return found
 
     def _left(self, page: "Page") -> Iterator[Occurrence]:
         """The dead of the history, the newest first."""
@@ -137,7 +148,7 @@ class Page:
         for one in found:
             if len(taken) >= self.limit and one.nominal_at < taken[-1].nominal_at:
                 break
-            if self._wants(one):
+            if self.wants(one):
                 taken.append(one)
         return taken
 
@@ -146,9 +157,10 @@ class Page:
         once: dict[Identity, Occurrence] = {}
         for held in found:
             once.setdefault(held.identity, held)
-        return sorted(filter(self._wants, once.values()), key=_order)[: self.limit]
+        return sorted(filter(self.wants, once.values()), key=_order)[: self.limit]
 
-    def _wants(self, one: Occurrence) -> bool:
+    def wants(self, one: Occurrence) -> bool:
+        """Whether it may stand on it."""
         later = newest_first(one.identity) > newest_first(self.after)
         return later and self.state in (None, one.state)
 

@@ -70,14 +70,18 @@ class DynamoIndex:
         values = {":a": text("poisoned"), ":since": number(since)}
         condition = "att = :a AND aat >= :since"
         found = self._entities.table.query(condition, values, index=ATTENTION, page=limit)
-        return list(islice(self._poisoned(found, limit), limit))
+        every = self._poisoned(found, limit)
+        return list(islice((one for one in every if one.updated_at >= since), limit))
 
     def _poisoned(self, found: Iterator[Item], limit: int) -> Iterator[Occurrence]:
         while names := [name_of(item) for item in islice(found, limit)]:
             entities = self._entities.load_many(names)
-            for entity in (entities[name] for name in names if name in entities):
-                if entity.row and entity.poison:
-                    yield poisoned(entity.row, ValueError(entity.poison.error), entity.poison.at)
+            told = [
+                poisoned(entity.row, ValueError(entity.poison.error), entity.poison.at)
+                for entity in entities.values()
+                if entity.row and entity.poison
+            ]
+            yield from sorted(told, key=lambda one: (one.updated_at, one.user_id, one.key))
 
     def backlog(self, now: int, limit: int = 10_000) -> int:
         """See `ports.Index`."""

@@ -34,6 +34,7 @@ from duetick.stores.dynamodb.occurrences import (
     put_number,
     put_text,
     read_entry,
+    shed,
     slot_of,
     text,
     write_entry,
@@ -211,6 +212,7 @@ def _write_row(item: Item, entity: Entity, row: IndexRow, shards: int) -> None:
 def _write_open(item: Item, entity: Entity) -> None:
     usual = _usual(entity.record, entity.row)
     entries = {name: write_entry(entry, usual) for name, entry in entity.open.items()}
+    shed([entries[name] for name in sorted(entries)])
     item["open"] = {"M": {name: {"M": entry} for name, entry in entries.items()}}
     source = entity.record or entity.row
     if source:
@@ -244,7 +246,7 @@ def _write_attention(item: Item, entity: Entity) -> None:
     held = [entry.occurrence for entry in entity.open.values()]
     dead = [occurrence.nominal_at for occurrence in held if occurrence.state is State.DEAD]
     if entity.poison:
-        item |= {"att": text("poisoned"), "aat": number(entity.poison.at)}
+        item |= {"att": text("poisoned"), "aat": number(max(entity.poison.at, *dead, 0))}
     elif dead:
         item |= {"att": text("open"), "aat": number(max(dead))}
 

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from duetick.domain.errors import MIGRATE, SchemaOutdated
+from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.occurrences import maybe_number, number
 from duetick.stores.dynamodb.schema import VERSION
-from duetick.stores.dynamodb.table import Conflict, Item, Key, Table, Update
+from duetick.stores.dynamodb.table import Item, Key, Table, Update
 
 SCHEMA_KEY: Final[Key] = ("X", "X")
 LOOK_SECONDS: Final = 60

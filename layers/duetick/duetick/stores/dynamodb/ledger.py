@@ -23,11 +23,11 @@ from duetick.ports import (
 from duetick.stores.dynamodb import attempts, quick
 from duetick.stores.dynamodb.caller_keys import CallerKeys
 from duetick.stores.dynamodb.entities import Entities
+from duetick.stores.dynamodb.errors import Conflict, Refusal
 from duetick.stores.dynamodb.history import History
 from duetick.stores.dynamodb.items import Entity, item_key, read
 from duetick.stores.dynamodb.journal import Journal, Line
 from duetick.stores.dynamodb.occurrences import slot_of
-from duetick.stores.dynamodb.table import Conflict, Refusal
 from duetick.stores.dynamodb.transaction import DynamoTransaction
 from duetick.stores.dynamodb.waiting import Waiting
 

@@ -1,7 +1,7 @@
 """Between an occurrence and the map that stands for it in an item."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -25,6 +25,12 @@ MOST_EVENTS: Final = 20
 KEPT_SECONDS: Final = 30 * DAY
 KEPT_DEAD_SECONDS: Final = 90 * DAY
 KEPT_AT_LEAST: Final = 20
+
+FEW: Final = 10
+"""So many cannot fill an item with what is told of them."""
+
+MOST_TOLD: Final = 200_000
+"""Bytes of traces and errors in an item, which has room for twice as many in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +157,23 @@ def write_entry(entry: Entry, usual: Definition | None) -> Item:
     if definition_of(o) != usual:
         item["d"] = text(_dump_definition(definition_of(o)))
     return item
+
+
+def shed(entries: Sequence[Item]) -> None:
+    """Drop traces, then errors, where hundreds of them would fill the item; the first of them."""
+    if len(entries) <= FEW:
+        return
+    spare = sum(_bytes(entry, name) for entry in entries for name in "he") - MOST_TOLD
+    for name in "he":
+        for entry in entries:
+            if spare <= 0:
+                return
+            spare -= _bytes(entry, name)
+            entry.pop(name, None)
+
+
+def _bytes(entry: Item, name: str) -> int:
+    return len((maybe_text(entry, name) or "").encode())
 
 
 def _dump_events(events: tuple[Event, ...]) -> str:

@@ -1,14 +1,13 @@
-"""The records: a change and what follows from it is one write, or one small transaction.
+"""The records: a change and what follows from it is one small transaction (see `alteration`).
 
-Only what must be true at once needs the transaction: a dated definition, an external id, and an
-input that has an item of its own. It is paid for by those who change schedules, never by a fire.
+It is paid for by those who change schedules, never by a fire.
 """
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.expression import TZDATA_VERSION
@@ -16,74 +15,17 @@ from duetick.domain.mirror import Before, Change, check_version, due_range, plan
 from duetick.domain.schedule import Schedule, dump_input
 from duetick.domain.states import Reason
 from duetick.ports import Page
-from duetick.stores.dynamodb.entities import TRIES, Entities, contended, pause, put_revised
+from duetick.stores.dynamodb.alteration import Alteration, count_key, external_key
+from duetick.stores.dynamodb.entities import TRIES, Entities, contended, pause
+from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.items import Entity, input_key, item_key, read, write
 from duetick.stores.dynamodb.occurrences import maybe_number, maybe_text, number, put_text, text
-from duetick.stores.dynamodb.table import Conflict, Item, Key, keyed
+from duetick.stores.dynamodb.table import Item, keyed
 from duetick.stores.paging import make_cursor, read_cursor
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef, UpdateTypeDef
 
 LARGEST_INLINE: Final = 400
 LARGEST_RECORD: Final = 700
 """An item's kilobyte has to hold two occurrences besides the record."""
-
-
-def count_key(user_id: str) -> Key:
-    """The item that counts a user's schedules."""
-    return f"C#{user_id}", "C"
-
-
-def external_key(external_id: str) -> Key:
-    """The item that makes an outside id one schedule's alone."""
-    return f"E#{external_id}", "E"
-
-
-@dataclass(slots=True)
-class Alteration:
-    """What must be written together with a schedule's item."""
-
-    table: str
-    writes: "list[TransactWriteItemTypeDef]" = field(default_factory=list)
-
-    def put(self, item: Item) -> None:
-        """Put an item that nobody else writes."""
-        self.writes.append({"Put": {"TableName": self.table, "Item": item}})
-
-    def own(self, key: Key, owner: str) -> None:
-        """Put the item, unless it is another's."""
-        self.writes.append(
-            {
-                "Put": {
-                    "TableName": self.table,
-                    "Item": keyed(key) | {"o": text(owner)},
-                    "ConditionExpression": "attribute_not_exists(p) OR o = :o",
-                    "ExpressionAttributeValues": {":o": text(owner)},
-                }
-            }
-        )
-
-    def count(self, user_id: str, by: int, at_most: int | None) -> None:
-        """Count a user's schedules up, unless they are `at_most` already, or down."""
-        update: UpdateTypeDef = {
-            "TableName": self.table,
-            "Key": keyed(count_key(user_id)),
-            "UpdateExpression": "ADD n :by",
-            "ExpressionAttributeValues": {":by": number(by)},
-        }
-        if at_most is not None:
-            update["ConditionExpression"] = "attribute_not_exists(n) OR n < :most"
-            update["ExpressionAttributeValues"] = {":by": number(by), ":most": number(at_most)}
-        self.writes.append({"Update": update})
-
-    def delete(self, key: Key) -> None:
-        """Delete the item."""
-        self.writes.append({"Delete": {"TableName": self.table, "Key": keyed(key)}})
-
-    def put_revised(self, item: Item, rev: int) -> None:
-        """Put the item, if it is there in that revision."""
-        self.writes.append(put_revised(self.table, item, rev))
 
 
 class DynamoSchedules:
@@ -160,10 +102,7 @@ class DynamoSchedules:
             entity.row, entity.poison = change.row, None
 
     def _commit(self, together: Alteration, entity: Entity, now: int) -> None:
-        """The item alone, or with the others in one transaction."""
-        if not together.writes:
-            self._entities.save(entity, now)
-            return
+        """The item, and what goes with it."""
         if entity.row:
             self._entities.layout.announce()
         together.put_revised(write(entity, self._entities.shards, now), entity.rev)

@@ -10,6 +10,7 @@ from duetick.ports import Clock, Difference
 from duetick.stores.dynamodb.clock import Skew, host_clock
 from duetick.stores.dynamodb.entities import Entities, Name
 from duetick.stores.dynamodb.erasure import erase
+from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.index import DynamoIndex
 from duetick.stores.dynamodb.items import Entity, name_of
 from duetick.stores.dynamodb.journal import Journal
@@ -18,7 +19,7 @@ from duetick.stores.dynamodb.migration import check_schema, migrate
 from duetick.stores.dynamodb.occurrences import text
 from duetick.stores.dynamodb.schedules import DynamoSchedules
 from duetick.stores.dynamodb.schema import DIRECTORIES, DIRECTORY
-from duetick.stores.dynamodb.table import Conflict, Table, connect
+from duetick.stores.dynamodb.table import Table, connect
 from duetick.stores.ids import new_id
 
 if TYPE_CHECKING:

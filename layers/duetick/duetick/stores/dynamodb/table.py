@@ -1,20 +1,18 @@
-"""The few requests that the store makes of DynamoDB, and its errors in our words."""
+"""The few requests that the store makes of DynamoDB."""
 
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 from botocore.loaders import Loader, create_loader
 from botocore.session import get_session
 
-from duetick.domain.errors import MIGRATE, SchemaOutdated, StoreUnavailable
+from duetick.domain.errors import StoreUnavailable
+from duetick.stores.dynamodb.errors import Conflict, Throttled, errors, refusal
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -34,24 +32,6 @@ Key: TypeAlias = tuple[str, str]
 READ_AT_ONCE: Final = 100
 WRITE_AT_ONCE: Final = 25
 _ROUNDS: Final = 8
-
-_FAILED: Final = "ConditionalCheckFailed"
-_LOST: Final = frozenset(
-    {
-        "ConditionalCheckFailedException",
-        "TransactionCanceledException",
-        "TransactionConflictException",
-        "TransactionInProgressException",
-    }
-)
-
-
-class Conflict(Exception):
-    """A condition did not hold: somebody else wrote first. Never leaves this package."""
-
-
-class Refusal(Exception):
-    """In a transaction, a condition beyond its first did not hold. Never leaves this package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +172,15 @@ class Table:
 
     def transact(self, writes: "Sequence[TransactWriteItemTypeDef]") -> None:
         """All of the writes, or none and Conflict."""
-        with errors():
-            self.client.transact_write_items(TransactItems=writes)
+        for wait in _waits():
+            try:
+                with errors():
+                    self.client.transact_write_items(TransactItems=writes)
+            except Throttled:
+                time.sleep(wait)
+            else:
+                return
+        raise StoreUnavailable(f"The table {self.name} stayed throttled while it was written.")
 
     def transact_with(
         self,
@@ -203,10 +190,10 @@ class Table:
         """All of the writes, or none: Conflict, or Refusal where the first alone could be done."""
         try:
             self.transact([first, *others])
-        except Conflict as conflict:
-            told, *rest = _reasons(conflict.__cause__) or ("",)
-            if told == "None" and _FAILED in rest:
-                raise Refusal(", ".join(rest)) from conflict
+        except (Conflict, StoreUnavailable) as error:
+            refused = refusal(error.__cause__)
+            if refused:
+                raise refused from error
             raise
 
     def query(
@@ -256,26 +243,3 @@ def _waits() -> Iterator[float]:
 def _date(headers: Mapping[str, str]) -> int | None:
     text = headers.get("date")
     return int(parsedate_to_datetime(text).timestamp() * 1_000) if text else None
-
-
-def _reasons(error: BaseException | None) -> list[str]:
-    """Why each write of a transaction was not done; the message tells where nothing else does."""
-    found = re.search(r"\[([A-Za-z, ]+)\]", str(error))
-    return found[1].split(", ") if found else []
-
-
-@contextmanager
-def errors() -> Iterator[None]:
-    """The driver's errors in our words, with the driver's own as the cause."""
-    try:
-        yield
-    except ClientError as error:
-        code = error.response["Error"]["Code"]
-        if code in _LOST:
-            raise Conflict(code) from error
-        missing = "specified index" in str(error) and code == "ValidationException"
-        if missing or code == "ResourceNotFoundException":
-            raise SchemaOutdated(f"No usable table is there ({error}). {MIGRATE}") from error
-        raise StoreUnavailable(f"DynamoDB did not do it: {error}") from error
-    except BotoCoreError as error:
-        raise StoreUnavailable(f"DynamoDB does not answer: {error}") from error

@@ -6,10 +6,10 @@ from typing import Final
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import WAITING, State
 from duetick.stores.dynamodb import attempts
-from duetick.stores.dynamodb.entities import Entities, Name
+from duetick.stores.dynamodb.entities import Entities, Name, tell_too_large
+from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge
 from duetick.stores.dynamodb.items import Entity, wake_of
 from duetick.stores.dynamodb.journal import Journal, Line, Note
-from duetick.stores.dynamodb.table import Conflict
 
 MOST_LINES: Final = 5_000
 
@@ -61,12 +61,13 @@ class Waiting:
     def _write(
         self, entities: dict[Name, Entity], name: Name, mine: Sequence[Occurrence], now: int
     ) -> Sequence[Occurrence]:
-        """One schedule's. Where another wrote first, it is left to the next pass."""
+        """One schedule's. Where it cannot be written now, it is left to the next pass."""
         entity = entities[name]
         after = [attempts.take_up(entity, held, now) for held in mine]
         try:
             self._entities.save(entity, now)
-        except Conflict:
+        except (Conflict, ItemTooLarge) as error:
+            tell_too_large(entity, error)
             entities[name] = self._entities.load(*name)
             return []
         return after

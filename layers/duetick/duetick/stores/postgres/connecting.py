@@ -11,7 +11,7 @@ from pg8000.native import Connection
 from duetick.domain.errors import InvalidStoreUrl
 from duetick.stores.postgres.address import SYSTEM, Address
 from duetick.stores.postgres.errors import connecting
-from duetick.stores.postgres.wire import drop_unsent
+from duetick.stores.postgres.wire import nothing_unsent
 
 Connect: TypeAlias = Callable[[], CoreConnection]
 Password: TypeAlias = Callable[[], str | None]
@@ -23,14 +23,21 @@ KEEPALIVE: Final = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 
 
 
 class QuietConnection(Connection):
-    """One that leaves nothing behind where a server dies while it is made."""
+    """One that leaves nothing behind, where a server dies while it is made either."""
 
     def __init__(self, *args: object, **named: object) -> None:
         try:
             super().__init__(*args, **named)
         except BaseException:
-            drop_unsent(getattr(self, "_sock", None))
-            raise
+            with nothing_unsent(self):
+                if getattr(self, "_usock", None) is not None:
+                    self._usock.close()
+                raise
+
+    def close(self) -> None:
+        """pg8000 lets go of its buffer here without closing it, and so keeps the socket open."""
+        with nothing_unsent(self):
+            super().close()
 
 
 def connect_to(address: Address, password: Password | None = None) -> Connect:
@@ -62,7 +69,8 @@ def _connect(
     except BaseException:
         to.close()
         raise
-    to.settimeout(ANSWER_SECONDS)
+    # Under TLS the socket that was given is an empty shell by now: another one took its place.
+    connection._usock.settimeout(ANSWER_SECONDS)
     return connection
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, cast
 
-from duetick.domain.errors import NoTransactions, StoreUnavailable
+from duetick.domain.errors import DuetickError, NoTransactions, StoreUnavailable
 from duetick.stores.postgres.connecting import Connect
-from duetick.stores.postgres.errors import ConnectionLost
+from duetick.stores.postgres.errors import ConnectionLost, as_of_caller
 from duetick.stores.postgres.wire import Wire
 from duetick.stores.sql.queries import load
 from duetick.stores.sql.rows import read_number
@@ -57,7 +57,10 @@ class PostgresSession:
 
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         """See `Session`."""
-        return self._wire.run(sql, cast("Params", params)).rows or ()
+        try:
+            return self._wire.run(sql, cast("Params", params)).rows or ()
+        except DuetickError as error:
+            raise as_of_caller(error) from error.__cause__
 
     def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
         """See `Session`: the COMMIT travels with it, in one round trip."""

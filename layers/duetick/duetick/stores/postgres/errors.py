@@ -1,5 +1,6 @@
 """What goes wrong at the driver, in our words; the driver's own error stays the cause."""
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -9,6 +10,7 @@ from pg8000.exceptions import DatabaseError, Error
 from duetick.domain.errors import (
     MIGRATE,
     DuetickError,
+    EffectsRefused,
     InvalidSchedule,
     SchemaOutdated,
     StoreUnavailable,
@@ -18,8 +20,11 @@ from duetick.stores.sql.session import Undone
 NO_SUCH_THING: Final = frozenset({"42P01", "42703", "42883", "3F000"})
 """A table, a column, a function, a schema."""
 
-DECIDE_AGAIN: Final = frozenset({"40001", "40P01", "23505"})
-"""A serialization failure, a deadlock, and a unique index that another was quicker to fill."""
+CAUGHT_BETWEEN: Final = frozenset({"40001", "40P01"})
+"""A serialization failure, and a deadlock."""
+
+DECIDE_AGAIN: Final = CAUGHT_BETWEEN | {"23505"}
+"""Those, and a unique index that another was quicker to fill."""
 
 OTHER_SERVER: Final = frozenset({"25006"})
 """Writing is refused: after a failover this one only reads."""
@@ -28,6 +33,25 @@ UNFIT_TEXT: Final = frozenset({"22021", "22P05"})
 
 GONE: Final = ("08", "57P")
 """Classes that say that the connection, or the server, is going away."""
+
+
+OTHER_AUTHORITY: Final = (
+    "Give as sslrootcert the PEM file of the authority that signed its certificate."
+)
+
+TRUST: Final = {
+    9: "It is valid from later on: set this machine's clock, or have it made again.",
+    10: "Have the server's certificate renewed; or set this machine's clock, if that is wrong.",
+    62: "Ask for the server by a name that its certificate says, or have it made for this one.",
+    64: "Ask for the server by a name that its certificate says, or have it made for this one.",
+}
+"""What to do, by OpenSSL's number of what is wrong with a certificate."""
+
+REFUSES_TLS: Final = "Server refuses SSL"
+NO_TLS: Final = (
+    "It speaks no TLS: turn that on there (ssl = on, with a certificate). Where the network may "
+    "read along, sslmode=disable says so."
+)
 
 
 class ConnectionLost(Undone):
@@ -76,6 +100,16 @@ def translate(error: DatabaseError) -> DuetickError:
     return StoreUnavailable(f"Postgres did not do it: {said}.")
 
 
+def as_of_caller(error: DuetickError) -> DuetickError:
+    """The error to raise where the statement was a caller's own: our schema has no part in it."""
+    told = error.__cause__
+    if not isinstance(told, DatabaseError) or isinstance(error, ConnectionLost):
+        return error
+    if code_of(told) in CAUGHT_BETWEEN:
+        return error
+    return EffectsRefused(f"Your own statement failed: {_part(told, 'M')} ({code_of(told)}).")
+
+
 def lost(error: BaseException, told: Exception | None) -> ConnectionLost:
     """The connection broke; `told` is what the server said before it closed it, if it did."""
     if isinstance(told, DatabaseError):
@@ -91,5 +125,14 @@ def connecting(place: str) -> Iterator[None]:
     except DatabaseError as error:
         reason = f"{_part(error, 'M')} ({code_of(error)})"
         raise StoreUnavailable(f"Postgres at {place} refused: {reason}.") from error
+    except ssl.SSLCertVerificationError as error:
+        raise StoreUnavailable(
+            f"Postgres at {place} is not trusted: {error.verify_message}. "
+            f"{TRUST.get(error.verify_code, OTHER_AUTHORITY)}"
+        ) from error
     except (Error, OSError) as error:
-        raise StoreUnavailable(f"Postgres at {place} cannot be reached: {error}.") from error
+        help_text = f" {NO_TLS}" if str(error) == REFUSES_TLS else ""
+        reason = str(error).rstrip(".")
+        raise StoreUnavailable(
+            f"Postgres at {place} cannot be reached: {reason}.{help_text}"
+        ) from error

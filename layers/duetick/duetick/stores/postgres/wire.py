@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import BinaryIO, Final, cast
+from typing import Final, cast
 
 from pg8000.converters import make_params
 from pg8000.core import CoreConnection
@@ -39,11 +39,18 @@ def compiled(sql: str) -> tuple[str, Callable[[Params], Sequence[Value]]]:
     return str(statement), cast("Callable[[Params], Sequence[Value]]", order)
 
 
-def drop_unsent(stream: BinaryIO | None) -> None:
-    """Close pg8000's buffer, which else tries a dead server once more as it is collected."""
-    if stream is not None:
-        with suppress(OSError):
-            stream.close()
+@contextmanager
+def nothing_unsent(connection: CoreConnection) -> Iterator[None]:
+    """After the block pg8000's buffer is closed: what a dead server did not take would else be
+    tried once more as the connection is collected.
+    """
+    stream = getattr(connection, "_sock", None)
+    try:
+        yield
+    finally:
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
 
 
 class Answer:
@@ -156,10 +163,8 @@ class Wire:
 
     def close(self) -> None:
         """Say goodbye, if anybody listens."""
-        stream = self._connection._sock
-        with suppress(Error, OSError):
+        with suppress(Error, OSError), nothing_unsent(self._connection):
             self._connection.close()
-        drop_unsent(stream)
 
     @contextmanager
     def _exchange(self, answer: Answer, ending: Answer | None = None) -> Iterator[Exchange]:

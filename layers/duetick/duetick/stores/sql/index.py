@@ -60,6 +60,8 @@ def poison(session: Session, broken: Sequence[tuple[IndexRow, Occurrence]], now:
     """Take rows that cannot be read out of the due range, and record why."""
     for row, occurrence in broken:
         drop_row(session, row.user_id, row.key)
+        name: Params = {"user_id": row.user_id, "key": row.key}
+        session.rows("watermark_raise", {**name, "fired_through": row.next_fire_at})
         error = {"error": storable(occurrence.error), "now": now}
         session.rows("poison_put", index_params(row) | error)
     session.each("occurrence_insert", [occurrence_params(record) for _, record in broken])

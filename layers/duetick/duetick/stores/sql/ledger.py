@@ -197,7 +197,7 @@ class SqlLedger:
         )
         if after.state is State.QUEUED:
             _displace(session, after, now)
-        return not_begun(_move(session, after)) or Begun(after, schedule)
+        return not_begun(_move(session, after)) or Begun(after, _schedule_of(session, held))
 
 
 def _settle(

@@ -1,6 +1,7 @@
 """Between rows of the database and the words of the domain."""
 
 import json
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, cast
 
@@ -177,7 +178,8 @@ def read_begin(row: Row) -> Begun | Refused:
         return Refused("unknown")
     held = read_occurrence(row[1:27])
     if row[0] == "begun":
-        return Begun(held, None if row[27] is None else read_schedule(row[27:]))
+        record = None if row[27] is None else read_schedule(row[27:])
+        return Begun(held, record and replace(record, last_run_at=held.begun_at))
     verdict = cast('Literal["stale", "duplicate", "in_progress", "cancelled"]', row[0])
     return Refused(verdict, held.state, held.reason)
 

@@ -79,12 +79,12 @@ class SqlSchedules:
                 session.rows("user_lock", {"user_id": schedule.user_id})
             before = read_before(session, schedule.user_id, schedule.key)
             check_version(before.schedule, if_version)
-            if before.schedule is None:
-                self._check_count(session, schedule.user_id, at_most)
             change = plan_put(before, schedule, at, look_ahead=self._look_ahead)
             if change is None:
                 return before.schedule or schedule
             self._check_external(session, schedule)
+            if before.schedule is None:
+                self._check_count(session, schedule.user_id, at_most)
             self.write(session, change)
             row = change.row
         return replace(change.schedule, next_fire_at=row.next_fire_at if row else None)

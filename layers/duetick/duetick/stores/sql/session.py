@@ -31,7 +31,7 @@ class Session(Protocol):
         """Run statements that return nothing, inside this transaction."""
 
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
-        """Run a statement of a caller's own; its rows."""
+        """Run a statement of a caller's own; its rows. Raises EffectsRefused where it fails."""
 
 
 class Database(Protocol):

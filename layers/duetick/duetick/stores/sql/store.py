@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from duetick.domain.errors import MIGRATE, SchemaOutdated
-from duetick.domain.mirror import drifted, fresh_row, repair
+from duetick.domain.mirror import drifted, fresh_row, problem_of, repair
 from duetick.domain.schedule import IndexRow
 from duetick.ports import Clock, Difference
 from duetick.stores.ids import new_id
@@ -136,10 +136,14 @@ class SqlStore:
 
     @retried
     def _mend(self, difference: Difference, now: int) -> bool:
+        """Decided anew: what was found may have been put right since."""
         with self._database.transaction() as session:
             before = read_before(session, difference.user_id, difference.key)
+            problem = problem_of(before.schedule, before.row, before.fired_through, now)
+            if problem is None or session.rows("poison_get", _name(difference)):
+                return False
             drop_row(session, difference.user_id, difference.key)
-            if difference.problem == "unreadable":
+            if problem == "unreadable":
                 return False
             if before.schedule is None or not before.schedule.enabled:
                 return True

@@ -10,7 +10,13 @@ from functools import cache
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from duetick.domain.errors import MIGRATE, NoTransactions, SchemaOutdated, StoreUnavailable
+from duetick.domain.errors import (
+    MIGRATE,
+    EffectsRefused,
+    NoTransactions,
+    SchemaOutdated,
+    StoreUnavailable,
+)
 from duetick.stores.sql.queries import load
 from duetick.stores.sql.session import Params, Row, Value
 
@@ -63,7 +69,10 @@ class SqliteSession:
 
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         """See `Session`."""
-        return self._connection.execute(sql, dict(params)).fetchall()
+        try:
+            return self._connection.execute(sql, dict(params)).fetchall()
+        except sqlite3.Error as error:
+            raise EffectsRefused(f"Your own statement failed: {error}.") from error
 
     def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
         """See `Session`; nobody works for us meanwhile."""

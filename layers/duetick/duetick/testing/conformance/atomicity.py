@@ -1,5 +1,7 @@
 """A claim is all or nothing, and a row that cannot be read harms no other."""
 
+from dataclasses import replace
+
 import pytest
 
 from duetick.domain.errors import PoisonedRow
@@ -7,6 +9,7 @@ from duetick.domain.states import Reason, State
 from duetick.ports import Store
 from duetick.testing.conformance.samples import (
     DAY,
+    EACH_MINUTE,
     MINUTE,
     NOON,
     SECOND,
@@ -120,6 +123,28 @@ class PoisonConformance(StoreSuite):
         store.index.upsert(row(at=NOON + DAY))
         assert store.index.poisoned() == []
         assert only(drain(store, SOON + DAY)).nominal_at == NOON + DAY
+
+    def test_j13_what_was_poisoned_is_done_with_and_so_is_what_lies_before_it(
+        self, store: Store
+    ) -> None:
+        store.index.upsert(row(cron=BAD))
+        drain(store, SOON)
+        store.index.upsert(row(cron=EACH_MINUTE, at=NOON - MINUTE))
+        assert drain(store, SOON) == []
+
+    def test_a01_a_poisoned_time_is_accounted_for_once(self, store: Store) -> None:
+        store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
+        kept = must(store.index.get("ada", "digest"))
+        store.index.upsert(replace(kept, timezone="Gone/Zone"))
+        drain(store, SOON + MINUTE)
+        store.index.remove("ada", "digest")
+        store.rebuild(now=SOON + 3 * MINUTE)
+        found = store.ledger.find("ada", "digest")
+        spans = [(o.nominal_at, o.range_end, o.count) for o in found]
+        assert spans == [
+            (NOON + 2 * MINUTE, NOON + 3 * MINUTE, 2),
+            (NOON + MINUTE, None, 1),
+        ]
 
     def test_i13_a_row_that_still_cannot_be_read_is_not_restored(self, store: Store) -> None:
         store.index.upsert(row(cron=BAD))

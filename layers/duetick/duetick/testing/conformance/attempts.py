@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import pytest
+
+from duetick.domain.policies import Policies
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
 from duetick.ports import SUCCEEDED, Outcome, Store
@@ -56,6 +59,16 @@ class AttemptConformance(StoreSuite):
         changed = store.schedules.put(replace(schedule(), input="new"), now=NOON + DAY)
         found = must(begun(store.ledger.begin(occurrence, now=SOON + DAY)).schedule)
         assert (found.input, found.version) == ("new", changed.version)
+
+    @pytest.mark.parametrize("limit", [None, 1])
+    def test_j02_a_begin_tells_the_schedule_as_it_leaves_it(
+        self, store: Store, limit: int | None
+    ) -> None:
+        """With this run as its last one, counted where runs are limited."""
+        store.schedules.put(schedule(policies=Policies(max_runs=limit)), now=NOON)
+        occurrence = only(drain(store, SOON + DAY))
+        found = begun(store.ledger.begin(occurrence, now=SOON + DAY)).schedule
+        assert found == store.schedules.get("ada", "digest")
 
     def test_m05_a_row_without_a_record_begins_without_a_schedule(self, store: Store) -> None:
         assert begun(store.ledger.begin(claimed(store), now=SOON)).schedule is None

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+from duetick.domain.policies import Policies
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
 from duetick.ports import SUCCEEDED, Store
 from duetick.testing.conformance.attempts import claimed
 from duetick.testing.conformance.samples import (
     AT_LEAST_ONCE,
+    HOUR,
     MINUTE,
     NOON,
     QUIET,
@@ -95,10 +97,27 @@ class FenceConformance(StoreSuite):
 
     def test_t03_what_is_released_too_late_is_lost(self, store: Store) -> None:
         occurrence = claimed(store)
-        late = NOON + occurrence.policies.begin_within_ms + 1
+        late = SOON + occurrence.policies.begin_within_ms + 1
         assert store.ledger.release(occurrence, now=late) is True
         kept = recorded(store, occurrence)
         assert (kept.state, kept.reason) == (State.DEAD, Reason.LOST)
+
+    def test_t03_a_misfire_made_good_is_not_lost_when_it_is_released(self, store: Store) -> None:
+        """After hours of downtime the API is still down: the next tick delivers, not none."""
+        store.index.upsert(row(cron=QUIET))
+        late = NOON + 3 * HOUR
+        occurrence = only(store.index.claim_due(late))
+        assert store.ledger.release(occurrence, now=late + SECOND) is True
+        again = only(store.ledger.claim_waiting(late + MINUTE))
+        assert again.identity == occurrence.identity
+
+    def test_t03_one_that_is_too_late_by_its_own_rule_is_lost(self, store: Store) -> None:
+        store.index.upsert(row(cron=QUIET, policies=Policies(longest_lateness=7_200)))
+        late = NOON + 2 * HOUR
+        occurrence = only(store.index.claim_due(late))
+        assert store.ledger.release(occurrence, now=late + SECOND) is True
+        assert list(store.ledger.claim_waiting(late + MINUTE)) == []
+        assert recorded(store, occurrence).reason is Reason.LOST
 
     def test_t07_a_lease_lasts_until_its_end(self, store: Store) -> None:
         occurrence = claimed(store)
@@ -125,7 +144,7 @@ class FenceConformance(StoreSuite):
 
     def test_t03_what_never_began_in_its_window_is_lost(self, store: Store) -> None:
         occurrence = claimed(store)
-        late = NOON + occurrence.policies.begin_within_ms + 1
+        late = SOON + occurrence.policies.begin_within_ms + 1
         assert list(store.ledger.claim_waiting(late)) == []
         kept = recorded(store, occurrence)
         assert (kept.state, kept.reason) == (State.DEAD, Reason.LOST)

@@ -9,6 +9,7 @@ from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
 from duetick.ports import Store
 from duetick.testing.conformance.samples import (
+    ALLOW,
     DAY,
     EACH_MINUTE,
     HOUR,
@@ -17,6 +18,7 @@ from duetick.testing.conformance.samples import (
     SECOND,
     SKIP_MISSED,
     SOON,
+    keys,
     row,
 )
 from duetick.testing.conformance.suite import Capability, StoreSuite, drain, must, only
@@ -75,6 +77,17 @@ class MisfireConformance(StoreSuite):
         alive = sorted(o.nominal_at for o in found if o.range_end is None)
         bound = policies.catch_up
         assert alive == [NOON + (21 - bound + n) * DAY for n in range(bound)]
+
+    def test_i13_a_row_with_thousands_of_times_to_fire_delays_no_other(self, store: Store) -> None:
+        """A store may hold only so many under way; the rest is accounted for, and nobody waits."""
+        policies = replace(ALLOW, grace=86_400)
+        store.index.upsert(
+            row("busy", cron="rate(10 seconds)", at=NOON + 10 * SECOND, policies=policies)
+        )
+        store.index.upsert(row("good", at=NOON + DAY))
+        assert "good" in keys(drain(store, SOON + DAY))
+        made = store.ledger.find("ada", "busy", limit=10_000)
+        assert sum(one.count for one in made) == 8_640
 
     def test_j09_all_is_paced(self, store: Store) -> None:
         store.index.upsert(row(policies=replace(ALL, catch_up=3)))

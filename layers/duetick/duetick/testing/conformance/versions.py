@@ -69,6 +69,13 @@ class QuotaConformance(StoreSuite):
         assert (refused.value.limit, refused.value.value) == ("schedules", 2)
         assert store.schedules.get("ada", "c") is None
 
+    def test_what_is_wrong_of_a_schedule_is_said_before_that_it_is_one_too_many(
+        self, store: Store
+    ) -> None:
+        store.schedules.put(schedule("a"), now=NOON, at_most=1)
+        with pytest.raises(ValueError, match="cron"):
+            store.schedules.put(schedule("b", cron="0 12 * *"), now=NOON, at_most=1)
+
     def test_a_change_and_another_user_are_not_counted(self, store: Store) -> None:
         store.schedules.put(schedule("a"), now=NOON, at_most=1)
         store.schedules.put(schedule("a", cron="0 7 * * *"), now=NOON, at_most=1)

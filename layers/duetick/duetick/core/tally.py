@@ -1,0 +1,77 @@
+"""What a tick did, counted by all of its threads."""
+
+import json
+import logging
+import threading
+from dataclasses import dataclass
+
+from duetick.domain.schedule import Occurrence
+from duetick.ports import Delivery
+
+logger = logging.getLogger("duetick.tick")
+
+
+@dataclass(slots=True)
+class TickReport:
+    """What a tick did. `claimed` is delivered + failed + left.
+
+    `skipped` are those of the delivered that did not run; `failed` were not answered with success;
+    `left` were given back for want of time; `lost` ran out of attempts or time without an end.
+    `lateness_ms` is the longest that a delivery began after its due time.
+    """
+
+    claimed: int = 0
+    delivered: int = 0
+    skipped: int = 0
+    failed: int = 0
+    lost: int = 0
+    poisoned: int = 0
+    left: int = 0
+    backlog: int = 0
+    lateness_ms: int = 0
+
+
+class Tally:
+    """The report as it grows."""
+
+    def __init__(self) -> None:
+        self.report = TickReport()
+        self._lock = threading.Lock()
+
+    @property
+    def done(self) -> int:
+        """How many were answered."""
+        return self.report.delivered + self.report.failed
+
+    def answered(self, occurrence: Occurrence, delivery: Delivery, lateness_ms: int) -> bool:
+        """Count an answer; whether it is a success."""
+        success = 200 <= delivery.status < 300
+        skipped = success and _told(delivery, "status") in ("skipped", "duplicate")
+        with self._lock:
+            report = self.report
+            report.delivered += success
+            report.skipped += skipped
+            report.failed += not success
+            report.lateness_ms = max(report.lateness_ms, lateness_ms)
+        if not success:
+            _log_failure(occurrence, delivery)
+        return success
+
+    def gave_back(self, count: int) -> None:
+        """What there was no time for."""
+        with self._lock:
+            self.report.left += count
+
+
+def _log_failure(occurrence: Occurrence, delivery: Delivery) -> None:
+    """Of an answer only its code: a gateway's own words may repeat what was signed."""
+    why = delivery.detail[:200] if delivery.status == 0 else _told(delivery, "error")
+    details = {"action": "delivery_failed", "occurrence": occurrence.id, "why": why}
+    logger.warning("delivery failed: %s", delivery.status, extra=details)
+
+
+def _told(delivery: Delivery, name: str) -> str:
+    try:
+        return str(json.loads(delivery.detail)[name])
+    except (ValueError, KeyError, TypeError):
+        return ""

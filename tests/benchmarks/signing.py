@@ -1,0 +1,13 @@
+"""The signature of each call that is measured."""
+
+import time
+
+from duetick.transports.sigv4 import Credentials, Signer
+
+SIGNER = Signer(lambda: Credentials("AKID", "secret", "token"), "eu-central-1")
+
+
+def signed(host: str, path: str, body: bytes, *, fresh: bool = False) -> dict[str, str]:
+    """As the deployed tick signs."""
+    del fresh
+    return SIGNER.headers(host, path, body, time.time_ns() // 1_000_000)

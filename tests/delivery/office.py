@@ -1,0 +1,88 @@
+"""A dispatch API on a scene, over real HTTP, as functions/dispatch has it."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+
+from duetick.cli.gateway import LocalServer, Route
+from duetick.core.answers import Answer
+from duetick.core.context import Context
+from duetick.core.tally import TickReport
+from duetick.core.tick import run_tick
+from duetick.domain.schedule import Json
+from duetick.domain.states import State
+from duetick.runtime import gateway
+from duetick.transports.http import HttpTransport
+
+from tests.delivery.scene import Scene
+from tests.delivery.tick_process import authorize
+
+
+class Office:
+    """A dispatch API on a scene, over HTTP, and what its action was run for."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.busy = 0
+        self.lock = threading.Lock()
+        self.cut = False
+        scene.act = self.act
+        self.dispatch = scene.dispatch
+        self.server = LocalServer(0, [Route("/api/flows/", self.handle, lambda _header: {})])
+
+    def act(self, _input: Json, _ctx: Context) -> None:
+        """Take a moment."""
+        time.sleep(0.005)
+
+    def handle(self, event: dict[str, Any], _context: object) -> Mapping[str, Any]:
+        """As functions/dispatch does."""
+        with self.lock:
+            self.busy += 1
+        try:
+            call = gateway.dispatch_request(event)
+            answer = call if isinstance(call, Answer) else self.dispatch(call)
+            if self.cut:
+                raise ConnectionResetError("the answer never arrives")
+            return gateway.respond(answer)
+        finally:
+            with self.lock:
+                self.busy -= 1
+
+    def tick(self, now: int) -> TickReport:
+        """One, from here."""
+        self.scene.clock.now = now
+        transport = HttpTransport(self.server.url, authorize)
+        with closing(transport):
+            return run_tick(self.scene.store, transport, now=now, slots=8)
+
+    @property
+    def runs(self) -> Counter[str]:
+        """How often each key's action ran."""
+        return Counter(ctx.schedule_id for _, ctx in list(self.scene.ran))
+
+    def states(self) -> Counter[State]:
+        """What the ledger says of ada's."""
+        return Counter(o.state for o in self.scene.store.ledger.find("ada", limit=1_000))
+
+
+@contextmanager
+def office(scene: Scene) -> Iterator[Office]:
+    """One that is open."""
+    made = Office(scene)
+    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
+    thread.start()
+    yield made
+    made.server.shutdown()
+    thread.join(20)
+    made.server.server_close()
+
+
+def wait(until: Callable[[], bool], seconds: float = 30) -> None:
+    """Until it is so."""
+    end = time.monotonic() + seconds
+    while not until() and time.monotonic() < end:
+        time.sleep(0.005)
+    assert until()

@@ -1,0 +1,134 @@
+"""Databases that go away and come back: behind a shut door, locked, or without their folder."""
+
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tests.lab.process import LOCALHOST
+
+LOCK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+class Outage(Protocol):
+    """What a test does to a database."""
+
+    def begin(self) -> None:
+        """It does not answer any more."""
+
+    def end(self) -> None:
+        """It does again, with all that it held."""
+
+
+class Door:
+    """A port of this machine that leads to another, and can be shut."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._open: list[socket.socket] = []
+        self._listener: socket.socket | None = socket.create_server((LOCALHOST, 0), backlog=128)
+        self.port: int = self._listener.getsockname()[1]
+        self.most = 0
+        self._listen(self._listener)
+
+    def begin(self) -> None:
+        """Cut what is connected, and refuse what comes."""
+        listener, self._listener = self._listener, None
+        if listener:
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+        for each in list(self._open):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        """Let everybody in."""
+        self._listener = socket.create_server((LOCALHOST, self.port), backlog=128)
+        self._listen(self._listener)
+
+    def _listen(self, listener: socket.socket) -> None:
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                try:
+                    server = socket.create_connection((LOCALHOST, self._target))
+                except OSError:
+                    client.close()
+                    continue
+                self._open += (client, server)
+                self.most = max(self.most, len(self._open) // 2)
+                for ends in ((client, server), (server, client)):
+                    threading.Thread(target=self._pump, args=ends, daemon=True).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65_536):
+                sink.sendall(data)
+        for each in (source, sink):
+            with suppress(OSError, ValueError):
+                each.shutdown(socket.SHUT_RDWR)
+        with suppress(ValueError):
+            self._open.remove(source)
+        source.close()
+
+
+@contextmanager
+def door(target: int) -> Iterator[Door]:
+    """One that is shut in the end."""
+    made = Door(target)
+    yield made
+    made.begin()
+
+
+@dataclass(slots=True)
+class Locked:
+    """Another process writes to the file, and does not come to an end."""
+
+    path: Path
+    holder: list["subprocess.Popen[str]"] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """Wait until it has the lock."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", LOCK, self.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout
+        assert process.stdout.readline() == "locked\n"
+        self.holder.append(process)
+
+    def end(self) -> None:
+        """It comes to its end."""
+        self.holder.pop().communicate("", timeout=10)
+
+
+@dataclass(slots=True)
+class Gone:
+    """The folder is not there: a volume that is not mounted."""
+
+    folder: Path
+
+    def begin(self) -> None:
+        """Take it away."""
+        shutil.move(self.folder, self.folder.with_name("elsewhere"))
+
+    def end(self) -> None:
+        """Bring it back."""
+        shutil.move(self.folder.with_name("elsewhere"), self.folder)

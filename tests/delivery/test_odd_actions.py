@@ -1,0 +1,283 @@
+"""Actions and resolvers that do what nobody expects: each attempt is settled, and says why."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, NoReturn, cast
+
+import pytest
+from duetick.core.context import Context
+from duetick.core.tick import run_tick
+from duetick.domain.errors import ConfigurationError, InvalidSchedule
+from duetick.domain.policies import Policies
+from duetick.domain.schedule import IndexRow, Json, Principal, Schedule
+from duetick.domain.states import Reason, State
+from duetick.ports import Transaction
+from duetick.transports.inline import InlineTransport
+
+from tests.delivery.scene import MINUTE, NINE, SECRET, Scene, request, told
+
+if TYPE_CHECKING:
+    from duetick.core.flows import Resolver
+
+
+class Speechless(Exception):
+    """An error that cannot even say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+ENDS: list[BaseException] = [
+    SystemExit(0),
+    SystemExit("done"),
+    GeneratorExit(),
+    asyncio.CancelledError(),
+    BaseException("bare"),
+    Speechless(),
+    RuntimeError("nul \0 and \ud800"),
+]
+
+
+def raiser(problem: BaseException) -> Callable[..., NoReturn]:
+    """Something that ends so."""
+
+    def raises(*_: object) -> NoReturn:
+        raise problem
+
+    return raises
+
+
+def in_a_thread(call: Callable[[], None]) -> None:
+    """As the local stack calls it."""
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join(20)
+
+
+@pytest.mark.parametrize("run", [lambda call: call(), in_a_thread])
+@pytest.mark.parametrize("problem", ENDS, ids=repr)
+def test_d04_whatever_an_action_raises_is_a_failure_that_is_settled(
+    scene: Scene, problem: BaseException, run: Callable[[Callable[[], None]], None]
+) -> None:
+    scene.put(cron="0 9 * * *")
+    scene.act = raiser(problem)
+    claimed, answers = scene.claim(), list[object]()
+    run(lambda: answers.append(scene.deliver(claimed)[1]["error"]))
+    assert answers == ["action_failed"]
+    (dead,) = scene.store.ledger.find("ada", "digest")
+    assert (dead.state, dead.reason) == (State.DEAD, Reason.FAILED)
+    assert (dead.error or "").startswith(type(problem).__name__)
+
+
+@pytest.mark.parametrize("problem", [SystemExit(1), asyncio.CancelledError()], ids=repr)
+def test_d04_so_is_what_an_async_one_raises(scene: Scene, problem: BaseException) -> None:
+    async def later(_input: Json, _ctx: Context) -> None:
+        raise problem
+
+    scene.flow.action("later")(later)
+    scene.put(cron="0 9 * * *", action="later")
+    assert scene.deliver(scene.claim())[1]["error"] == "action_failed"
+    assert scene.history() == [(State.DEAD, Reason.FAILED)]
+
+
+def test_a_ctrl_c_in_an_action_is_settled_and_goes_on(scene: Scene) -> None:
+    scene.put(cron="0 9 * * *")
+    scene.act = raiser(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        scene.deliver(scene.claim())
+    assert scene.history() == [(State.DEAD, Reason.FAILED)]
+
+
+@pytest.mark.parametrize("problem", ENDS, ids=repr)
+@pytest.mark.parametrize("background", [False, True])
+def test_d11_whatever_a_resolver_raises_is_a_failure_that_is_settled(
+    scene: Scene, problem: BaseException, background: bool
+) -> None:
+    scene.flow.action("slow", background=background)(lambda _input, _ctx: None)
+    scene.flow.resolver(raiser(problem))
+    scene.store.index.upsert(IndexRow("bob", "x", "0 9 * * *", None, NINE, "mail"))
+    assert scene.deliver(scene.claim())[1]["error"] == "resolver_failed"
+    (dead,) = scene.store.ledger.find("bob", "x")
+    assert (dead.state, dead.reason) == (State.DEAD, Reason.FAILED)
+
+
+@pytest.mark.parametrize("run", [lambda call: call(), in_a_thread])
+def test_d11_a_resolver_that_hangs_is_timed_out_and_told(
+    scene: Scene,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Callable[[Callable[[], None]], None],
+) -> None:
+    monkeypatch.setattr("duetick.core.resolving.PATIENCE", 0.2)
+    release, answers = threading.Event(), list[object]()
+
+    def hangs(_id: str, _ctx: object) -> None:
+        release.wait(20)
+
+    scene.flow.resolver(hangs)
+    run(lambda: answers.append(scene.post("anything")))
+    release.set()
+    message = "The flow's resolver took longer than 0.2 s."
+    assert answers == [(500, {"error": "resolver_failed", "message": message})]
+
+
+def test_the_time_of_an_action_is_what_begin_and_resolver_left_of_the_invocation(
+    scene: Scene,
+) -> None:
+    """Lambda ends the invocation at its time, whatever was done with it before."""
+    scene.put(cron="0 9 * * *", policies=Policies(timeout=20))
+    scene.act = lambda *_: threading.Event().wait(20)
+    call = request("mail", "ada/digest", {"nominalFireTime": "2026-12-01T09:00:00Z"})
+    late = replace(call, seconds=30.0, came_at=call.came_at - 27.5)
+    answer = told(scene.dispatch(late))[1]
+    assert (answer["error"], "longer than 0." in str(answer["message"])) == ("action_failed", True)
+
+
+def test_an_action_that_yields_is_refused_when_it_is_registered(scene: Scene) -> None:
+    def yields(_input: Json, _ctx: Context) -> Iterator[int]:
+        yield 1
+
+    async def yields_later(_input: Json, _ctx: Context) -> AsyncIterator[int]:
+        yield 1
+
+    for function in (yields, yields_later):
+        with pytest.raises(InvalidSchedule, match="yields"):
+            scene.flow.action(function.__name__)(function)
+
+
+def test_d09_the_input_of_a_decorated_action_is_checked_too(scene: Scene) -> None:
+    def traced(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def call(*args: object) -> None:
+            function(*args)
+
+        return call
+
+    def count(_number: int, _ctx: Context) -> None:
+        raise AssertionError("it must not run")
+
+    scene.flow.action("count")(traced(count))
+    scene.put(action="count", given="many")
+    assert scene.deliver(scene.claim())[1]["error"] == "invalid_schedule"
+
+
+def test_what_an_action_changes_in_its_input_or_principal_is_gone_with_it(scene: Scene) -> None:
+    """A static schedule is one object for as long as its process lives."""
+    seen: list[str] = []
+
+    def greedy(given: dict[str, object], ctx: Context) -> None:
+        seen.append(f"{given} {ctx.principal.attributes}")
+        given["more"] = 1
+        cast("dict[str, str]", ctx.principal.attributes)["role"] = "admin"
+
+    scene.flow.action("greedy")(greedy)
+    scene.flow.schedule(
+        "nightly", cron="* * * * *", action="greedy", input={"n": 0}, principal=Principal("system")
+    )
+    for _ in range(2):
+        scene.post("nightly")
+        scene.clock.advance(MINUTE)
+    assert seen == ["{'n': 0} {}"] * 2
+
+
+def leaves_it_open(kept: list[AbstractContextManager[Transaction]]) -> Callable[..., None]:
+    """An action that enters its transaction and returns; `kept` keeps it from being dropped."""
+
+    def act(_input: Json, ctx: Context) -> None:
+        kept.append(ctx.transaction())
+        kept[-1].__enter__().run("CREATE TABLE payments (id text)")
+
+    return act
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_t04_a_transaction_that_is_left_open_is_undone_and_fails_the_attempt(
+    sql_scene: Scene, drop: bool
+) -> None:
+    kept: list[AbstractContextManager[Transaction]] = []
+    scene, leave = sql_scene, leaves_it_open(kept)
+    scene.put(cron="0 9 * * *")
+
+    def act(given: Json, ctx: Context) -> None:
+        leave(given, ctx)
+        if drop:
+            kept.clear()
+
+    scene.act = act
+    assert scene.deliver(scene.claim())[1]["error"] == "action_failed"
+    (dead,) = scene.store.ledger.find("ada", "digest")
+    assert "left ctx.transaction() open" in (dead.error or "")
+    scene.act = leaves_it_open([])
+    scene.put("other", cron="0 9 * * *")
+    assert scene.deliver(scene.claim())[0] == 500, "the table was made, or the store is blocked"
+
+
+def test_t04_a_transaction_within_the_attempts_own_is_refused(sql_scene: Scene) -> None:
+    scene = sql_scene
+
+    def act(_input: Json, ctx: Context) -> None:
+        with ctx.transaction(), ctx.transaction():
+            pass
+
+    scene.act = act
+    scene.put(cron="0 9 * * *")
+    assert scene.deliver(scene.claim())[0] == 500
+    (dead,) = scene.store.ledger.find("ada", "digest")
+    assert "open already" in (dead.error or "")
+
+
+def test_t04_a_second_try_of_the_transaction_is_allowed(sql_scene: Scene) -> None:
+    scene = sql_scene
+
+    def act(_input: Json, ctx: Context) -> None:
+        try:
+            with ctx.transaction():
+                raise RuntimeError("once more")
+        except RuntimeError:
+            with ctx.transaction():
+                pass
+
+    scene.act = act
+    scene.put(cron="0 9 * * *")
+    assert scene.deliver(scene.claim())[0] == 202
+
+
+def test_t04_a_context_is_of_no_use_when_its_attempt_is_over(each_scene: Scene) -> None:
+    """It would commit beside the settling, or, on DynamoDB, drop what it was given."""
+    scene, kept = each_scene, list[Context]()
+    scene.act = lambda _input, ctx: kept.append(ctx)
+    scene.put(cron="0 9 * * *")
+    scene.deliver(scene.claim())
+    with pytest.raises(ConfigurationError, match="settled"):
+        kept[0].transaction()
+
+
+def test_t02_a_hook_that_raises_keeps_no_other_from_seeing(scene: Scene) -> None:
+    seen: list[int] = []
+    scene.flow.on_dispatch(raiser(RuntimeError("hook")))
+    scene.flow.on_dispatch(lambda _occurrence, status: seen.append(status))
+    scene.put(cron="0 9 * * *")
+    transport = InlineTransport(lambda call: scene.dispatch(replace(call, headers=SECRET)))
+    hook = scene.dispatch._flows.observe
+    assert run_tick(scene.store, transport, now=NINE, on_dispatch=hook).delivered == 1
+    assert seen == [202]
+
+
+def test_d11_what_is_false_but_not_none_is_no_schedule(scene: Scene) -> None:
+    for nothing in (False, 0, list[int]()):
+        scene.flow.resolver(cast("Resolver", lambda _id, _ctx, found=nothing: found))
+        assert scene.post("anything")[1]["error"] == "resolver_failed"
+
+
+def test_d09_a_resolver_whose_schedule_has_another_input_is_refused(scene: Scene) -> None:
+    scene.flow.action("count")(counts)
+    found = Schedule("bob", "x", "* * * * *", "mail", "count", input="many")
+    scene.flow.resolver(lambda _id, _ctx: found)
+    assert scene.post("bob/x")[1]["error"] == "invalid_schedule"
+
+
+def counts(_number: int, _ctx: Context) -> None:
+    """An action."""

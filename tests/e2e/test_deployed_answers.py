@@ -1,0 +1,283 @@
+"""D-03's table through a deployed API in secret mode: what goes wrong there, and in background."""
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from duetick.core.wire import delivery_json
+from duetick.domain.identity import to_path
+from duetick.domain.policies import Overlap, Policies
+from duetick.domain.schedule import Json, Occurrence, Schedule
+from duetick.domain.states import State
+from duetick.ports import Store
+from duetick.stores import open_store
+
+from tests.e2e.conftest import Deployed, deploy
+from tests.lab.emulated_aws import EmulatedAws
+from tests.lab.postgres import EmbeddedPostgres
+from tests.lab.sam import Sam
+
+BEARER = "only-for-this-test"
+FLOWS = Path(__file__).parent / "trials.py"
+TIMEOUT = 60
+
+pytestmark = pytest.mark.slow
+
+Row = tuple[int, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """A stack with flows that go wrong, and its database, looked at from outside."""
+
+    stack: Deployed
+    server: EmbeddedPostgres
+    store: Store
+
+    def put(
+        self, key: str, action: str = "works", given: Json = None, policies: Policies | None = None
+    ) -> Schedule:
+        """A schedule of bea's that fires once a year, by itself long after this test."""
+        wanted = Schedule(
+            "bea", key, "0 9 1 1 *", "trials", action, input=given, policies=policies or Policies()
+        )
+        return self.store.schedules.put(wanted)
+
+    def claim(self, schedule: Schedule) -> Occurrence:
+        """Its next one, leased to us as to a tick of that time."""
+        assert schedule.next_fire_at
+        due = self.store.index.claim_due(schedule.next_fire_at, 1_000)
+        (found,) = (each for each in due if each.key == schedule.key)
+        return found
+
+    def post(
+        self, schedule_id: str, body: object = None, *, flow: str = "trials", token: str = BEARER
+    ) -> Row:
+        """A call of the dispatch route with a secret."""
+        path = f"/api/flows/{flow}/schedules/{to_path(schedule_id)}/dispatch"
+        aws, api = self.stack.aws, self.stack.outputs["ApiId"]
+        text = "" if body is None else json.dumps(body)
+        answer = aws.rest_call(api, "v1", "POST", path, body=text, signed=False, token=token)
+        return answer.status, json.loads(answer.body)
+
+    def deliver(self, occurrence: Occurrence) -> Row:
+        """A tick's call."""
+        return self.post(occurrence.schedule_id, delivery_json(occurrence))
+
+    def became(self, key: str) -> list[tuple[str, str | None]]:
+        """State and reason of its occurrences."""
+        return [(o.state, o.reason) for o in self.store.ledger.find("bea", key)]
+
+
+@pytest.fixture(scope="module")
+def trials(
+    sam: Sam,
+    emulated_aws: EmulatedAws,
+    built: Path,
+    parameters: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Trials]:
+    """The stack, on a Postgres of its own, with the flows of `trials.py` beside the others."""
+    copy = tmp_path_factory.mktemp("trials") / "built"
+    shutil.copytree(built.parent, copy)
+    [layer] = copy.glob("FlowsLayer/**/flows")
+    shutil.copy(FLOWS, layer)
+    server = EmbeddedPostgres()
+    secrets = emulated_aws.session().client("secretsmanager", endpoint_url=emulated_aws.endpoint)
+    password = secrets.create_secret(Name="trials", SecretString=json.dumps({"password": "any"}))
+    bearer = secrets.create_secret(Name="bearer", SecretString=BEARER)
+    there = {
+        **parameters,
+        "Backend": "postgres",
+        "PostgresAddress": server.tcp_url,
+        "PostgresSecretArn": password["ARN"],
+        "DispatchSecretArn": bearer["ARN"],
+        "DispatchTimeout": str(TIMEOUT),
+    }
+    stack = deploy(sam, emulated_aws, copy / built.name, "duetick-trials", there)
+    store = open_store(server.tcp_url)
+    yield Trials(stack, server, store)
+    store.close()
+    server.remove()
+
+
+def code(answer: Row) -> tuple[int, str]:
+    """Status and code of an error, which has a message and tells nothing else."""
+    status, body = answer
+    assert set(body) == {"error", "message"}
+    assert "hunter2" not in str(body)
+    assert "Traceback" not in str(body)
+    return status, body["error"]
+
+
+def test_accepted_from_whoever_has_the_secret(trials: Trials) -> None:
+    status, body = trials.deliver(trials.claim(trials.put("accepted")))
+    assert (status, body["status"], body["outcome"]) == (202, "accepted", "succeeded")
+    assert trials.became("accepted") == [("succeeded", "fired")]
+
+
+@pytest.mark.parametrize("token", ["-", "wrong", f"{BEARER}x", BEARER[:-1]])
+def test_unauthorized_is_everybody_else(trials: Trials, token: str) -> None:
+    assert code(trials.post("bea/x", token=token)) == (401, "unauthorized")
+
+
+@pytest.mark.parametrize(
+    ("action", "given"),
+    [("raises", None), ("exits", None), ("takes", 9.0)],
+)
+def test_action_failed(trials: Trials, action: str, given: Json) -> None:
+    key = f"fails-{action}"
+    claimed = trials.claim(trials.put(key, action, given, Policies(timeout=1)))
+    assert code(trials.deliver(claimed)) == (500, "action_failed")
+    assert trials.became(key) == [("dead", "failed")]
+    assert trials.deliver(claimed) == (200, {"status": "duplicate", "state": "dead"})
+
+
+def test_invalid_schedule_where_the_input_no_longer_fits(trials: Trials) -> None:
+    claimed = trials.claim(trials.put("unfit", "takes", "a while"))
+    assert code(trials.deliver(claimed)) == (400, "invalid_schedule")
+    assert trials.became("unfit") == [("dead", "rejected")]
+
+
+def test_resolver_failed_and_one_that_finds_nothing(trials: Trials) -> None:
+    assert code(trials.post("bea/x", flow="broken")) == (500, "resolver_failed")
+    assert code(trials.post("bea/x", flow="empty")) == (404, "schedule_not_found")
+
+
+def test_flow_not_found_ends_what_was_leased_of_it(trials: Trials) -> None:
+    gone = replace(trials.put("of-a-flow-that-went"), flow="went")
+    claimed = trials.claim(trials.store.schedules.put(gone))
+    answer = trials.post(claimed.schedule_id, delivery_json(claimed), flow="went")
+    assert code(answer) == (404, "flow_not_found")
+    assert trials.became("of-a-flow-that-went") == [("dead", "rejected")]
+
+
+def deleted(store: Store, schedule: Schedule) -> None:
+    store.schedules.delete(schedule.user_id, schedule.key)
+
+
+def disabled(store: Store, schedule: Schedule) -> None:
+    store.schedules.put(replace(schedule, enabled=False))
+
+
+def retimed(store: Store, schedule: Schedule) -> None:
+    store.schedules.put(replace(schedule, cron="0 9 2 2 *"))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [(deleted, "schedule_deleted"), (disabled, "disabled"), (retimed, "superseded")],
+)
+def test_skipped_after_a_late_edit(
+    trials: Trials, change: Callable[[Store, Schedule], None], reason: str
+) -> None:
+    schedule = trials.put(f"edited-{reason}")
+    claimed = trials.claim(schedule)
+    change(trials.store, schedule)
+    assert trials.deliver(claimed) == (200, {"status": "skipped", "reason": reason})
+    assert ("cancelled", reason) in trials.became(f"edited-{reason}")
+
+
+@contextmanager
+def running(trials: Trials, key: str) -> Iterator[Occurrence]:
+    """One whose action runs meanwhile, and ends in success."""
+    answers: list[Row] = []
+    claimed = trials.claim(trials.put(key, "takes", 4.0, Policies(overlap=Overlap.SKIP)))
+    beside = threading.Thread(target=lambda: answers.append(trials.deliver(claimed)))
+    beside.start()
+    wait(lambda: trials.became(key) == [("processing", None)])
+    yield claimed
+    beside.join(30)
+    assert [status for status, _ in answers] == [202]
+
+
+def wait(until: Callable[[], bool], seconds: float = 30) -> None:
+    """Until it is so."""
+    end = time.monotonic() + seconds
+    while not until() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert until()
+
+
+def test_in_progress_and_overlap_while_it_runs(trials: Trials) -> None:
+    with running(trials, "busy") as claimed:
+        assert code(trials.deliver(claimed)) == (409, "in_progress")
+        other = trials.post("bea/busy", {"idempotencyKey": "other"})
+        assert other == (200, {"status": "skipped", "reason": "overlap"})
+    assert sorted(trials.became("busy")) == [("cancelled", "overlap"), ("succeeded", "fired")]
+
+
+def test_a_background_action_runs_in_an_asynchronous_invocation(trials: Trials) -> None:
+    """Longer than a third of its lease, which it renews by then, and settles in the end."""
+    schedule = trials.put("long", "takes_long", 16.0, Policies(timeout=1))
+    claimed = trials.claim(schedule)
+    begin = time.monotonic()
+    status, body = trials.deliver(claimed)
+    assert (status, body["outcome"], time.monotonic() - begin < 10) == (202, "queued", True)
+    wait(lambda: trials.became("long") == [("processing", None)])
+    first = held(trials, claimed)
+    assert trials.deliver(claimed)[0] == 409
+    wait(lambda: lease_of(held(trials, claimed)) > lease_of(first))
+    wait(lambda: trials.became("long") == [("succeeded", "fired")])
+    ended = held(trials, claimed)
+    assert (ended.attempts, ended.updated_at - (ended.begun_at or 0) > 15_000) == (1, True)
+    shown = trials.stack.call("GET", "/api/users/bea/schedules/long/history")[1]["history"]
+    assert [(line["state"], line["attempts"]) for line in shown] == [("succeeded", 1)]
+
+
+def held(trials: Trials, claimed: Occurrence) -> Occurrence:
+    """It as the ledger has it."""
+    found = trials.store.ledger.get(*claimed.identity)
+    assert found
+    return found
+
+
+def lease_of(occurrence: Occurrence) -> int:
+    """Its lease's end; of one that has ended, none."""
+    return occurrence.lease_until or 0
+
+
+def test_dispatch_failed_while_the_database_is_down(trials: Trials) -> None:
+    claimed = trials.claim(trials.put("down"))
+    trials.store.close()
+    trials.server.stop()
+    answer = trials.deliver(claimed)
+    trials.server.start()
+    assert code(answer) == (500, "dispatch_failed")
+    assert trials.became("down") == [("queued", None)]
+    assert trials.deliver(claimed)[0] == 202
+    assert trials.became("down") == [(State.SUCCEEDED, "fired")]
+
+
+def test_flow_unregistered_where_a_deployment_has_no_flows(trials: Trials) -> None:
+    claimed = trials.claim(trials.put("unregistered"))
+    with without_flows(trials.stack):
+        assert code(trials.deliver(claimed)) == (503, "flow_unregistered")
+    assert trials.became("unregistered") == [("queued", None)]
+    assert trials.deliver(claimed)[0] == 202
+
+
+@contextmanager
+def without_flows(stack: Deployed) -> Iterator[None]:
+    """The dispatch function, told to look where there are none."""
+    client = stack.aws.session().client("lambda", endpoint_url=stack.aws.endpoint)
+    functions = client.list_functions()["Functions"]
+    (name,) = (
+        each["FunctionName"]
+        for each in functions
+        if each["FunctionName"].startswith(f"{stack.name}-Dispatch")
+    )
+    before = client.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    there = {**before, "DUETICK_FLOWS": "duetick.domain"}
+    client.update_function_configuration(FunctionName=name, Environment={"Variables": there})
+    try:
+        yield
+    finally:
+        client.update_function_configuration(FunctionName=name, Environment={"Variables": before})

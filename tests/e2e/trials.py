@@ -1,0 +1,50 @@
+"""Flows that go wrong in every way, put into the layer of a stack that is only for tests."""
+
+import sys
+import time
+
+from duetick import Context, Flow
+
+trials = Flow("trials")
+broken = Flow("broken")
+empty = Flow("empty")
+
+
+@trials.action("works")
+def works(_: object, _ctx: Context) -> None:
+    """Come to an end."""
+
+
+@trials.action("raises")
+def raises(_: object, _ctx: Context) -> None:
+    """Fail, with something in it that nobody is to be told."""
+    raise RuntimeError("password=hunter2")
+
+
+@trials.action("exits")
+def exits(_: object, _ctx: Context) -> None:
+    """End the process, as far as it can."""
+    sys.exit(3)
+
+
+@trials.action("takes")
+def takes(seconds: float, _ctx: Context) -> None:
+    """Take so long."""
+    time.sleep(seconds)
+
+
+@trials.action("takes_long", background=True)
+def takes_long(seconds: float, _ctx: Context) -> None:
+    """Take so long, in an invocation of its own."""
+    time.sleep(seconds)
+
+
+@broken.resolver
+def cannot(_id: str, _ctx: object) -> None:
+    """Fail, as a resolver whose database is away."""
+    raise LookupError("password=hunter2")
+
+
+@empty.resolver
+def finds_nothing(_id: str, _ctx: object) -> None:
+    """Know nobody."""

@@ -1,0 +1,155 @@
+"""TLS with a real server, and what is said where it cannot be trusted."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from duetick.domain.errors import StoreUnavailable
+from duetick.stores import open_store
+from duetick.stores.postgres.address import read_address
+from duetick.stores.postgres.connecting import connect_to
+from duetick.stores.postgres.database import PostgresDatabase
+
+from tests.lab.certificates import EXPIRED, Authority
+from tests.lab.missing import missing
+from tests.lab.postgres import EmbeddedPostgres, connect, machines_own
+from tests.lab.process import LOCALHOST
+
+pytestmark = pytest.mark.slow
+
+
+class TlsPostgres:
+    """A server that shows a certificate, and another one when asked to."""
+
+    def __init__(self, server: EmbeddedPostgres) -> None:
+        self.server = server
+
+    def show(self, certificate: Path, key: Path) -> None:
+        """From now on."""
+        with connect(self.server.url) as admin:
+            for name, value in (
+                ("ssl_cert_file", self._given(certificate)),
+                ("ssl_key_file", self._given(key)),
+                ("ssl", "on"),
+            ):
+                admin.run(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.server.restart()
+
+    def _given(self, file: Path) -> Path:
+        """Where the server may read it, and nobody else may."""
+        place = self.server.folder / file.name
+        shutil.copy(file, place)
+        place.chmod(0o600)
+        owner = self.server.folder.stat()
+        os.chown(place, owner.st_uid, owner.st_gid)
+        return place
+
+    def url(self, authority: Path, *, host: str = "localhost", mode: str = "verify-full") -> str:
+        place = f"{host}:{self.server.port}"
+        root = quote(str(authority), safe="")
+        return f"postgresql://postgres@{place}/postgres?sslmode={mode}&sslrootcert={root}"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("tls") / "ours")
+
+
+@pytest.fixture(scope="module")
+def tls(authority: Authority) -> Iterator[TlsPostgres]:
+    """This machine's own Postgres: the one out of the wheel is built without OpenSSL."""
+    programs = machines_own()
+    if programs is None:
+        missing("Postgres with TLS", "this machine has no Postgres", "Install one, run again.")
+    server = EmbeddedPostgres(programs=programs)
+    with connect(server.url) as admin:
+        library = admin.run("SHOW ssl_library")[0][0]
+    if not library:
+        server.remove()
+        missing("Postgres with TLS", f"{programs} is built without", "Install one with OpenSSL.")
+    made = TlsPostgres(server)
+    made.show(*authority.sign("localhost"))
+    yield made
+    server.remove()
+
+
+def encrypted(url: str) -> bool:
+    """Whether the server says so of a connection of ours."""
+    database = PostgresDatabase(connect_to(read_address(url)), 1)
+    with database.transaction() as session:
+        rows = session.run("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", {})
+    database.close()
+    return bool(rows[0][0])
+
+
+def refused(url: str) -> str:
+    """What is said where the server is not trusted."""
+    store = open_store(url)
+    with pytest.raises(StoreUnavailable) as told:
+        store.check_schema()
+    return str(told.value)
+
+
+@pytest.mark.parametrize("mode", ["verify-full", "verify-ca", "require"])
+def test_with_its_authority_a_server_is_spoken_to_encrypted(
+    tls: TlsPostgres, authority: Authority, mode: str
+) -> None:
+    assert encrypted(tls.url(authority.certificate, mode=mode))
+
+
+def test_a_store_works_over_tls(tls: TlsPostgres, authority: Authority) -> None:
+    store = open_store(tls.url(authority.certificate))
+    store.migrate()
+    store.check_schema()
+    store.close()
+
+
+def test_a_server_of_another_authority_is_refused(tls: TlsPostgres, tmp_path: Path) -> None:
+    said = refused(tls.url(Authority(tmp_path / "theirs").certificate))
+    assert "is not trusted" in said
+    assert "sslrootcert" in said
+
+
+def test_a_server_of_another_name_is_refused(tls: TlsPostgres, authority: Authority) -> None:
+    said = refused(tls.url(authority.certificate, host=LOCALHOST))
+    assert "is not trusted" in said
+    assert "a name that its certificate says" in said
+
+
+def test_a_name_is_no_matter_where_the_authority_alone_is_asked_for(
+    tls: TlsPostgres, authority: Authority
+) -> None:
+    assert encrypted(tls.url(authority.certificate, host=LOCALHOST, mode="verify-ca"))
+
+
+def test_an_expired_certificate_is_refused(tls: TlsPostgres, authority: Authority) -> None:
+    tls.show(*authority.sign("localhost", EXPIRED))
+    said = refused(tls.url(authority.certificate))
+    tls.show(*authority.sign("localhost"))
+    assert "certificate has expired" in said
+    assert "renewed" in said
+    assert encrypted(tls.url(authority.certificate))
+
+
+def test_what_a_server_refuses_it_says_over_tls_too(tls: TlsPostgres, authority: Authority) -> None:
+    url = tls.url(authority.certificate).replace("/postgres?", "/no_such_base?")
+    assert "does not exist" in refused(url)
+
+
+def test_a_dead_connection_is_replaced_over_tls_too(tls: TlsPostgres, authority: Authority) -> None:
+    store = open_store(tls.url(authority.certificate))
+    store.migrate()
+    tls.server.restart()
+    store.check_schema()
+    store.close()
+
+
+def test_a_server_without_tls_is_refused(
+    own_postgres: EmbeddedPostgres, authority: Authority
+) -> None:
+    said = refused(TlsPostgres(own_postgres).url(authority.certificate))
+    assert "speaks no TLS" in said
+    assert "ssl = on" in said

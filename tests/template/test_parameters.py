@@ -1,0 +1,143 @@
+"""What a parameter may say: all that is accepted works, and what cannot work is told at once."""
+
+import re
+import tomllib
+from dataclasses import fields
+from typing import Final
+
+import pytest
+from duetick.runtime.settings import Settings
+
+from tests.template.combinations import KEPT_IN, NETWORK
+from tests.template.parsed import TEMPLATE, Deployment, template
+
+FUNCTIONS: Final = ("TickFunction", "DispatchFunction", "SchedulesFunction", "MigrateFunction")
+POSTGRES: Final = {
+    "Backend": "postgres",
+    "PostgresAddress": "postgresql://duetick@db.example.com/app",
+    "PostgresSecretArn": KEPT_IN,
+}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"Backend": "postgres"}, "PostgresAddress"),
+        ({"Backend": "postgres"}, "PostgresSecretArn"),
+        ({"Backend": "aurora"}, "VpcId"),
+        ({"PrivateApi": "true"}, "VpcId"),
+        ({"VpcId": "vpc-1"}, "SubnetIds"),
+        ({"Egress": "endpoints"}, "VpcId"),
+        ({"VpcId": "vpc-1", "Egress": "endpoints"}, "PrivateApi=true"),
+        ({"VpcId": "vpc-1", "Egress": "endpoints"}, "RouteTableIds"),
+        ({"Users": "lambda"}, "AuthorizerArn"),
+        ({**POSTGRES, "PostgresSecurityGroupId": "sg-1"}, "VpcId"),
+        ({**NETWORK, "PostgresSecurityGroupId": "sg-1"}, "Backend postgres"),
+        ({"LookAheadSeconds": "60", "TickMinutes": "2"}, "TickMinutes"),
+        ({"LookAheadSeconds": "120", "TickMinutes": "30"}, "TickMinutes"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_made(
+    parameters: dict[str, str], says: str
+) -> None:
+    assert says in " ".join(Deployment(**parameters).refused_by())
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        POSTGRES,
+        {**POSTGRES, **NETWORK, "PostgresSecurityGroupId": "sg-1"},
+        {"LookAheadSeconds": "60"},
+        {"LookAheadSeconds": "120", "TickMinutes": "2"},
+    ],
+)
+def test_what_works_is_not_refused(parameters: dict[str, str]) -> None:
+    assert Deployment(**parameters).refused_by() == []
+
+
+def allows(name: str, value: str) -> bool:
+    """Whether a parameter's pattern takes a value."""
+    return bool(re.fullmatch(template()["Parameters"][name]["AllowedPattern"], value))
+
+
+@pytest.mark.parametrize(
+    ("address", "taken"),
+    [
+        ("", True),
+        ("postgresql://duetick@db.example.com:5432/app?sslrootcert=system", True),
+        ("postgresql://db.example.com,other.example.com/app", True),
+        ("postgresql://duetick:a-password@db.example.com/app", False),
+        ("postgres://duetick:@db.example.com/app", False),
+        ("mysql://duetick@db.example.com/app", False),
+        ("YOURS", False),
+    ],
+)
+def test_a_database_is_addressed_without_its_password(address: str, taken: bool) -> None:
+    assert allows("PostgresAddress", address) == taken
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "taken"),
+    [
+        ("SubnetIds", "subnet-1a,subnet-2b", True),
+        ("SubnetIds", "subnet-1a, subnet-2b", False),
+        ("RouteTableIds", "rtb-1a", True),
+        ("RouteTableIds", "subnet-1a", False),
+    ],
+)
+def test_lists_are_names_with_commas_between(name: str, value: str, taken: bool) -> None:
+    assert allows(name, value) == taken
+
+
+def test_what_samconfig_leaves_to_be_filled_in_is_refused_until_it_is() -> None:
+    config = tomllib.loads(TEMPLATE.with_name("samconfig.toml").read_text())
+    given = [
+        config[name]["deploy"]["parameters"]["parameter_overrides"]
+        for name in ("aurora", "postgres")
+    ]
+    pairs = [pair.split("=", 1) for text in given for pair in text.split()]
+    left = [(name, value) for name, value in pairs if "YOURS" in value]
+    assert len(left) == 4
+    assert not [name for name, value in left if allows(name, value)]
+
+
+@pytest.mark.parametrize("edge", ["MinValue", "MaxValue"])
+def test_the_functions_take_every_number_that_the_template_takes(edge: str) -> None:
+    numbers = {
+        name: str(one[edge]) for name, one in template()["Parameters"].items() if edge in one
+    }
+    told = Deployment(**numbers).environment("TickFunction")
+    values = {
+        name: numbers[value["Ref"]]
+        for name, value in told.items()
+        if isinstance(value, dict) and value.get("Ref") in numbers
+    }
+    assert values.keys() == {"DUETICK_QUOTA_SCHEDULES", "DUETICK_QUOTA_GAP_SECONDS"}
+    read = Settings.read({"DUETICK_STORE": "sqlite://", **values})
+    assert read.quota_schedules == int(numbers["SchedulesPerUser"])
+    assert read.quota_gap_seconds == int(numbers["SmallestGapSeconds"])
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_variable_is_one_that_the_settings_read(function: str) -> None:
+    secret = {"DispatchSecretArn": KEPT_IN}
+    told = Deployment(**POSTGRES, **secret).environment(function)
+    named = {name for name in told if name.startswith("DUETICK_")}
+    assert named <= {f"DUETICK_{one.name.upper()}" for one in fields(Settings)}
+
+
+def test_m06_a_stack_is_told_by_its_name_whose_static_schedules_are_its_own() -> None:
+    name = "DUETICK_DEPLOYMENT"
+    assert Deployment().environment("MigrateFunction")[name] == {"Ref": "AWS::StackName"}
+    other = Deployment(Deployment="other").environment("MigrateFunction")
+    assert other[name] == {"Ref": "Deployment"}
+
+
+def test_every_parameter_is_described_and_stands_in_a_group() -> None:
+    interface = template()["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+    grouped = [name for group in interface for name in group["Parameters"]]
+    assert sorted(grouped) == sorted(template()["Parameters"])
+    assert all(one.get("Description") for one in template()["Parameters"].values())
+    assert all(one.get("Description") for one in template()["Outputs"].values())
