@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from duetick.cli.costs import Usage
 from duetick.core.audit import Audit
 from duetick.core.tally import TickReport
 from duetick.domain.schedule import Occurrence
@@ -94,6 +95,13 @@ def test_a_count_that_fails_is_an_alarm_too() -> None:
     alarm = Deployment().resources["AuditFailedAlarm"]["Properties"]
     assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": {"Ref": "MigrateFunction"}}]
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Errors")
+
+
+def test_what_is_billed_for_watching_is_what_there_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Usage().metrics == len(emitted(capsys, monkeypatch))
+    assert Usage().alarms == len(Deployment().of_type("AWS::CloudWatch::Alarm"))
 
 
 def test_every_alarm_has_a_time_that_cloudwatch_takes() -> None:
