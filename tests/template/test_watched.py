@@ -128,6 +128,7 @@ def test_t13_each_cadence_has_an_expression_that_keeps_it(minutes: int) -> None:
     row = template()["Mappings"]["Ticks"][str(minutes)]
     assert row["Seconds"] == minutes * 60
     assert row["Late"] == row["Seconds"] * 1_000 + 90_000
+    assert row["Timeout"] == min(row["Seconds"], 900)
     wanted = {1: r"cron\(\* \*.*", 60: r"cron\(0 \*.*"}.get(minutes, rf"cron\(0/{minutes} .*")
     assert re.fullmatch(wanted, row["Expression"])
     allowed = template()["Parameters"]["TickMinutes"]["AllowedValues"]
