@@ -9,6 +9,7 @@ from typing import Any
 from duetick.domain import attempts, mirror
 from duetick.domain.errors import ConfigurationError, LeaseLost
 from duetick.domain.lifecycle import held_key, lease_over, same_outcome
+from duetick.domain.occurrences import apart
 from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
 from duetick.domain.states import LEASED, WAITING, Reason, State
 from duetick.ports import (
@@ -60,13 +61,18 @@ class Data:
 
     def record(self, made: Iterable[Occurrence]) -> list[Occurrence]:
         """Those that were not in the ledger: nothing is made twice."""
-        new = [replace(one, id=new_id()) for one in made if one.identity not in self.ledger]
+        parts = [part for one in made for part in apart(one, self._fired(one))]
+        new = [replace(one, id=new_id()) for one in parts if one.identity not in self.ledger]
         self.ledger |= {one.identity: one for one in new}
         for one in new:
             kept, through = self.of(one.user_id, one.key), one.range_end or one.nominal_at
             if one.origin == "schedule":
                 kept.mark = max(through, kept.mark or through)
         return new
+
+    def _fired(self, held: Occurrence) -> list[int]:
+        name = (held.user_id, held.key, "schedule")
+        return [time for user, key, time, origin in self.ledger if (user, key, origin) == name]
 
     def move(self, after: Occurrence, note: str | None = None) -> Occurrence:
         before, self.ledger[after.identity] = self.ledger[after.identity], after

@@ -255,7 +255,7 @@ def unfired_so_far(before: Before, now: int, reason: Reason) -> tuple[Occurrence
         due = due_range(before.row, before.fired_through, now, reason)
         return paused_so_far(current, now) + due
     since = max(current.disabled_at or now, before.fired_through or 0)
-    return held_back(current, since, now, Reason.PAUSED)
+    return held_back(resumed(current), since, now, Reason.PAUSED)
 
 
 def _paused_after(wanted: Schedule, before: Before) -> Schedule:

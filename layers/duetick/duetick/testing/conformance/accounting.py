@@ -118,6 +118,29 @@ class AccountingConformance(StoreSuite):
         store.schedules.put(schedule(), now=LATE)
         expect_range(store, Reason.PAUSED)
 
+    def test_a01_a_pause_after_a_change_counts_no_time_that_was_claimed_ahead(
+        self, store: Store
+    ) -> None:
+        """The change brings the mark back to its own time, and the pause lies over what is held."""
+        self.needs(Capability.LOOK_AHEAD)
+        every_other = schedule(cron="*/2 * * * *")
+        store.schedules.put(every_other, now=NOON)
+        drain(store, SOON, ahead=5 * MINUTE)
+        made = store.schedules.put(schedule(cron=EACH_MINUTE), now=SOON + 1)
+        store.schedules.put(replace(made, enabled=False), now=SOON + 2)
+        end = SOON + 7 * MINUTE
+        store.schedules.put(made, now=end)
+        assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, end)
+
+    def test_a01_a_pause_with_an_end_that_was_disabled_is_closed_by_a_resume(
+        self, store: Store
+    ) -> None:
+        made = store.schedules.put(schedule(), now=NOON)
+        held = store.schedules.put(paused(made, "", LATE - DAY, NOON + 1), now=NOON + 1)
+        store.schedules.put(replace(held, enabled=False), now=NOON + 2)
+        store.schedules.put(made, now=LATE)
+        expect_range(store, Reason.PAUSED)
+
     def test_a01_a_delete_closes_a_pause(self, store: Store) -> None:
         store.schedules.put(schedule(enabled=False), now=NOON)
         store.schedules.delete("ada", "digest", now=LATE)
