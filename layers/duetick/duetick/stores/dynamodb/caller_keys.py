@@ -31,7 +31,7 @@ class CallerKeys:
 
     def holds(self, key: CallerKey, now: int) -> Refused | None:
         """What stands against another run with the key."""
-        return self._held(self._table.get(_place(key)), now)
+        return self._held(self._table.get(caller_key(key.flow, key.key)), now)
 
     def take(self, key: CallerKey, taker: Occurrence, now: int, begin: "Begin") -> Begun | Refused:
         """Begin with the key, or say what holds it."""
