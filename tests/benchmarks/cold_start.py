@@ -124,7 +124,7 @@ def build(folder: Path) -> Path:
 @contextmanager
 def bench(backend: Backend, built: Path, folder: Path) -> Iterator[Bench]:
     """A bench on a database of its own."""
-    with _database(backend, folder) as environment:
+    with database(backend, folder) as environment:
         store = open_store(environment["DUETICK_STORE"])
         store.migrate()
         text: Json = {"text": "good morning"}
@@ -139,7 +139,8 @@ def bench(backend: Backend, built: Path, folder: Path) -> Iterator[Bench]:
 
 
 @contextmanager
-def _database(backend: Backend, folder: Path) -> Iterator[dict[str, str]]:
+def database(backend: Backend, folder: Path) -> Iterator[dict[str, str]]:
+    """What a function is told of a database that is made for it."""
     if backend == "postgres":
         server = EmbeddedPostgres()
         yield {"DUETICK_STORE": server.tcp_url}

@@ -31,6 +31,7 @@ CLAIMS = (
         frozenset(
             {
                 "test_a01_a_pause_ahead_counts_no_time_twice",
+                "test_a01_a_pause_with_an_end_counts_no_time_that_was_claimed_ahead",
                 "test_a01_a_row_that_is_set_back_far_loses_no_time_that_is_new",
                 "test_a01_each_time_of_a_long_life_has_one_outcome",
                 "test_i02_rows_that_yield_nothing_do_not_end_a_claim",

@@ -78,7 +78,8 @@ class Data:
     def fires_no_more(self, record: Schedule, reason: Reason, now: int) -> None:
         """Take it off the index. What was due is accounted for, what was defined stays dated."""
         kept = self.of(record.user_id, record.key)
-        self.record(mirror.due_range(kept.indexed, kept.mark, now, reason))
+        before = mirror.Before(record, kept.indexed, kept.mark, kept.defined_at)
+        self.record(mirror.unfired_so_far(before, now, reason))
         end = max(now, kept.defined_at + 1)
         kept.definitions.append(replace(record, enabled=False, timing=end))
         kept.row, kept.poison = None, None

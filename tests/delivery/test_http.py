@@ -105,6 +105,40 @@ def test_t02_the_deadline_is_for_the_whole_exchange(behave: Behave, through: Thr
         assert time.monotonic() - begin < 2
 
 
+def test_t02_the_deadline_is_for_all_addresses_together(
+    through: Through, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        waiting = [socket.socket() for _ in range(3)]
+        for each in waiting:
+            each.setblocking(False)
+            each.connect_ex(full.getsockname())
+        host, port = full.getsockname()
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found * 8)
+        begin = time.monotonic()
+        delivery = through("http://api.example.org/v1").deliver(DUE, timeout=0.4)
+        assert (delivery.status, time.monotonic() - begin < 2) == (0, True)
+        for each in waiting:
+            each.close()
+
+
+def test_a_host_is_tried_at_each_of_its_addresses(
+    through: Through, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with endpoint(answer(OK)) as place, socket.create_server(("127.0.0.1", 0)) as other:
+        nobody = other.getsockname()
+        other.close()
+        ports = (nobody[1], place.port)
+        found = [
+            one
+            for port in ports
+            for one in socket.getaddrinfo("127.0.0.1", port, type=socket.SOCK_STREAM)
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        assert through("http://api.example.org/v1").deliver(DUE, timeout=5).status == 202
+
+
 def test_a_cut_connection_is_a_transport_error(through: Through) -> None:
     with endpoint(hang_up) as place:
         delivery = through(place.url).deliver(DUE, timeout=5)
@@ -133,6 +167,24 @@ def test_the_signature_is_botocores(key: str, token: str | None) -> None:
     ours = Signer(lambda: Credentials("AKID", "secret", token), "eu-central-1")
     headers = ours.headers(host, path, body, NINE)
     assert headers["authorization"] == theirs(host, path, body, token)["Authorization"]
+
+
+def test_a_signature_is_of_its_own_second_host_and_credentials() -> None:
+    given = [Credentials("AKID", "secret", "token")]
+    kept = Signer(lambda: given[0], "eu-central-1")
+    calls = [
+        (Credentials(*keys), host, NINE + later)
+        for keys in (("AKID", "secret", "token"), ("AKID", "other", "token"), ("AKID", "other"))
+        for host in ("a.example.org", "b.example.org")
+        for later in (0, 999, 1_000, 86_400_000)
+    ]
+    signatures = set()
+    for credentials, host, now in calls:
+        given[0] = credentials
+        headers = kept.headers(host, "/x", b"{}", now)
+        assert headers == Signer(lambda: given[0], "eu-central-1").headers(host, "/x", b"{}", now)
+        signatures.add(headers["authorization"])
+    assert len(signatures) == 3 * 2 * 3
 
 
 def theirs(host: str, path: str, body: bytes, token: str | None) -> Mapping[str, str]:

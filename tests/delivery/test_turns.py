@@ -142,3 +142,20 @@ def test_what_still_waits_can_be_taken_back() -> None:
     assert taken is not None
     turns.done(taken)
     assert drained(turns) == []
+
+
+def test_who_waits_until_few_wait_is_woken_then() -> None:
+    turns = Turns(many("ada", 10), 64)
+    woken = threading.Event()
+
+    def wait() -> None:
+        turns.wait_until_fewer(5, 60)
+        woken.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    held(turns, 5)
+    assert not woken.wait(0.05)
+    held(turns, 1)
+    assert woken.wait(20)
+    thread.join()

@@ -5,11 +5,24 @@ import sys
 
 import pytest
 
-COSTLY = ("pydantic", "boto3", "croniter", "aws_lambda_powertools.event_handler", "pytest")
+COSTLY = (
+    "pydantic",
+    "boto3",
+    "croniter",
+    "aws_lambda_powertools.event_handler",
+    "http.client",
+    "pytest",
+)
 
 
 @pytest.mark.parametrize(
-    "module", ["duetick.core.tick", "duetick.core.dispatch", "duetick.core.agents"]
+    "module",
+    [
+        "duetick.core.tick",
+        "duetick.transports.http",
+        "duetick.core.dispatch",
+        "duetick.core.agents",
+    ],
 )
 def test_what_a_tick_and_a_dispatch_import_is_cheap(module: str) -> None:
     script = f"import sys, {module}; print([name for name in {COSTLY!r} if name in sys.modules])"

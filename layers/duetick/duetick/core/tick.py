@@ -134,13 +134,18 @@ class Tick:
             self._claim(claiming)
         elif self._turns.waiting:
             few = 1 if claiming.over else self._least()
-            self._turns.wait_until_fewer(few, GLANCE)
+            self._turns.wait_until_fewer(few, self._due_in())
         elif self._later:
-            due_in = (self._later[0][0] - self._clock()) / 1_000
-            sleep(max(0.0, min(due_in, GLANCE)))
+            sleep(self._due_in())
         else:
             return False
         return True
+
+    def _due_in(self) -> float:
+        """Seconds until another comes due, or until it is time to look up."""
+        if not self._later:
+            return GLANCE
+        return max(0.0, min((self._later[0][0] - self._clock()) / 1_000, GLANCE))
 
     def _claim(self, claiming: Claiming) -> None:
         """Take a chunk in. Where that fails, what was claimed before is delivered first."""

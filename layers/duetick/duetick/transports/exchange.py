@@ -45,7 +45,7 @@ class Answer:
 
 def connect(host: str, port: int, end: float, *, secure: bool) -> "Line":
     """A connection that is open, TLS checked, by `end`."""
-    made = socket.create_connection((host, port), time_left(end))
+    made = _reached(host, port, end)
     try:
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if secure:
@@ -55,6 +55,24 @@ def connect(host: str, port: int, end: float, *, secure: bool) -> "Line":
         made.close()
         raise
     return Line(made)
+
+
+def _reached(host: str, port: int, end: float) -> socket.socket:
+    """The first of the host's addresses that answers; all of them share the time."""
+    problem = OSError(f"{host} has no address")
+    for family, kind, protocol, _, address in socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM
+    ):
+        made = socket.socket(family, kind, protocol)
+        try:
+            made.settimeout(time_left(end))
+            made.connect(address)
+        except OSError as error:
+            made.close()
+            problem = error
+        else:
+            return made
+    raise problem
 
 
 def time_left(end: float) -> float:

@@ -79,6 +79,14 @@ class CallerKeyConformance(StoreSuite):
         begun(self.ask(store, 1, NOON))
         assert refused(self.ask(store, 2, NOON)).verdict == "in_progress"
 
+    def test_d07_a_run_by_hand_that_failed_keeps_its_key(self, store: Store) -> None:
+        first, again = (replace(by_hand(run=f"run:{each}"), policies=ALLOW) for each in (1, 2))
+        held = begun(store.ledger.begin(first, now=NOON, key=KEY)).occurrence
+        store.ledger.settle(held, FAILED, now=NOON)
+        answer = refused(store.ledger.begin(again, now=NOON + MINUTE - 1, key=KEY))
+        assert (answer.verdict, answer.state) == ("duplicate", State.DEAD)
+        begun(store.ledger.begin(again, now=NOON + MINUTE, key=KEY))
+
     def test_d07_a_failure_frees_the_key(self, store: Store) -> None:
         store.ledger.settle(begun(self.ask(store, 1, NOON)).occurrence, FAILED, now=NOON)
         begun(self.ask(store, 2, NOON))
