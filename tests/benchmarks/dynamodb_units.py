@@ -2,7 +2,9 @@
 
 Units are counted by Amazon's DynamoDB Local, which counts single writes as the service does; they
 include the pass that finds no lease lost, two minutes later. CPU is this process's own, beside one
-bare UpdateItem through boto3 in the same run. Throughput cannot be tried here (no emulator has
+bare UpdateItem through boto3 in the same run. A chunk has a note of its own, which is put and
+deleted: two units that its fires share, so that one alone costs eight, and the promise holds in
+chunks of ten and more. Throughput cannot be tried here (no emulator has
 partitions), so it is arithmetic: a partition takes 1,000 units a second, and a claim two of them.
 """
 
@@ -28,6 +30,8 @@ HOUR = 3_600_000
 NOON = 1_800_000_000_000
 FAILED = Outcome(State.FAILED, Reason.FAILED, "it went wrong")
 MOST_UNITS, MOST_UNITS_WITH_RETRY = 6.3, 14.0
+FEWEST = 10
+"""Fires of a chunk from which on that is promised."""
 PARTITION_UNITS = 1_000
 READS = frozenset({"GetItem", "Query", "BatchGetItem"})
 WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
@@ -197,7 +201,7 @@ def print_units(dynamodb: DynamoDB) -> bool:
             write, read = units(bench, bench.hour, limit)
             allowed = shards * PARTITION_UNITS // 2
             print(f"{shards:>6} {limit:>6} {write:>7.2f} {read:>6.2f} {allowed:>21,}")
-            kept = kept and (write <= MOST_UNITS or limit < 100)
+            kept = kept and (write <= MOST_UNITS or limit < FEWEST)
     policies = Policies(delivery=Delivery.AT_LEAST_ONCE)
     bench = Bench(dynamodb, 200, 1, policies)
     write, read = units(bench, bench.hour_with_retry, 100)
@@ -232,10 +236,8 @@ def main() -> None:
             print_cpu(dynamodb)
         finally:
             dynamodb.stop()
-    print(
-        f"promised: {MOST_UNITS} in chunks of 100 or more, {MOST_UNITS_WITH_RETRY} with a retry:",
-        kept,
-    )
+    promised = f"{MOST_UNITS} in chunks of {FEWEST} or more, {MOST_UNITS_WITH_RETRY} with a retry"
+    print(f"promised: {promised}:", kept)
     raise SystemExit(not kept)
 
 

@@ -137,21 +137,21 @@ def _best(runs: list[Took]) -> Took:
 
 
 def main() -> int:
-    """Print the table; 1 where the claim in one chunk misses its share of the floor."""
+    """Print the table; 1 where a claim misses its share of the floor."""
     print(f"SQLite {sqlite3.sqlite_version}: {DUE:,} of {TOTAL:,} due, recorded and leased")
-    share = 0.0
+    shares = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "duetick.db"
         filled(path)
         for chunk in (CHUNK, DUE):
             least, took = measure(path, chunk)
-            share = least.seconds / took.seconds
+            shares.append(share := least.seconds / took.seconds)
             print(
                 f"chunk {chunk:>6,}   floor {DUE / least.seconds:>7,.0f} rows/s   "
                 f"claim {DUE / took.seconds:>7,.0f} rows/s   {share:.0%} of the floor "
                 f"({least.cpu / took.cpu:.0%} by CPU time)"
             )
-    return 0 if share >= TARGET else 1
+    return 0 if min(shares) >= TARGET else 1
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
     python -m tests.cloud.check duetick-aurora
 
 Asks with the credentials and the region of the environment. It changes nothing but what a tick
-and a migration change, and both are safe at any time.
+and a migration change, and both are safe at any time. A dispatch that it asks for is of nobody's
+schedule.
 """
 
 import json
@@ -12,13 +13,28 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPSConnection
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 
 Client: TypeAlias = Any
+
+
+class Session(Protocol):
+    """As much of boto3's as is used."""
+
+    @property
+    def client(self) -> Callable[..., Client]:
+        """Makes a client of a service."""
+
+
 REFUSED: Final = 403
+NOBODYS: Final = "/api/flows/nobodys/schedules/nobody~2Fnothing/dispatch"
+PATIENCE: Final = Config(read_timeout=310, retries={"total_max_attempts": 1})
+"""A migration may take five minutes; asked again meanwhile, there would be two."""
 
 
 class Failed(Exception):
@@ -36,13 +52,12 @@ class Stack:
     """A deployed stack, and clients."""
 
     name: str
-    session: boto3.Session
+    session: Session
     endpoint: str | None = None
 
     def client(self, service: str) -> Client:
         """A client of a service."""
-        make: Callable[..., Client] = self.session.client
-        return make(service, endpoint_url=self.endpoint)
+        return self.session.client(service, endpoint_url=self.endpoint, config=PATIENCE)
 
     def outputs(self) -> dict[str, str]:
         """Its outputs."""
@@ -58,6 +73,19 @@ class Stack:
             for one in page["StackResourceSummaries"]
             if one["ResourceType"] == kind
         ]
+
+    def total(self, metric: str) -> float:
+        """The sum of a metric of Duetick's over the last day."""
+        found = self.client("cloudwatch").get_metric_statistics(
+            Namespace="Duetick",
+            MetricName=metric,
+            Dimensions=[{"Name": "service", "Value": self.name}],
+            StartTime=datetime.now(UTC) - timedelta(days=1),
+            EndTime=datetime.now(UTC),
+            Period=86_400,
+            Statistics=["Sum"],
+        )
+        return sum((float(one["Sum"]) for one in found["Datapoints"]), 0.0)
 
     def invoke(self, output: str, event: Mapping[str, object]) -> dict[str, Any]:
         """Invoke a function; its answer."""
@@ -76,10 +104,17 @@ def migrate_reaches_the_database(stack: Stack) -> str:
 
 
 def a_tick_claims_and_delivers(stack: Stack) -> str:
-    """Its route to the database; to the API as well, where something is due."""
+    """Its route to the database; to the API as well, where something is due just now."""
     report = stack.invoke("TickFunction", {})
     expect(report["failed"] == 0, f"deliveries failed: {report}")
     return f"claimed {report['claimed']}, delivered {report['delivered']}"
+
+
+def deliveries_arrive(stack: Stack) -> str:
+    """The ticks' route to the API, where anything was due in the last day."""
+    delivered, failed = stack.total("Delivered"), stack.total("Failed")
+    expect(delivered or not failed, f"none of {failed:.0f} deliveries of the last day arrived")
+    return f"{delivered:.0f} of the last day did, {failed:.0f} failed"
 
 
 def no_tick_was_given_up(stack: Stack) -> str:
@@ -138,7 +173,7 @@ def a_stranger_is_refused(stack: Stack) -> str:
     url = urlsplit(stack.outputs()["ApiUrl"])
     connection = HTTPSConnection(url.netloc, timeout=10)
     try:
-        connection.request("POST", f"{url.path}/api/flows/any/schedules/any/dispatch", "{}")
+        connection.request("POST", f"{url.path}{NOBODYS}", "{}")
         status = connection.getresponse().status
     except OSError as unreachable:
         return f"not reached from here ({unreachable})"
@@ -151,6 +186,7 @@ def a_stranger_is_refused(stack: Stack) -> str:
 CHECKS: Final = (
     migrate_reaches_the_database,
     a_tick_claims_and_delivers,
+    deliveries_arrive,
     no_tick_was_given_up,
     the_proxy_takes_tokens_over_tls_alone,
     the_proxy_pins_few_sessions,
@@ -165,12 +201,15 @@ def run(stack: Stack) -> Iterator[tuple[str, bool, str]]:
         name = check.__name__.replace("_", " ")
         try:
             yield name, True, check(stack)
-        except Failed as wrong:
+        except (Failed, BotoCoreError, ClientError) as wrong:
             yield name, False, str(wrong)
 
 
 def main() -> int:
     """Print what was found; the exit status is 1 where something is wrong."""
+    if len(sys.argv) != 2:
+        sys.stderr.write("Name the stack: python -m tests.cloud.check duetick\n")
+        return 2
     found = list(run(Stack(sys.argv[1], boto3.Session())))
     for name, passed, text in found:
         sys.stdout.write(f"{'ok  ' if passed else 'FAIL'} {name}: {text}\n")

@@ -5,24 +5,23 @@ for every defect would tell nobody what is wrong.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from duetick.domain.firing import Times
 from duetick.domain.mirror import Change, fresh_row
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
-from duetick.ports import Begun, CallerKey, Outcome, Page, Refused
+from duetick.ports import Page
 from duetick.stores.ids import new_id
 from duetick.stores.sql.index import Claim, SqlIndex, put_row
-from duetick.stores.sql.ledger import SqlLedger
 from duetick.stores.sql.rows import index_params, read_index
 from duetick.stores.sql.schedules import SqlSchedules
-from duetick.stores.sql.session import Database, Params, Row, Session
+from duetick.stores.sql.session import Params, Row, Session
 from duetick.stores.sqlite.store import SqliteClaim
 from duetick.testing.conformance.samples import SOON
 
 from tests.conformance.broken import AlteredStore
+from tests.conformance.meddled import Meddled
 
 Breaks = Callable[[AlteredStore], None]
 Claimed = tuple[int, Sequence[Occurrence]]
@@ -60,44 +59,6 @@ def schedules(kind: type[SqlSchedules]) -> Breaks:
         store.schedules = kind(store.database, store.now, new_id)
 
     return breaks
-
-
-def ledger(kind: type[SqlLedger]) -> Breaks:
-    """The ledger has one method of another kind."""
-
-    def breaks(store: AlteredStore) -> None:
-        store.ledger = kind(store.database, store.now, new_id, store.schedules.count_run)
-
-    return breaks
-
-
-class Meddled:
-    """A session in which queries of one name do something else."""
-
-    def __init__(self, session: Session, name: str = "", instead: Sequence[Row] = ()) -> None:
-        self._session = session
-        self._name = name
-        self._instead = instead
-
-    def rows(self, name: str, params: Params) -> Sequence[Row]:
-        """Run it, unless it has that name."""
-        return self._instead if name == self._name else self._session.rows(name, params)
-
-    def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
-        """Run it, unless it has that name."""
-        return [1 for _ in params] if name == self._name else self._session.each(name, params)
-
-    def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
-        rows = self.rows(name, params)
-        return lambda: rows
-
-    def script(self, sql: str) -> None:
-        """Run it."""
-        self._session.script(sql)
-
-    def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
-        """Run it."""
-        return self._session.run(sql, params)
 
 
 class CommitsBetween(Meddled):
@@ -257,76 +218,3 @@ class OnePageOnly(SqlSchedules):
 
     def list(self, user_id: str, *, limit: int = 100, cursor: str | None = None) -> Page:
         return replace(super().list(user_id, limit=limit, cursor=cursor), cursor=None)
-
-
-class LetsAnybodySettle(SqlLedger):
-    """A settle does not look at the fence."""
-
-    def settle(
-        self, occurrence: Occurrence, outcome: Outcome, *, now: int | None = None
-    ) -> Occurrence | None:
-        held = self.get(*occurrence.identity)
-        return super().settle(held, outcome, now=now) if held else None
-
-
-class LetsAnybodyBegin(SqlLedger):
-    """A begin does not look at the fence."""
-
-    def begin(
-        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
-    ) -> Begun | Refused:
-        held = self.get(*occurrence.identity) if occurrence.fence else None
-        return super().begin(held or occurrence, now=now, key=key)
-
-
-class LetsAnybodyRelease(SqlLedger):
-    """A release does not look at the fence."""
-
-    def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
-        held = self.get(*occurrence.identity)
-        return super().release(held, now=now) if held else False
-
-
-class ChecksThenActs(SqlLedger):
-    """Whether another one runs is looked up in one transaction, and trusted in the next."""
-
-    def begin(
-        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
-    ) -> Begun | Refused:
-        name: Params = {"user_id": occurrence.user_id, "key": occurrence.key}
-        with self._database.transaction() as session:
-            session.script("DROP INDEX IF EXISTS idx_occurrences_running")
-            seen = session.rows("occurrence_running", name)
-        time.sleep(0.001)  # the way to a database and back
-        trusted = _Remembering(self._database, "occurrence_running", seen)
-        ledger = SqlLedger(trusted, self._now, self._new_id, self._count_run)
-        return ledger.begin(occurrence, now=now, key=key)
-
-
-class _Remembering:
-    """A database in which one query is answered from memory."""
-
-    def __init__(self, database: Database, name: str, seen: Sequence[Row]) -> None:
-        self._database = database
-        self._name = name
-        self._seen = seen
-
-    @contextmanager
-    def transaction(self) -> Iterator[Session]:
-        with self._database.transaction() as session:
-            yield Meddled(session, self._name, self._seen)
-
-    def claiming(self) -> AbstractContextManager[Session]:
-        return self._database.claiming()
-
-    def migration(self) -> AbstractContextManager[Session]:
-        return self._database.migration()
-
-    def check_transactions(self) -> None:
-        self._database.check_transactions()
-
-    def now(self) -> int:
-        return self._database.now()
-
-    def close(self) -> None:
-        self._database.close()

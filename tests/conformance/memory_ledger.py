@@ -9,6 +9,7 @@ from typing import Any
 from duetick.domain import attempts, mirror
 from duetick.domain.errors import ConfigurationError, LeaseLost
 from duetick.domain.lifecycle import held_key, lease_over, same_outcome
+from duetick.domain.occurrences import apart
 from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
 from duetick.domain.states import LEASED, WAITING, Reason, State
 from duetick.ports import (
@@ -60,13 +61,18 @@ class Data:
 
     def record(self, made: Iterable[Occurrence]) -> list[Occurrence]:
         """Those that were not in the ledger: nothing is made twice."""
-        new = [replace(one, id=new_id()) for one in made if one.identity not in self.ledger]
+        parts = [part for one in made for part in apart(one, self._fired(one))]
+        new = [replace(one, id=new_id()) for one in parts if one.identity not in self.ledger]
         self.ledger |= {one.identity: one for one in new}
         for one in new:
             kept, through = self.of(one.user_id, one.key), one.range_end or one.nominal_at
             if one.origin == "schedule":
                 kept.mark = max(through, kept.mark or through)
         return new
+
+    def _fired(self, held: Occurrence) -> list[int]:
+        name = (held.user_id, held.key, "schedule")
+        return [time for user, key, time, origin in self.ledger if (user, key, origin) == name]
 
     def move(self, after: Occurrence, note: str | None = None) -> Occurrence:
         before, self.ledger[after.identity] = self.ledger[after.identity], after
@@ -78,7 +84,8 @@ class Data:
     def fires_no_more(self, record: Schedule, reason: Reason, now: int) -> None:
         """Take it off the index. What was due is accounted for, what was defined stays dated."""
         kept = self.of(record.user_id, record.key)
-        self.record(mirror.due_range(kept.indexed, kept.mark, now, reason))
+        before = mirror.Before(record, kept.indexed, kept.mark, kept.defined_at)
+        self.record(mirror.unfired_so_far(before, now, reason))
         end = max(now, kept.defined_at + 1)
         kept.definitions.append(replace(record, enabled=False, timing=end))
         kept.row, kept.poison = None, None
@@ -128,14 +135,18 @@ class MemoryLedger:
                 return Refused("unknown")
             return attempts.refuse(held, asked, at) or self._begin(held, at)
 
+    def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:
+        at = self._now() if now is None else now
+        identity, until = self._data.caller_keys.get((key.flow, key.key), (None, 0))
+        holder = identity and self._data.ledger.get(identity)
+        verdict = holder and held_key(holder, until, at)
+        return Refused(verdict, holder.state, holder.reason) if holder and verdict else None
+
     def _take_key(self, key: CallerKey, taker: Occurrence, now: int) -> Refused | None:
-        identity, until = self._data.caller_keys.get((key.flow, key.key), (taker.identity, 0))
-        holder = self._data.ledger.get(identity)
-        verdict = holder and held_key(holder, until, now)
-        if holder and verdict:
-            return Refused(verdict, holder.state, holder.reason)
-        self._data.caller_keys[key.flow, key.key] = (taker.identity, now + key.window_ms)
-        return None
+        held = self.holds(key, now=now)
+        if held is None:
+            self._data.caller_keys[key.flow, key.key] = (taker.identity, now + key.window_ms)
+        return held
 
     def _begin(self, held: Occurrence, now: int) -> Begun | Refused:
         record = self._schedules.get(held.user_id, held.key)

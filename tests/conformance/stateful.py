@@ -82,7 +82,7 @@ class StoreMachine(RuleBasedStateMachine):
         plan = self.model.plans.get(key)
         existed = self.store.schedules.delete("ada", key, now=self.clock())
         assert existed == (plan is not None)
-        if plan and plan.enabled:
+        if plan:
             self.model.account(key, self.clock())
         self.model.plans.pop(key, None)
 

@@ -1,6 +1,7 @@
 """A dispatch endpoint that misbehaves as it is told to, over real sockets."""
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -56,12 +57,16 @@ class Endpoint:
     port: int = 0
     requests: list[str] = field(default_factory=list)
     connections: int = 0
+    tls: ssl.SSLContext | None = None
+    refused: list[str] = field(default_factory=list)
     stopping: threading.Event = field(default_factory=threading.Event)
 
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return (
+            f"https://localhost:{self.port}/v1" if self.tls else f"http://127.0.0.1:{self.port}/v1"
+        )
 
     def serve(self, listener: socket.socket) -> None:
         """Each connection in a thread."""
@@ -73,7 +78,13 @@ class Endpoint:
             self.connections += 1
             threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
 
-    def _talk(self, connection: socket.socket) -> None:
+    def _talk(self, plain: socket.socket) -> None:
+        try:
+            connection = self.tls.wrap_socket(plain, server_side=True) if self.tls else plain
+        except OSError as error:
+            self.refused.append(str(error))
+            plain.close()
+            return
         with connection:
             while request := _read(connection):
                 self.requests.append(request)
@@ -96,10 +107,10 @@ def _read(connection: socket.socket) -> str:
 
 
 @contextmanager
-def endpoint(behave: Behave) -> Iterator[Endpoint]:
+def endpoint(behave: Behave, tls: ssl.SSLContext | None = None) -> Iterator[Endpoint]:
     """One that listens."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
-        made = Endpoint(behave, listener.getsockname()[1])
+        made = Endpoint(behave, listener.getsockname()[1], tls=tls)
         thread = threading.Thread(target=made.serve, args=(listener,), daemon=True)
         thread.start()
         yield made

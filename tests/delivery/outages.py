@@ -40,7 +40,6 @@ class Door:
         self._open: list[socket.socket] = []
         self._listener: socket.socket | None = socket.create_server((LOCALHOST, 0), backlog=128)
         self.port: int = self._listener.getsockname()[1]
-        self.most = 0
         self._listen(self._listener)
 
     def begin(self) -> None:
@@ -52,6 +51,10 @@ class Door:
         for each in list(self._open):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
+
+    def count(self) -> int:
+        """How many are connected."""
+        return len(self._open) // 2
 
     def end(self) -> None:
         """Let everybody in."""
@@ -71,7 +74,6 @@ class Door:
                     client.close()
                     continue
                 self._open += (client, server)
-                self.most = max(self.most, len(self._open) // 2)
                 for ends in ((client, server), (server, client)):
                     threading.Thread(target=self._pump, args=ends, daemon=True).start()
 

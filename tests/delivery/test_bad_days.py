@@ -5,7 +5,6 @@ Each ends with the same question to the ledger: what became of every occurrence?
 
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -86,12 +85,45 @@ def test_an_answer_that_is_cut_after_the_action_ran_runs_nothing_again(
     assert "the answer never arrives" in caplog.text
 
 
-@pytest.mark.parametrize("after", [0, 3, 12])
+def test_a_tick_that_is_killed_between_claim_and_delivery(
+    open_office: Office, address: str
+) -> None:
+    """All that it claimed is leased, and nobody was told of any: the leases' end does it."""
+    with endpoint(hang) as place:
+        with ticking(address, place.url) as process:
+            wait(lambda: len(place.requests) > 0)
+            process.kill()
+        leased = open_office.states()[State.QUEUED]
+    assert leased > 0
+    assert open_office.runs == {}
+    for minute in (2, 4):
+        open_office.tick(NINE + minute * MINUTE)
+    assert open_office.states() == {State.SUCCEEDED: 20}
+    assert set(open_office.runs.values()) == {1}
+
+
+def ticking(address: str, url: str) -> "subprocess.Popen[bytes]":
+    """A tick at nine in a process of its own."""
+    command = [sys.executable, "-m", "tests.delivery.tick_process", address, url]
+    return subprocess.Popen(command, cwd=TOP, stdout=subprocess.DEVNULL)
+
+
+def test_two_ticks_in_two_processes_deliver_each_once(open_office: Office, address: str) -> None:
+    """As when EventBridge fires twice."""
+    with (
+        ticking(address, open_office.server.url) as one,
+        ticking(address, open_office.server.url) as other,
+    ):
+        assert [one.wait(60), other.wait(60)] == [0, 0]
+    assert open_office.states() == {State.SUCCEEDED: 20}
+    assert set(open_office.runs.values()) == {1}
+
+
+@pytest.mark.parametrize("after", [3, 12])
 def test_a_tick_that_is_killed_leaves_nothing_behind(
     open_office: Office, address: str, after: int
 ) -> None:
-    command = [sys.executable, "-m", "tests.delivery.tick_process", address, open_office.server.url]
-    with subprocess.Popen(command, cwd=TOP, stdout=subprocess.DEVNULL) as process:
+    with ticking(address, open_office.server.url) as process:
         wait(lambda: len(open_office.scene.ran) >= after or process.poll() is not None)
         process.kill()
     wait(lambda: open_office.busy == 0)
@@ -182,40 +214,3 @@ def test_a_body_of_six_megabytes_is_refused(scene: Scene) -> None:
         answer = connection.getresponse()
         assert (answer.status, b"too_large" in answer.read()) == (413, True)
         connection.close()
-
-
-def test_a_thousand_dispatches_at_once_need_few_connections(postgres_url: str) -> None:
-    """The peak on Postgres: a process holds at most its pool, and only while a statement runs."""
-    store = open_store(f"{postgres_url}&pool=8", clock=lambda: NINE)
-    store.migrate()
-    scene = Scene(store)
-    for number in range(300):
-        scene.put(f"k{number:03}", cron="0 9 * * *")
-    claimed = store.index.claim_due(NINE, 1_000)
-    watcher = open_store(postgres_url, clock=lambda: NINE)
-    release = threading.Event()
-    scene.act = lambda *_: release.wait(60)
-    threads = [threading.Thread(target=scene.deliver, args=(each,)) for each in claimed]
-    for thread in threads:
-        thread.start()
-    wait(lambda: len(scene.ran) == len(claimed))
-    peak = connections(watcher)
-    release.set()
-    for thread in threads:
-        thread.join(60)
-    assert Counter(o.state for o in store.ledger.find("ada", limit=1_000)) == {State.SUCCEEDED: 300}
-    assert peak <= 8 + 1
-    for each in (store, watcher):
-        each.close()
-
-
-def connections(store: Store) -> int:
-    """How many the database has, as it says itself."""
-    asked = Occurrence("test", "sql", "", None, NINE, origin="run:1", due_at=NINE)
-    begun = store.ledger.begin(asked, now=NINE)
-    assert isinstance(begun, Begun)
-    with store.ledger.settling(begun.occurrence, lambda: NINE) as effects:
-        rows = effects.run(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-        )
-    return int(str(rows[0][0]))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from duetick.domain.policies import Policies
+from duetick.domain.schedule import Schedule
 from duetick.domain.states import Reason, State
 from duetick.runtime.secrets import Guard, given
 
@@ -90,6 +91,40 @@ def test_a01_a_time_within_a_pause_has_one_outcome(each_scene: Scene) -> None:
     assert scene.post(nominalFireTime=NINE + HOUR)[1]["origin"] == "call:time"
     counted = [o.count for o in scene.store.ledger.find("ada", "digest") if o.origin == "schedule"]
     assert sum(counted) == 4
+
+
+def test_d02_a_key_is_looked_at_before_the_schedule_is(each_scene: Scene) -> None:
+    """A repeat of what has run is a duplicate, whatever became of the schedule meanwhile."""
+    scene = each_scene
+    scene.put()
+    assert scene.post(idempotencyKey="k")[0] == 202
+    scene.store.schedules.delete("ada", "digest", now=scene.clock.now)
+    assert scene.post(idempotencyKey="k") == (200, {"status": "duplicate", "state": "succeeded"})
+    assert scene.post(idempotencyKey="other")[0] == 404
+
+
+def test_d02_a_key_is_looked_at_before_the_resolver_is_asked(scene: Scene) -> None:
+    asked: list[str] = []
+    found = Schedule("bob", "x", "* * * * *", "mail", "send")
+
+    def resolve(schedule_id: str, _ctx: object) -> Schedule:
+        asked.append(schedule_id)
+        return found
+
+    scene.flow.resolver(resolve)
+    assert [scene.post("bob/x", idempotencyKey="k")[0] for _ in range(3)] == [202, 200, 200]
+    assert asked == ["bob/x"]
+
+
+def test_d07_a_background_run_that_a_key_has_made_is_not_queued_again(each_scene: Scene) -> None:
+    """202 says that it runs or is queued: a repeat that will not run is told so."""
+    scene = each_scene
+    scene.flow.action("slow", background=True)(lambda given, ctx: scene.ran.append((given, ctx)))
+    scene.put(action="slow")
+    assert scene.post(idempotencyKey="k")[1]["outcome"] == "queued"
+    scene.dispatch.run_queued(scene.queued[0])
+    assert scene.post(idempotencyKey="k") == (200, {"status": "duplicate", "state": "succeeded"})
+    assert (len(scene.queued), len(scene.ran)) == (1, 1)
 
 
 def test_d06_what_fired_before_an_edit_is_still_the_same_for_its_caller(scene: Scene) -> None:

@@ -129,6 +129,7 @@ def test_what_is_anothers_is_answered_like_what_never_was(
         given = body | {"key": key} if body and "key" in body else body
         answers.append(town.call(town.ann, method, path.replace("{key}", key), given))
         town.call(town.ann, "DELETE", f"/api/schedules/{key}")
+    assert answers[0][0] != 400, "what cannot be read attempts nothing: give it a body in BODIES"
     assert answers[0][0] == answers[1][0]
     if answers[0][0] >= 400:
         assert answers[0] == answers[1]

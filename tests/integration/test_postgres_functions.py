@@ -69,10 +69,22 @@ class Case:
     asked: Occurrence
 
 
+SCHEDULES = st.builds(
+    Schedule,
+    st.just("ann"),
+    st.just("k"),
+    st.sampled_from(["* * * * *", "5 * * * *"]),
+    st.just("flow"),
+    st.just("act"),
+    enabled=st.booleans(),
+    policies=POLICIES,
+    timing=st.sampled_from([5, 5, 7]),
+)
+
+
 @st.composite
-def cases(draw: st.DrawFn, stands: st.SearchStrategy[tuple[State, Reason | None]]) -> Case:
-    state, reason = draw(stands)
-    held = Occurrence(
+def occurrences(draw: st.DrawFn, state: State, reason: Reason | None) -> Occurrence:
+    return Occurrence(
         "ann",
         "k",
         "* * * * *",
@@ -89,16 +101,12 @@ def cases(draw: st.DrawFn, stands: st.SearchStrategy[tuple[State, Reason | None]
         timing=draw(st.sampled_from([0, 5, 5])),
         policies=draw(POLICIES),
     )
-    schedule = Schedule(
-        "ann",
-        "k",
-        draw(st.sampled_from(["* * * * *", "5 * * * *"])),
-        "flow",
-        "act",
-        enabled=draw(st.booleans()),
-        policies=draw(POLICIES),
-        timing=draw(st.sampled_from([5, 5, 7])),
-    )
+
+
+@st.composite
+def cases(draw: st.DrawFn, stands: st.SearchStrategy[tuple[State, Reason | None]]) -> Case:
+    state, reason = draw(stands)
+    held = draw(occurrences(state, reason))
     running = replace(
         held,
         nominal_at=T - 60_000,
@@ -112,7 +120,7 @@ def cases(draw: st.DrawFn, stands: st.SearchStrategy[tuple[State, Reason | None]
     alone = state is State.PROCESSING or draw(st.booleans())
     return Case(
         held=held if draw(st.integers(0, 9)) else None,
-        schedule=schedule if draw(st.integers(0, 4)) else None,
+        schedule=draw(SCHEDULES) if draw(st.integers(0, 4)) else None,
         running=None if alone else running,
         asked=replace(held, fence=draw(st.sampled_from([held.fence, held.fence, 1, 9]))),
     )

@@ -14,7 +14,7 @@ from duetick.stores.postgres.connecting import connect_to
 from duetick.stores.postgres.database import PostgresDatabase
 
 from tests.lab.certificates import EXPIRED, Authority
-from tests.lab.missing import missing
+from tests.lab.missing import LACKS
 from tests.lab.postgres import EmbeddedPostgres, connect, machines_own
 from tests.lab.process import LOCALHOST
 
@@ -60,16 +60,19 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture(scope="module")
 def tls(authority: Authority) -> Iterator[TlsPostgres]:
-    """This machine's own Postgres: the one out of the wheel is built without OpenSSL."""
+    """This machine's own Postgres: the one out of the wheel is built without OpenSSL.
+
+    A new machine has none, and may be without: `test_postgres_tls.py` runs everywhere.
+    """
     programs = machines_own()
     if programs is None:
-        missing("Postgres with TLS", "this machine has no Postgres", "Install one, run again.")
+        pytest.skip(f"a machine without a Postgres of its own {LACKS} 'tls'")
     server = EmbeddedPostgres(programs=programs)
     with connect(server.url) as admin:
         library = admin.run("SHOW ssl_library")[0][0]
     if not library:
         server.remove()
-        missing("Postgres with TLS", f"{programs} is built without", "Install one with OpenSSL.")
+        pytest.skip(f"{programs} {LACKS} 'tls'")
     made = TlsPostgres(server)
     made.show(*authority.sign("localhost"))
     yield made

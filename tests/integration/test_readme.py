@@ -37,23 +37,40 @@ def test_each_python_example_runs(code: str) -> None:
         exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
 
 
-def test_the_flow_that_is_shown_passes_the_test_that_is_shown(tmp_path: Path) -> None:
+@pytest.fixture
+def followed(tmp_path: Path) -> Path:
+    """A folder in which somebody has done what the README says."""
     shutil.copytree(TOP / "layers" / "flows", tmp_path / "layers" / "flows")
+    shutil.copy(TOP / "pyproject.toml", tmp_path)
     for path, code in files().items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(code)
-    assert sorted(files()) == ["layers/flows/flows/garden.py", "tests/test_garden.py"]
-    paths = os.pathsep.join([str(tmp_path / "layers/flows"), str(TOP / "layers/duetick")])
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_garden.py"],
-        cwd=tmp_path,
+    return tmp_path
+
+
+def done(folder: Path, *command: str) -> str:
+    """What a module of Python's prints there; it has to succeed."""
+    paths = os.pathsep.join([str(folder / "layers/flows"), str(TOP / "layers/duetick")])
+    ran = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": paths},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
-    assert "2 passed" in done.stdout
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_the_flow_that_is_shown_passes_the_test_that_is_shown(followed: Path) -> None:
+    assert sorted(files()) == ["layers/flows/flows/garden.py", "tests/test_garden.py"]
+    assert "2 passed" in done(followed, "pytest", "-p", "no:cacheprovider", "tests/test_garden.py")
+
+
+def test_the_flow_that_is_shown_passes_make_lint(followed: Path) -> None:
+    done(followed, "ruff", "check", "--no-cache", *files())
+    done(followed, "ruff", "format", "--no-cache", "--check", *files())
 
 
 def test_there_are_python_examples() -> None:

@@ -15,6 +15,10 @@ unique_subject = no
 default_md = sha256
 policy = named
 copy_extensions = copy
+x509_extensions = signed
+[signed]
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
 [named]
 commonName = supplied
 """
@@ -35,7 +39,8 @@ class Authority:
         self.certificate = folder / "authority.pem"
         self._key = folder / "authority.key"
         made = ("-x509", *KEY, "-days", "3650", "-subj", "/CN=Lab", "-keyout", self._key)
-        _openssl("req", *made, "-out", self.certificate)
+        use = ("-addext", "keyUsage=critical,keyCertSign,cRLSign")  # Python asks for it
+        _openssl("req", *made, *use, "-out", self.certificate)
 
     def sign(self, host: str, dates: tuple[str, str] = VALID) -> tuple[Path, Path]:
         """A certificate for that host, and its key."""

@@ -50,15 +50,17 @@ def pytest_report_header() -> str:
     return f"this machine's own Postgres: {machines_own() or 'none'}"
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """`make quick` starts nothing, and tries no combinations of the template's parameters."""
+    if _starts_a_server(item) or "template" in item.path.parts:
+        item.add_marker("slow")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make quick` starts nothing, and tries no combinations of the template's parameters.
-
-    The folders whose files take long come first, or one of two processes would end on them alone.
+    """The folders whose files take long come first, after whatever else sorts and shuffles: of two
+    processes one would end on them alone.
     """
-    for item in items:
-        if _starts_a_server(item) or "template" in item.path.parts:
-            item.add_marker("slow")
     items.sort(key=_is_short)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from duetick.runtime.settings import Settings
 
-from tests.template.combinations import KEPT_IN, NETWORK
+from tests.template.combinations import AUTHORIZER, KEPT_IN, NETWORK, POOL
 from tests.template.parsed import TEMPLATE, Deployment, template
 
 FUNCTIONS: Final = ("TickFunction", "DispatchFunction", "SchedulesFunction", "MigrateFunction")
@@ -27,10 +27,13 @@ POSTGRES: Final = {
         ({"Backend": "aurora"}, "VpcId"),
         ({"PrivateApi": "true"}, "VpcId"),
         ({"VpcId": "vpc-1"}, "SubnetIds"),
+        ({"SubnetIds": "subnet-1"}, "VpcId"),
         ({"Egress": "endpoints"}, "VpcId"),
         ({"VpcId": "vpc-1", "Egress": "endpoints"}, "PrivateApi=true"),
         ({"VpcId": "vpc-1", "Egress": "endpoints"}, "RouteTableIds"),
         ({"Users": "lambda"}, "AuthorizerArn"),
+        ({"AuthorizerArn": AUTHORIZER}, "Users=lambda"),
+        ({"UserPoolArn": POOL}, "Users=cognito"),
         ({**POSTGRES, "PostgresSecurityGroupId": "sg-1"}, "VpcId"),
         ({**NETWORK, "PostgresSecurityGroupId": "sg-1"}, "Backend postgres"),
         ({"LookAheadSeconds": "60", "TickMinutes": "2"}, "TickMinutes"),

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from duetick.cli.costs import Usage
 from duetick.core.audit import Audit
 from duetick.core.tally import TickReport
 from duetick.domain.schedule import Occurrence
@@ -96,6 +97,13 @@ def test_a_count_that_fails_is_an_alarm_too() -> None:
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Errors")
 
 
+def test_what_is_billed_for_watching_is_what_there_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Usage().metrics == len(emitted(capsys, monkeypatch))
+    assert Usage().alarms == len(Deployment().of_type("AWS::CloudWatch::Alarm"))
+
+
 def test_every_alarm_has_a_time_that_cloudwatch_takes() -> None:
     for row in template()["Mappings"]["Ticks"].values():
         for alarm in Deployment(LeastActive="1").of_type("AWS::CloudWatch::Alarm").values():
@@ -120,6 +128,7 @@ def test_t13_each_cadence_has_an_expression_that_keeps_it(minutes: int) -> None:
     row = template()["Mappings"]["Ticks"][str(minutes)]
     assert row["Seconds"] == minutes * 60
     assert row["Late"] == row["Seconds"] * 1_000 + 90_000
+    assert row["Timeout"] == min(row["Seconds"], 900)
     wanted = {1: r"cron\(\* \*.*", 60: r"cron\(0 \*.*"}.get(minutes, rf"cron\(0/{minutes} .*")
     assert re.fullmatch(wanted, row["Expression"])
     allowed = template()["Parameters"]["TickMinutes"]["AllowedValues"]

@@ -9,6 +9,8 @@ from duetick.cli.costs import (
     BACKENDS,
     GB_SECOND,
     LOOK_AHEADS,
+    PUBLISHED,
+    SOURCES,
     Backend,
     Prices,
     Usage,
@@ -24,6 +26,8 @@ from tests.template.parsed import template
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
+WITH_EACH_TICK = ("EventBridge Scheduler", "Lambda, ticks", "CloudWatch, logs", "DynamoDB, reads")
+
 
 def test_a_fire_on_dynamodb_costs_its_counted_units() -> None:
     lines = per_million("dynamodb")
@@ -38,7 +42,7 @@ def test_a_tick_each_minute_is_43_830_calls_a_month() -> None:
 
 def test_t13_what_ticks_cost_falls_with_the_cadence() -> None:
     often, seldom = (at_rest("dynamodb", Usage(tick_minutes=each)) for each in (1, 30))
-    for line in ("EventBridge Scheduler", "Lambda, ticks", "DynamoDB, reads"):
+    for line in WITH_EACH_TICK:
         assert often[line] == pytest.approx(30 * seldom[line])
 
 
@@ -83,6 +87,12 @@ def test_what_is_assumed_is_what_the_template_says() -> None:
     assert [0, *LOOK_AHEADS] == [int(n) for n in given["LookAheadSeconds"]["AllowedValues"]]
 
 
+def test_every_price_says_where_it_is_published() -> None:
+    assert SOURCES.keys() == {one.name for one in fields(Prices)}
+    assert all(f"aws.amazon.com/{page}/" in table() for page in SOURCES.values())
+    assert PUBLISHED in table()
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_no_price_and_no_use_is_no_cost(backend: Backend) -> None:
     free = Prices(**dict.fromkeys((one.name for one in fields(Prices)), 0.0))
@@ -110,7 +120,11 @@ def test_the_readme_repeats_what_comes_out() -> None:
     for name, rest, million in wanted:
         row = rf"\| {name} \| {sum(rest.values()):.0f} \$ \| {sum(million.values()):.1f} \$ \|"
         assert re.search(row, README), row
-    assert f"{sum(scheduler_per_million().values()):.1f} $" in README
+    assert f"one-to-one for {sum(scheduler_per_million().values()):.1f} $" in README
+    for minutes in (1, 5):
+        lines = at_rest("dynamodb", Usage(tick_minutes=minutes))
+        ticks = sum(lines[name] for name in WITH_EACH_TICK)
+        assert re.search(rf"\| {minutes} \| [\d,]+ \| {ticks:.2f} \$ \|", README), ticks
     for seconds in LOOK_AHEADS:
         most = sum(looking_ahead(seconds).values())
         assert re.search(rf"\| {seconds} s \|.*\| {most:.0f} \$ \|", README), most

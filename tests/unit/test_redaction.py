@@ -1,9 +1,18 @@
 """J-11: what a name says to be a secret is withheld, at any depth, and nothing else is."""
 
 import json
+import time
+from collections.abc import Callable
 
 import pytest
-from duetick.domain.redaction import WITHHELD, is_secret, redact, redact_text
+from duetick.domain.redaction import (
+    WITHHELD,
+    is_secret,
+    redact,
+    redact_text,
+    secrets_in,
+    without,
+)
 from duetick.domain.schedule import Json
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,3 +68,45 @@ def test_j11_an_errors_text_does_not_tell_it(text: str) -> None:
 def test_j11_other_texts_stay_as_they_are() -> None:
     assert redact_text("no mail server at key street") == "no mail server at key street"
     assert redact_text(None) is None
+
+
+Quote = Callable[[str], str]
+QUOTES: list[Quote] = [repr, ascii, json.dumps, lambda text: json.dumps(text, ensure_ascii=False)]
+awkward = st.text(st.sampled_from("\\\\'\"\n\t\0ä\u200b\U0001f600ab |"), min_size=4, max_size=12)
+
+
+@given(secret=awkward | st.text(min_size=4), quotes=st.lists(st.sampled_from(QUOTES), max_size=3))
+def test_j11_a_secret_is_found_however_often_it_was_quoted(
+    secret: str, quotes: list[Quote]
+) -> None:
+    quoted = f"<{secret}>"
+    for quote in quotes:
+        quoted = quote(quoted)
+    inner = quoted[quoted.index("<") + 1 : quoted.rindex(">")]
+    shown = without(f"no way to {quoted}", secrets_in({"to": [{"token": {"is": secret}}]}))
+    assert WITHHELD in shown
+    assert inner not in shown.replace(WITHHELD, "")
+
+
+@pytest.mark.parametrize(
+    ("secret", "text", "shown"),
+    [
+        (7, "7 of 17, or 7.", f"{WITHHELD} of 17, or {WITHHELD}."),
+        ("abc", "abc abcd\\nabc", f"{WITHHELD} abcd\\n{WITHHELD}"),
+        (None, "None", "None"),
+        (True, "True", "True"),
+        ("", "nothing", "nothing"),
+    ],
+)
+def test_j11_a_short_secret_counts_where_it_stands_alone(
+    secret: Json, text: str, shown: str
+) -> None:
+    assert without(text, secrets_in({"token": secret})) == shown
+
+
+def test_j11_what_takes_too_long_to_look_through_is_not_shown() -> None:
+    secrets = secrets_in({"token": [f"secret{number}" for number in range(3_000)]})
+    started = time.process_time()
+    assert without("x" * 60_000, secrets) == WITHHELD
+    assert without("\\" * 60_000, secrets_in({"token": "\\" * 30_000 + '"'})) == "\\" * 60_000
+    assert time.process_time() - started < 5

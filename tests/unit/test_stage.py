@@ -2,7 +2,7 @@
 
 import pytest
 from duetick import Context, Flow
-from duetick.domain.errors import InvalidSchedule, QuotaReached, VersionConflict
+from duetick.domain.errors import InvalidSchedule, NotFound, QuotaReached, VersionConflict
 from duetick.testing import Stage, fire
 from flows.alerts import alerts
 from flows.assistant import assistant
@@ -38,6 +38,62 @@ def test_what_an_action_raises_is_raised() -> None:
 
     with pytest.raises(KeyError, match="no such record"):
         fire(flow, action="fail")
+
+
+def test_what_an_async_action_raises_is_raised() -> None:
+    flow = Flow("broken")
+
+    @flow.action("fail")
+    async def fail(_: object, __: Context) -> None:
+        raise KeyError("no such record")
+
+    with pytest.raises(KeyError, match="no such record"):
+        fire(flow, action="fail")
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_background_action_runs_too(raises: bool) -> None:
+    flow, ran = Flow("reports"), []
+
+    @flow.action("build", background=True)
+    def build(_: object, ctx: Context) -> None:
+        ran.append(ctx.schedule_id)
+        if raises:
+            raise KeyError("no such record")
+
+    if raises:
+        with pytest.raises(KeyError, match="no such record"):
+            fire(flow, action="build")
+    else:
+        assert fire(flow, action="build").state == "succeeded"
+    assert ran == ["ann/fired"]
+
+
+def test_a_flows_hook_sees_each_delivery() -> None:
+    flow, seen = Flow("watched"), []
+    flow.action("pass", target=lambda _given, _ctx: None)
+    flow.on_dispatch(lambda occurrence, status: seen.append((occurrence.key, status)))
+    fire(flow, action="pass")
+    assert seen == [("fired", 202)]
+
+
+@pytest.mark.parametrize(
+    ("cron", "action", "says"),
+    [
+        ("75 * * * *", "clean", "mail/nightly: minute: '75'"),
+        ("@daily", "cleen", "mail/nightly: .*cleen"),
+    ],
+)
+def test_a_static_schedule_that_cannot_be_is_named(cron: str, action: str, says: str) -> None:
+    flow = Flow("mail")
+    flow.action("clean", target=lambda _given, _ctx: None)
+
+    def deploy() -> None:
+        flow.schedule("nightly", cron=cron, action=action)
+        Stage(flow)
+
+    with pytest.raises(InvalidSchedule, match=says):
+        deploy()
 
 
 def test_an_agent_makes_a_follow_up_for_its_user_once() -> None:
@@ -97,6 +153,27 @@ def test_an_agent_is_held_to_the_users_quota() -> None:
             mine.create(f"k{number}", cron="@daily", action="follow_up", input={"case": number})
         with pytest.raises(QuotaReached, match="100"):
             mine.create("k100", cron="@daily", action="follow_up", input={"case": 1})
+
+
+@pytest.mark.parametrize("key", ["../bob/k", "", ".", "k/../../bob/k", "a\0b", "x" * 129])
+def test_an_agents_key_leads_nowhere_else(key: str) -> None:
+    with Stage(assistant) as stage, pytest.raises(ValueError, match=r"key|characters|part"):
+        stage.schedules(flow="assistant").create(
+            key, cron="@daily", action="follow_up", input={"case": 1}
+        )
+
+
+def test_an_agent_sees_none_of_anothers_under_a_name_like_theirs() -> None:
+    with Stage(assistant) as stage:
+        stage.schedules("bob", flow="assistant").create(
+            "k", cron="@daily", action="follow_up", input={"case": 1}
+        )
+        mine = stage.schedules("ann", flow="assistant")
+        assert [mine.get(key) for key in ("k", "bob/k", "K")] == [None] * 3
+        assert not mine.delete("bob/k")
+        with pytest.raises(NotFound):
+            mine.pause("k")
+        assert stage.schedules("bob").get("k")
 
 
 def test_an_agent_does_not_overwrite_what_it_did_not_make() -> None:

@@ -2,10 +2,13 @@
 
 import json
 import logging
+import sys
 from dataclasses import dataclass
 
 import pytest
+from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from duetick import Context, Flow
+from duetick.cli.plain_log import PlainFormatter
 from duetick.core.calls import Request
 from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Flows
@@ -13,6 +16,7 @@ from duetick.domain.errors import InvalidSchedule
 from duetick.domain.policies import Delivery, Policies, Retry
 from duetick.domain.redaction import WITHHELD
 from duetick.domain.schedule import Json
+from duetick.runtime import telemetry
 from duetick.testing import Stage
 from pydantic import BaseModel
 
@@ -177,3 +181,19 @@ def test_what_takes_any_field_may_withhold_any() -> None:
 
     flow.action("pass", redact=("whatever",), target=lambda _given, _ctx: None)
     assert {action.withheld for action in flow.actions.values()} == {frozenset({"whatever"})}
+
+
+def test_j11_a_stack_that_is_logged_tells_nothing_behind_a_secrets_name() -> None:
+    try:
+        raise RuntimeError("no way in with password=canary")
+    except RuntimeError:
+        raised = sys.exc_info()
+    (handler,) = telemetry.logger.handlers
+    record = logging.LogRecord("duetick.x", logging.ERROR, "x.py", 1, "it failed", (), raised)
+    assert handler.filter(record)
+    as_json = LambdaPowertoolsFormatter().format(record)
+    for shown in (as_json, PlainFormatter().format(record)):
+        assert "no way in" in shown
+        assert "Traceback" in shown
+        assert "canary" not in shown
+    assert json.loads(as_json)["exception_name"] == "RuntimeError"

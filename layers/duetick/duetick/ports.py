@@ -182,6 +182,9 @@ class Ledger(Protocol):
         write, only if no other occurrence holds it; a failure or the end of its window frees it.
         """
 
+    def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:
+        """What holds a caller's own key, as `begin` would refuse for it; it is not taken here."""
+
     def settle(
         self, occurrence: Occurrence, outcome: Outcome, *, now: int | None = None
     ) -> Occurrence | None:

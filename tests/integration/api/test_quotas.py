@@ -1,16 +1,19 @@
 """Quotas hold however a schedule is asked for."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from duetick.client import ApiError, Client, Fields
 from duetick.core.accepting import Quotas, check
 from duetick.core.flows import Flows
 from duetick.domain.errors import QuotaReached
-from duetick.domain.schedule import Schedule
+from duetick.domain.schedule import Json, Schedule
 from duetick.runtime import wiring
 from flows.reminders import reminders
 
 from tests.integration.api.asking import HELLO, refused
 from tests.integration.api.conftest import NINE
+from tests.integration.local_product import Product
 
 HOURLY = "0 * * * *"
 DENSE = [
@@ -90,3 +93,33 @@ def test_a_creation_that_was_changed_since_is_not_made_again(client: Client) -> 
         client.create(HELLO, idempotency_key="order-7")
     assert str(made.body["key"]) in str(problem.value)
     assert len(list(client.list())) == 1
+
+
+def test_creations_at_once_with_one_idempotency_key_are_one(running: Product) -> None:
+    def create(_: int) -> tuple[int, Json]:
+        made = running.client().create(HELLO, idempotency_key="order-7")
+        return made.status, made.body["key"]
+
+    with ThreadPoolExecutor(6) as pool:
+        answers = set(pool.map(create, range(6)))
+    assert len(answers) == 1
+    assert len(list(running.client().list())) == 1
+
+
+def test_creations_at_once_do_not_exceed_the_quota(
+    running: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUETICK_QUOTA_SCHEDULES", "3")
+    wiring.settings.cache_clear()
+    wiring.quotas.cache_clear()
+
+    def create(number: int) -> str:
+        try:
+            return str(running.client().put(f"k{number}", HELLO).status)
+        except ApiError as problem:
+            return problem.code
+
+    with ThreadPoolExecutor(6) as pool:
+        answers = sorted(pool.map(create, range(9)))
+    assert answers == ["201"] * 3 + ["quota_exceeded"] * 6
+    assert len(list(running.client().list())) == 3

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from duetick.client import ApiError, Client, Fields
+from duetick.domain.schedule import Principal
 from duetick.runtime import wiring
 
 from tests.integration.api.asking import HELLO, MINUTE, refused
@@ -148,6 +149,26 @@ def test_an_outside_id_is_the_applications_to_give(running: Product, client: Cli
     running.operator("you").put("hello", HELLO | {"externalId": "project-7"})
     kept = client.put("hello", HELLO | {"cron": "0 8 * * *"}).body
     assert kept["externalId"] == "project-7"
+
+
+def test_d10_what_runs_as_another_is_the_applications_to_change(
+    running: Product, client: Client
+) -> None:
+    store = wiring.store()
+    client.put("hello", HELLO)
+    made = store.schedules.get("you", "hello")
+    assert made is not None
+    store.schedules.put(replace(made, principal=Principal("you", org_id="garden-club")))
+    other: Fields = {"input": {"text": "everybody out"}}
+    assert refused(client.put, "hello", HELLO | other)[0] == 400
+    assert refused(client.change, "hello", other)[0] == 400
+    assert client.change("hello", {"cron": "0 8 * * *"}).body["cron"] == "0 8 * * *"
+    client.pause("hello")
+    running.operator("you").put("hello", HELLO | other | {"enabled": True})
+    now = store.schedules.get("you", "hello")
+    assert now is not None
+    assert now.input == other["input"]
+    assert now.principal == Principal("you", org_id="garden-club")
 
 
 def test_c05_a_rate_below_a_minute_is_refused_with_the_reason(client: Client) -> None:

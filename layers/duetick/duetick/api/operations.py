@@ -184,7 +184,9 @@ def export_user(call: Call) -> Answer:
 
 
 def erase_user(call: Call) -> Answer:
-    """Delete everything that is kept of a user, history too. There is no way back."""
+    """Delete everything that is kept of a user, history too. There is no way back. On
+    DynamoDB, notes that name a schedule that was under way go by themselves when its lease ends.
+    """
     return Answer(200, {"schedules": call.schedules.store.erase(call.schedules.user_id)})
 
 

@@ -1,6 +1,7 @@
 """What a deployment costs: counted units and measured durations times prices, all of them inputs.
 
-Prices are those published for us-east-1 in November 2026, in dollars, without any free tier.
+Prices are in dollars, without any free tier. What was measured, `python -m tests.benchmarks.usage`
+measures again; what was counted, `python -m tests.benchmarks.dynamodb_units` does.
 """
 
 from collections.abc import Mapping
@@ -16,13 +17,33 @@ MILLION: Final = 1_000_000
 HOURS: Final = 730.5
 """Of a month, on average."""
 GB_SECOND: Final[Mapping[Architecture, float]] = {"arm64": 0.0000133334, "x86_64": 0.0000166667}
+PUBLISHED: Final = "for us-east-1 in November 2026"
+SOURCES: Final[Mapping[str, str]] = {
+    "lambda_gb_second": "lambda",
+    "lambda_million": "lambda",
+    "api_million": "api-gateway",
+    "scheduler_million": "eventbridge",
+    "write_million": "dynamodb",
+    "read_million": "dynamodb",
+    "log_gb": "cloudwatch",
+    "metric": "cloudwatch",
+    "alarm": "cloudwatch",
+    "dashboard": "cloudwatch",
+    "secret": "secrets-manager",
+    "aurora_unit_hour": "rds/aurora",
+    "aurora_io_million": "rds/aurora",
+    "proxy_unit_hour": "rds/proxy",
+    "endpoint_hour": "privatelink",
+    "nat_hour": "vpc",
+}
+"""Where each price is published: https://aws.amazon.com/…/pricing/."""
 LOOK_AHEADS: Final = (60, 120)
 """Seconds that the template offers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Dollars."""
+    """Dollars, as `PUBLISHED` at `SOURCES`."""
 
     lambda_gb_second: float = GB_SECOND["arm64"]
     lambda_million: float = 0.20
@@ -44,22 +65,27 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What is used: units counted by the benchmarks, seconds as billed at `memory_gb`."""
+    """What is used. Units are counted and seconds, as billed at `memory_gb`, are measured, on
+    DynamoDB, where both are more; kilobytes of log are measured.
+    """
 
     tick_minutes: float = 1.0
     memory_gb: float = 0.5
-    tick_seconds: float = 0.10
+    tick_seconds: float = 0.07
     tick_reads: float = 6.0
-    fire_tick_seconds: float = 0.004
-    fire_dispatch_seconds: float = 0.050
+    tick_log_kb: float = 1.7
+    fire_tick_seconds: float = 0.0045
+    fire_dispatch_seconds: float = 0.020
     fire_writes: float = 6.1
     fire_reads: float = 2.0
-    fire_log_kb: float = 0.8
+    fire_log_kb: float = 1.8
     fire_ios: float = 2.0
+    plain_seconds: float = 0.005
+    plain_log_kb: float = 0.6
     aurora_units: float = 0.5
     proxy_least_units: float = 8.0
     metrics: int = 14
-    alarms: int = 9
+    alarms: int = 10
     zones: int = 2
     endpoints: int = 0
     nat: bool = False
@@ -71,6 +97,7 @@ def at_rest(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices())
     lines = {
         "EventBridge Scheduler": ticks * prices.scheduler_million / MILLION,
         "Lambda, ticks": _lambda(ticks, usage.tick_seconds, usage, prices),
+        "CloudWatch, logs": ticks * usage.tick_log_kb / 1024**2 * prices.log_gb,
         "CloudWatch, metrics": usage.metrics * prices.metric,
         "CloudWatch, alarms": usage.alarms * prices.alarm,
         "CloudWatch, dashboard": prices.dashboard,
@@ -121,11 +148,13 @@ def looking_ahead(seconds: float, usage: Usage = Usage(), prices: Prices = Price
 
 
 def scheduler_per_million(usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
-    """The same million through EventBridge Scheduler, one schedule each, to a function."""
+    """The same million through EventBridge Scheduler, one schedule each, to a function that keeps
+    no account and logs only what Lambda does.
+    """
     return {
         "EventBridge Scheduler": prices.scheduler_million,
-        "Lambda": _lambda(MILLION, usage.fire_dispatch_seconds, usage, prices),
-        "CloudWatch, logs": MILLION * usage.fire_log_kb / 1024**2 * prices.log_gb,
+        "Lambda": _lambda(MILLION, usage.plain_seconds, usage, prices),
+        "CloudWatch, logs": MILLION * usage.plain_log_kb / 1024**2 * prices.log_gb,
     }
 
 
@@ -153,6 +182,8 @@ def table(usage: Usage = Usage(), prices: Prices = Prices()) -> str:
     parts.append(
         _part("EventBridge Scheduler, a million fires", scheduler_per_million(usage, prices))
     )
+    pages = [f"  https://aws.amazon.com/{one}/pricing/" for one in dict.fromkeys(SOURCES.values())]
+    parts.append("\n".join([f"Prices, unless you gave others, as published {PUBLISHED}:", *pages]))
     return "\n\n".join(parts)
 
 

@@ -59,6 +59,12 @@ class Call:
     origin: str
     caller_key: CallerKey | None
 
+    @property
+    def own_key(self) -> CallerKey | None:
+        """The caller's key where it counts: a fence decides by itself, and no window is no key."""
+        key = self.caller_key
+        return key if key and key.window_ms and not self.fence else None
+
     def leased(self) -> Occurrence | None:
         """The occurrence that the caller holds a lease of, None where it holds none."""
         if self.fence < 1 or self.nominal_at is None:

@@ -116,6 +116,9 @@ class Dispatcher:
         leased = call.leased()
         if leased and (queued or not flow.has_background):
             return self._take_up(flow, call, leased, None, request)
+        held = call.own_key and self._store.ledger.holds(call.own_key, now=self._clock())
+        if held:
+            return _refused(held)
         definition = self._definition(flow, call, request)
         if definition is None:
             return self._take_up(flow, call, leased, None, request) if leased else _missing()
@@ -161,9 +164,7 @@ class Dispatcher:
         definition: Schedule | None,
         request: Request,
     ) -> Answer:
-        key = call.caller_key if call.caller_key and call.caller_key.window_ms else None
-        key = None if call.leased() else key
-        begun = self._store.ledger.begin(occurrence, now=self._clock(), key=key)
+        begun = self._store.ledger.begin(occurrence, now=self._clock(), key=call.own_key)
         if isinstance(begun, Refused):
             return _refused(begun)
         own = is_own(flow, call.schedule_id)

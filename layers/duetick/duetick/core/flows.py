@@ -1,7 +1,8 @@
 """Flows: named sets of actions, written by the people who use Duetick."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
@@ -131,7 +132,8 @@ class Flow:
         policies: Policies | None = None,
     ) -> None:
         """A static schedule, there in every deployment; its id is `flow/key`."""
-        check_timing(cron, timezone)
+        with _naming(f"{self.name}/{key}"):
+            check_timing(cron, timezone)
         check_key("", f"{self.name}/{key}")
         if callable(input):
             self.computed[key] = input
@@ -169,6 +171,15 @@ class Flow:
         return action.preview(schedule.input) if action else WITHHELD
 
 
+@contextmanager
+def _naming(key: str) -> Iterator[None]:
+    """Say which of a deployment's static schedules it is that cannot be."""
+    try:
+        yield
+    except ValueError as problem:
+        raise InvalidSchedule(key, str(problem)) from None
+
+
 def _withheld(takes: InputType, names: Collection[str]) -> frozenset[str]:
     """The names, checked: one that the input cannot have would withhold nothing."""
     if isinstance(names, str):
@@ -190,7 +201,8 @@ class Flows:
         self._flows = dict(flows)
         for flow in self._flows.values():
             for schedule in flow.static.values():
-                self.check_input(schedule)
+                with _naming(schedule.key):
+                    self.check_input(schedule)
 
     def __bool__(self) -> bool:
         return bool(self._flows)

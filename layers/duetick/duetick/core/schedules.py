@@ -31,8 +31,8 @@ def new_key() -> str:
 class UserSchedules:
     """One user's schedules. Nothing here reaches beyond `user_id`.
 
-    `owns_names` says that outside ids may be given: they are names across all users, which an
-    application hands out, and a user does not.
+    `owns_names` says that it is the application who asks: it hands out outside ids, which are names
+    across all users, and changes what runs as another principal. A user does neither.
     """
 
     store: Store
@@ -156,16 +156,32 @@ class UserSchedules:
         if wanted.external_id is not None:
             check_external(wanted.external_id)
         now = self.clock()
-        if not self.owns_names and wanted.external_id != (current and current.external_id):
-            raise InvalidSchedule(
-                "externalId",
-                "is given by the application, since it is one name across all users; leave it out.",
-            )
+        if not self.owns_names:
+            _check_own(current, wanted)
         if current is None or _asks_again(current, wanted):
             check(wanted, self.flows, self.quotas, now)
         return self.store.schedules.put(
             wanted, now=now, if_version=if_version, at_most=self.quotas.schedules
         )
+
+
+def _check_own(current: Schedule | None, wanted: Schedule) -> None:
+    """A user may not give a name across all users, nor choose what runs as somebody else."""
+    if wanted.external_id != (current and current.external_id):
+        raise InvalidSchedule(
+            "externalId",
+            "is given by the application, since it is one name across all users; leave it out.",
+        )
+    if current and current.principal and _what(current) != _what(wanted):
+        raise InvalidSchedule(
+            "action",
+            "runs as whom the application named: flow, action and input are its to change. "
+            "When it fires, and whether, is yours.",
+        )
+
+
+def _what(schedule: Schedule) -> tuple[str, str, Json]:
+    return schedule.flow, schedule.action, schedule.input
 
 
 def _version(current: Schedule | None, if_version: int | None) -> int:

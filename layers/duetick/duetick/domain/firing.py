@@ -107,6 +107,14 @@ def unfired(row: IndexRow, fired_through: int | None) -> IndexRow | None:
     return None if following is None else replace(row, next_fire_at=following)
 
 
+def may_count_from_anchor(cron: str) -> bool:
+    """Whether its times may: only a rate's do, so that any other row's anchor is no matter.
+
+    A text in which "rate" stands somewhere else costs a decision of its own, no more.
+    """
+    return "rate" in cron.lower()
+
+
 def decide(row: IndexRow, now: int, ahead: int = 0) -> Decision:
     """On time each fires; what is past its grace goes to the misfire policy.
 
@@ -134,11 +142,8 @@ class Decisions:
         self._known: dict[tuple[object, ...], Decision] = {}
 
     def of(self, row: IndexRow) -> Decision:
-        """What becomes of a row. Only a rate counts from its anchor: any other row's is no matter.
-
-        A text in which "rate" stands somewhere else costs a decision of its own, no more.
-        """
-        anchor = row.anchor if "rate" in row.cron.lower() else 0
+        """What becomes of a row."""
+        anchor = row.anchor if may_count_from_anchor(row.cron) else 0
         group = (row.cron, row.timezone, row.next_fire_at, anchor, row.policies)
         decision = self._known.get(group)
         if decision is None:

@@ -184,7 +184,7 @@ def plan_put(
         return None
     if current.times == wanted.times and current.enabled == wanted.enabled:
         return Change(after, before.row and row_of(after, before.row.next_fire_at), (), False)
-    return _retime(before, current, after, now)
+    return _retime(before, after, now)
 
 
 def _check_pace(current: Schedule | None, wanted: Schedule) -> None:
@@ -246,21 +246,36 @@ def paused_so_far(current: Schedule, now: int) -> tuple[Occurrence, ...]:
     return held_back(resumed(current), since, min(now, pause.until - 1), Reason.PAUSED)
 
 
-def _retime(before: Before, current: Schedule, after: Schedule, now: int) -> Change:
+def unfired_so_far(before: Before, now: int, reason: Reason) -> tuple[Occurrence, ...]:
+    """What a change of timing, or a delete, ends: a pause, and what was due, for that reason."""
+    current = before.schedule
+    if current is None:
+        return ()
+    if current.enabled:
+        due = due_range(before.row, before.fired_through, now, reason)
+        return paused_so_far(current, now) + due
+    since = max(current.disabled_at or now, before.fired_through or 0)
+    return held_back(resumed(current), since, now, Reason.PAUSED)
+
+
+def _paused_after(wanted: Schedule, before: Before) -> Schedule:
+    """A pause with an end holds back what comes after all that was claimed ahead of it."""
+    pause, earlier = wanted.pause, before.schedule and before.schedule.pause
+    if pause is None or pause.until is None:
+        return wanted
+    since = max(pause.since, before.fired_through or 0, earlier.since if earlier else 0)
+    return replace(wanted, pause=replace(pause, since=since))
+
+
+def _retime(before: Before, after: Schedule, now: int) -> Change:
     timed = replace(
-        after,
+        _paused_after(after, before),
         timing=max(now, before.defined_at + 1, 1),
         disabled_at=None if after.enabled else now,
         defect=None,
     )
-    if current.enabled:
-        reason = Reason.SUPERSEDED if after.enabled else Reason.DISABLED
-        ranges = paused_so_far(current, now)
-        ranges += due_range(before.row, before.fired_through, now, reason)
-    else:
-        since = max(current.disabled_at or now, before.fired_through or 0)
-        ranges = held_back(current, since, now, Reason.PAUSED)
-    return Change(timed, _row_if_enabled(timed, now), ranges, True)
+    reason = Reason.SUPERSEDED if after.enabled else Reason.DISABLED
+    return Change(timed, _row_if_enabled(timed, now), unfired_so_far(before, now, reason), True)
 
 
 def _row_if_enabled(schedule: Schedule, now: int) -> IndexRow | None:

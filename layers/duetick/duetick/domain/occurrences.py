@@ -1,11 +1,11 @@
 """The occurrences that a claim, a change of a schedule or a caller brings into being."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Final
 
-from duetick.domain.firing import Decision, Missed
+from duetick.domain.firing import Decision, Missed, Times
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State, check_transition
@@ -91,6 +91,34 @@ def ranged(row: IndexRow, missed: Missed, reason: Reason, now: int) -> Occurrenc
         range_end=missed.last,
         count=missed.count,
     )
+
+
+def apart(held: Occurrence, known: Iterable[int]) -> list[Occurrence]:
+    """The ranges of `held` that leave out the known times, which have an occurrence of their own.
+
+    They were claimed ahead of a change, and are accounted for by that.
+    """
+    first, last = held.nominal_at, held.range_end
+    inside = [] if last is None else sorted(time for time in known if first <= time <= last)
+    if last is None or not inside:
+        return [held]
+    times = Times(held.cron, held.timezone, first, held.policies)
+    parts: list[Occurrence] = []
+    start: int | None = first
+    for time in inside:
+        if start is not None:
+            parts += _part(held, times, start, time - 1)
+            start = times.after(time) if time < last else None
+    return parts if start is None else [*parts, *_part(held, times, start, last)]
+
+
+def _part(held: Occurrence, times: Times, start: int, until: int) -> list[Occurrence]:
+    """Those of [start, until], of which the first is one of the times, if they are any."""
+    if until < start:
+        return []
+    last = times.newest(start, until) or start
+    count = 1 + times.count(start, until)
+    return [replace(held, nominal_at=start, due_at=start, range_end=last, count=count)]
 
 
 def poisoned(row: IndexRow, error: Exception, now: int) -> Occurrence:

@@ -8,6 +8,11 @@ from typing import Final
 from duetick.domain.schedule import Json
 
 WITHHELD: Final = "[withheld]"
+SHORT: Final = 4
+"""A secret of fewer characters stands in many words that are none."""
+
+MOST_WORK: Final = 20_000_000
+"""Characters times secrets: what takes longer to look through is not shown at all."""
 
 _PLAIN: Final = re.compile(
     r"password|passwd|token|secret|authorization|cookie|credential", re.IGNORECASE
@@ -43,16 +48,20 @@ def redact_text(text: str | None) -> str | None:
 
 
 def secrets_in(value: Json, own: Collection[str] = ()) -> frozenset[str]:
-    """The secrets of a value as a text might hold them: plain, and as Python or JSON quote them."""
-    return frozenset(form for leaf in _secrets(value, own) for form in _forms(leaf) if form)
+    """The secrets of a value: each text and number that stands somewhere under such a name."""
+    return frozenset(text for text in map(str, _secrets(value, own)) if text)
 
 
 def without(text: str, secrets: Collection[str]) -> str:
-    """The text, with each of the secrets in it withheld, and what stands behind a secret's name."""
+    """The text, with each of the secrets in it withheld, and what stands behind a secret's name.
+
+    However often it was quoted: an error may hold the repr of the JSON of a value.
+    """
+    if len(secrets) * len(text) > MOST_WORK:
+        return WITHHELD
     if secrets:
         longest_first = sorted(secrets, key=len, reverse=True)
-        known = "|".join(map(re.escape, longest_first))
-        text = re.sub(rf"(?<!\w)(?:{known})(?!\w)", WITHHELD, text)
+        text = re.sub("|".join(map(_quoted, longest_first)), WITHHELD, text)
     return redact_text(text) or ""
 
 
@@ -80,9 +89,24 @@ def _leaves(value: Json) -> Iterator[Json]:
         yield value
 
 
-def _forms(leaf: Json) -> Iterator[str]:
-    yield str(leaf)
-    if isinstance(leaf, str):
-        yield repr(leaf)[1:-1]
-        yield json.dumps(leaf)[1:-1]
-        yield json.dumps(leaf, ensure_ascii=False)[1:-1]
+def _quoted(secret: str) -> str:
+    """A pattern of the text, plain or quoted. A short one counts only where it stands alone."""
+    found = "".join(_part(*each) for each in re.findall(r"(\\*)([^\\]?)", secret))
+    if found.startswith("\\\\"):
+        found = r"(?<!\\)" + found  # a run of backslashes is looked at once
+    alone = len(secret) < SHORT
+    return rf"(?:(?<!\w)|(?<=\\[nrt])){found}(?!\w)" if alone else found
+
+
+def _part(backslashes: str, character: str) -> str:
+    """Of a character and the backslashes before it: each quoting doubles those, and adds some."""
+    run = r"\\++" if backslashes else ""
+    if character in ("'", '"'):
+        return (run or r"\\*+") + character
+    plain = re.escape(character)
+    if character.isascii() and (not character or character.isprintable()):
+        return run + plain
+    escapes = {json.dumps(character)[1:-1], ascii(character)[1:-1]}
+    spelt = sorted(r"\\++".join(escape.split("\\")[1:]) for escape in escapes if "\\" in escape)
+    more = "" if run else r"\\++"
+    return f"{run}(?:{plain}|{more}(?:{'|'.join(spelt)}))"

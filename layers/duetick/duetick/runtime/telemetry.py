@@ -9,6 +9,7 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.logging.utils import copy_config_to_registered_loggers
 from aws_lambda_powertools.metrics import MetricUnit
 
+from duetick.domain.redaction import redact_text
 from duetick.domain.states import State
 
 if TYPE_CHECKING:
@@ -24,6 +25,23 @@ metrics: Final = Metrics(namespace="Duetick", service=SERVICE)
 
 logging.getLogger("duetick")
 copy_config_to_registered_loggers(logger, include={"duetick"})
+
+
+def _withhold(record: logging.LogRecord) -> bool:
+    """A stack that is logged does not tell what stands behind a secret's name (J-11).
+
+    The record is changed for the loggers above too: Lambda's own would write the same stack again.
+    """
+    if record.exc_info and record.exc_info[0]:
+        stack = logging.Formatter().formatException(record.exc_info)
+        record.__dict__["exception"] = redact_text(stack)
+        record.__dict__["exception_name"] = record.exc_info[0].__name__
+        record.exc_info = None
+    return True
+
+
+for _handler in logger.handlers:
+    _handler.addFilter(_withhold)
 
 SERVER_ERROR: Final = 500
 _COUNTED: Final = (

@@ -1,11 +1,14 @@
 """Flows on a stage: the real tick and dispatch, a store in memory, and a clock in your hands."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Final, Self
 
 from duetick.core.agents import AgentSchedules
+from duetick.core.calls import Request
 from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Action, Flow, Flows
 from duetick.core.schedules import UserSchedules
@@ -54,11 +57,13 @@ class Stage:
     def __init__(self, *flows: Flow, clock: FakeClock | None = None) -> None:
         self.clock = clock or FakeClock(MORNING)
         self.failed: list[Exception] = []
+        self._flows = Flows({flow.name: self._watched(flow) for flow in flows})
         self.store = open_store("sqlite://", clock=self.clock)
         self.store.migrate()
-        self._flows = Flows({flow.name: self._watched(flow) for flow in flows})
-        dispatch = Dispatcher(self.store, self._flows, lambda _request: True, self.clock)
-        self._transport = InlineTransport(dispatch)
+        self._dispatch = Dispatcher(
+            self.store, self._flows, lambda _request: True, self.clock, enqueue=self._run_queued
+        )
+        self._transport = InlineTransport(self._dispatch)
 
     def schedules(self, user: str = USER, *, flow: str = "") -> AgentSchedules:
         """A user's schedules, with the API's checks."""
@@ -74,7 +79,7 @@ class Stage:
     def tick(self, milliseconds: int = 0) -> TickReport:
         """Let so much time pass, and fire what is due then."""
         now, before = self.clock.advance(milliseconds), len(self.failed)
-        report = run_tick(self.store, self._transport, now=now)
+        report = run_tick(self.store, self._transport, now=now, on_dispatch=self._flows.observe)
         for problem in self.failed[before:]:
             raise problem
         return report
@@ -115,13 +120,27 @@ class Stage:
 
     def _watching(self, action: Action) -> Action:
         def run(given: object, context: object) -> object:
-            try:
-                return action.run(given, context)
-            except Exception as problem:
-                self.failed.append(problem)
-                raise
+            with self._keeping():
+                result = action.run(given, context)
+            return self._awaited(result) if inspect.iscoroutine(result) else result
 
         return replace(action, run=run)
+
+    async def _awaited(self, result: Coroutine[object, None, object]) -> object:
+        with self._keeping():
+            return await result
+
+    @contextmanager
+    def _keeping(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as problem:
+            self.failed.append(problem)
+            raise
+
+    def _run_queued(self, request: Request) -> None:
+        """A background action, in this process: here nothing is too long to wait for."""
+        self._dispatch.run_queued(request)
 
 
 def fire(

@@ -1,12 +1,12 @@
 """Callers' idempotency keys: an item for each, taken in one transaction with the begin."""
 
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from duetick.domain.lifecycle import held_key
 from duetick.domain.policies import DAY
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import Identity, Occurrence
 from duetick.ports import Begun, CallerKey, Refused
 from duetick.stores.dynamodb.errors import Refusal
 from duetick.stores.dynamodb.occurrences import number, text
@@ -29,10 +29,14 @@ class CallerKeys:
         self._table = table
         self._find = find
 
+    def holds(self, key: CallerKey, now: int) -> Refused | None:
+        """What stands against another run with the key."""
+        return self._held(self._table.get(caller_key(key.flow, key.key)), now)
+
     def take(self, key: CallerKey, taker: Occurrence, now: int, begin: "Begin") -> Begun | Refused:
         """Begin with the key, or say what holds it."""
         for _ in range(TRIES):
-            seen = self._table.get(_place(key))
+            seen = self._table.get(caller_key(key.flow, key.key))
             refused = self._held(seen, now)
             if refused:
                 return refused
@@ -45,7 +49,7 @@ class CallerKeys:
     def _held(self, seen: Item | None, now: int) -> Refused | None:
         if seen is None:
             return None
-        holder = self._find(*json.loads(seen["h"]["S"]))
+        holder = self._find(*holder_of(seen))
         verdict = holder and held_key(holder, int(seen["u"]["N"]), now)
         return Refused(verdict, holder.state, holder.reason) if holder and verdict else None
 
@@ -54,7 +58,7 @@ class CallerKeys:
     ) -> "TransactWriteItemTypeDef":
         """Put the key, if it is as it was seen."""
         until = now + key.window_ms
-        item = keyed(_place(key)) | {
+        item = keyed(caller_key(key.flow, key.key)) | {
             "h": text(json.dumps(taker.identity, ensure_ascii=False)),
             "u": number(until),
             "ttl": number(until // 1_000 + DAY),
@@ -68,6 +72,12 @@ class CallerKeys:
         return put
 
 
-def _place(key: CallerKey) -> Key:
+def caller_key(flow: str, key: str) -> Key:
     """A flow's name has no `#` in it: the first one ends it."""
-    return f"K#{key.flow}#{key.key}", "K"
+    return f"K#{flow}#{key}", "K"
+
+
+def holder_of(item: Mapping[str, Any]) -> Identity:
+    """Whose occurrence took the key."""
+    user_id, key, nominal_at, origin = json.loads(item["h"]["S"])
+    return user_id, key, nominal_at, origin

@@ -1,16 +1,22 @@
 """Everything that the table keeps of one user, deleted: the schedules' own items last of all.
 
 Should it be cut short, what is left still leads to the rest, and doing it again ends it. Lines of
-the journal, which only name a schedule to look at, leave by themselves when they are due, and
-callers' keys when their day is over.
+the journal, which only name a schedule to look at, leave by themselves when they are due.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from duetick.domain.schedule import Occurrence
 from duetick.stores.dynamodb.alteration import count_key, external_key
-from duetick.stores.dynamodb.items import input_key, item_key, name_of
-from duetick.stores.dynamodb.occurrences import history_partition, maybe_text, text
+from duetick.stores.dynamodb.caller_keys import caller_key, holder_of
+from duetick.stores.dynamodb.items import input_key, item_key, name_of, read
+from duetick.stores.dynamodb.occurrences import (
+    history_partition,
+    maybe_text,
+    read_history,
+    text,
+)
 from duetick.stores.dynamodb.schedules import definition_partition
 from duetick.stores.dynamodb.table import Key, Table, key_of
 
@@ -32,6 +38,20 @@ def _around(table: Table, item: Mapping[str, Any]) -> Iterator[Key]:
     external = maybe_text(item, "ext")
     if external:
         yield external_key(external)
-    for partition in (history_partition(*name), definition_partition(*name)):
-        for found in table.query("p = :p", {":p": text(partition)}):
-            yield key_of(found)
+    for entry in read(item).open.values():
+        yield from _callers_key(table, entry.occurrence)
+    for found in table.query("p = :p", {":p": text(history_partition(*name))}):
+        yield from _callers_key(table, read_history(found).occurrence)
+        yield key_of(found)
+    for found in table.query("p = :p", {":p": text(definition_partition(*name))}):
+        yield key_of(found)
+
+
+def _callers_key(table: Table, held: Occurrence) -> Iterator[Key]:
+    """The key that it was begun with, unless another's holds it by now."""
+    if held.idempotency_key is None:
+        return
+    place = caller_key(held.flow, held.idempotency_key)
+    seen = table.get(place)
+    if seen and holder_of(seen) == held.identity:
+        yield place

@@ -21,6 +21,7 @@ from typing import Any, Final
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.lifecycle import ended
 from duetick.domain.mirror import row_of
+from duetick.domain.occurrences import apart
 from duetick.domain.policies import DAY, Overlap
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.domain.states import LEASED, State
@@ -133,8 +134,11 @@ class Entity:
 
     def account(self, ranges: Iterable[Occurrence], new_id: Callable[[], str]) -> None:
         """Hold ranges of times that do not fire, and see that no claim makes them again."""
+        held_now = [entry.occurrence for entry in self.open.values()]
+        known = [one.nominal_at for one in held_now if one.origin == SCHEDULE_ORIGIN]
         for held in ranges:
-            self.keep(replace(held, id=new_id()))
+            for part in apart(held, known):
+                self.keep(replace(part, id=new_id()))
             self.mark(held.range_end or held.nominal_at)
 
     def become(self, after: Occurrence, note: str | None = None) -> None:

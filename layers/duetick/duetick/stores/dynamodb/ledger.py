@@ -114,6 +114,10 @@ class DynamoLedger:
         self._journal.write([Line(occurrence.user_id, occurrence.key, wake)])
         return True
 
+    def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:
+        """See `ports.Ledger`."""
+        return self._keys.holds(key, self._now() if now is None else now)
+
     def settle(
         self, occurrence: Occurrence, outcome: Outcome, *, now: int | None = None
     ) -> Occurrence | None:

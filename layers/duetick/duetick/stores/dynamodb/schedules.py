@@ -11,7 +11,14 @@ from typing import Final
 
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.expression import TZDATA_VERSION
-from duetick.domain.mirror import Before, Change, check_version, due_range, plan_put, too_many
+from duetick.domain.mirror import (
+    Before,
+    Change,
+    check_version,
+    plan_put,
+    too_many,
+    unfired_so_far,
+)
 from duetick.domain.schedule import Schedule, dump_input
 from duetick.domain.states import Reason
 from duetick.ports import Page
@@ -187,8 +194,8 @@ class DynamoSchedules:
         together.count(record.user_id, -1, None)
         if entity.apart:
             together.delete(input_key(record.user_id, record.key))
-        lost = due_range(entity.indexed, entity.fired_through, now, Reason.SCHEDULE_DELETED)
-        entity.account(lost, self._new_id)
+        before = Before(record, entity.indexed, entity.fired_through, entity.defined_at)
+        entity.account(unfired_so_far(before, now, Reason.SCHEDULE_DELETED), self._new_id)
         entity.defined_at = max(now, entity.defined_at + 1)
         together.put(definition_item(replace(record, enabled=False, timing=entity.defined_at)))
         entity.record, entity.row, entity.poison, entity.apart = None, None, None, False

@@ -16,16 +16,28 @@ NAMED: Final = ("user_id", "key", "nominal_at", "origin")
 
 def take_key(session: Session, key: CallerKey, taker: Occurrence, now: int) -> Refused | None:
     """Give the key to `taker`; what stands against it where another's occurrence holds it."""
-    name: Params = {"flow": key.flow, "caller_key": key.key}
     session.rows("name_lock", {"user_id": f"caller {key.flow}", "key": key.key})
-    for *identity, until in session.rows("caller_key_get", name):
+    held = key_held(session, key, now)
+    if held:
+        return held
+    until = now + key.window_ms
+    params = {**_name(key), **identity_params(taker), "held_until": until}
+    session.rows("caller_key_put", params)
+    return None
+
+
+def key_held(session: Session, key: CallerKey, now: int) -> Refused | None:
+    """What stands against another run with the key."""
+    for *identity, until in session.rows("caller_key_get", _name(key)):
         holder = _holder(session, identity)
         verdict = holder and held_key(holder, read_number(until), now)
         if holder and verdict:
             return Refused(verdict, holder.state, holder.reason)
-    until = now + key.window_ms
-    session.rows("caller_key_put", {**name, **identity_params(taker), "held_until": until})
     return None
+
+
+def _name(key: CallerKey) -> Params:
+    return {"flow": key.flow, "caller_key": key.key}
 
 
 def _holder(session: Session, identity: Row) -> Occurrence | None:

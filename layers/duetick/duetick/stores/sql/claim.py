@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from duetick.domain.firing import Decision, decide, unfired
+from duetick.domain.firing import Decision, decide, may_count_from_anchor, unfired
 from duetick.domain.occurrences import fired, poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
@@ -65,7 +65,7 @@ class Shapes:
         """What this row yields. Of what is its own, only what matters to that tells it apart."""
         _, _, cron, timezone, next_fire_at, _, _, _, policies, mark = row
         back = mark is not None and mark >= next_fire_at
-        own = _own(row) if policies or back or "rate" in cron.lower() else None
+        own = _own(row) if policies or back or may_count_from_anchor(cron) else None
         group = (cron, timezone, next_fire_at, policies, own)
         shape = self._known.get(group)
         if shape is None:
@@ -183,7 +183,7 @@ def _own(row: DueRow) -> tuple[object, ...]:
     """What else the times of a row may follow from: its anchor, its spread, what it fired."""
     user_id, key, cron, _, next_fire_at, _, anchor, _, policies, mark = row
     return (
-        anchor if "rate" in cron.lower() else None,
+        anchor if may_count_from_anchor(cron) else None,
         (user_id, key) if policies and "spread" in policies else None,
         mark if mark is not None and mark >= next_fire_at else None,
     )

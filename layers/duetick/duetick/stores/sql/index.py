@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from duetick.domain.mirror import restored
+from duetick.domain.occurrences import apart
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.stores.sql.rows import (
     index_params,
@@ -49,9 +50,13 @@ def record_ranges(
 ) -> None:
     """Account for times that do not fire, and see that no row makes them again."""
     for held in ranges:
-        session.rows("occurrence_insert", occurrence_params(replace(held, id=new_id())))
         through = held.nominal_at if held.range_end is None else held.range_end
-        mark: Params = {"user_id": held.user_id, "key": held.key, "fired_through": through}
+        name: Params = {"user_id": held.user_id, "key": held.key}
+        within = {**name, "first": held.nominal_at, "last": through}
+        known = [read_number(at) for (at,) in session.rows("occurrences_within", within)]
+        for part in apart(held, known):
+            session.rows("occurrence_insert", occurrence_params(replace(part, id=new_id())))
+        mark: Params = {**name, "fired_through": through}
         session.rows("watermark_raise", mark)
         session.rows("index_mark_raise", mark)
 

@@ -36,7 +36,7 @@ from duetick.ports import (
     Transaction,
 )
 from duetick.stores.paging import check_findable, place_of
-from duetick.stores.sql.caller_keys import take_key
+from duetick.stores.sql.caller_keys import key_held, take_key
 from duetick.stores.sql.rows import (
     identity_params,
     move_params,
@@ -84,6 +84,13 @@ class SqlLedger:
             if held is None:
                 return Refused("unknown")
             return refuse(held, made or occurrence, at) or self._begin(session, held, at)
+
+    @retried
+    def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:
+        """See `ports.Ledger`."""
+        at = self._now() if now is None else now
+        with self._database.transaction() as session:
+            return key_held(session, key, at)
 
     @retried
     def settle(

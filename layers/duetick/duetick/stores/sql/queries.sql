@@ -174,6 +174,11 @@ WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at AND o
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at AND o.origin = :origin
 
+-- name: occurrences_within
+SELECT o.nominal_at FROM occurrences o
+WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at BETWEEN :first AND :last
+    AND o.origin = 'schedule'
+
 -- name: occurrence_running
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1

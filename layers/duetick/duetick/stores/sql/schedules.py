@@ -5,7 +5,15 @@ from dataclasses import replace
 
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.expression import TZDATA_VERSION
-from duetick.domain.mirror import Before, Change, check_version, due_range, plan_put, too_many
+from duetick.domain.mirror import (
+    Before,
+    Change,
+    check_version,
+    due_range,
+    plan_put,
+    too_many,
+    unfired_so_far,
+)
 from duetick.domain.schedule import Schedule
 from duetick.domain.states import Reason
 from duetick.ports import Page
@@ -114,7 +122,7 @@ class SqlSchedules:
             check_version(before.schedule, if_version)
             if before.schedule is None:
                 return False
-            lost = due_range(before.row, before.fired_through, at, Reason.SCHEDULE_DELETED)
+            lost = unfired_so_far(before, at, Reason.SCHEDULE_DELETED)
             record_ranges(session, lost, self._new_id)
             drop_row(session, user_id, key)
             drop_poison(session, user_id, key)

@@ -60,12 +60,8 @@ class SqliteSession:
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """See `Session`."""
         sql, pick = _positional(self._queries[name])
-        connection = self._connection
-        connection.execute("SAVEPOINT each")
-        if connection.executemany(sql, map(pick, params)).rowcount == len(params):
-            return [1] * len(params)
-        connection.execute("ROLLBACK TO each")  # once more, to tell which of them did nothing
-        return [connection.execute(sql, pick(one)).rowcount for one in params]
+        cursor = self._connection.cursor()
+        return [cursor.execute(sql, one).rowcount for one in map(pick, params)]
 
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         """See `Session`."""

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from duetick.domain.expression import fires
+from duetick.domain.pausing import paused
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import Reason, State
 from duetick.ports import SUCCEEDED, Store
@@ -18,6 +21,7 @@ from duetick.testing.conformance.samples import (
     schedule,
 )
 from duetick.testing.conformance.suite import (
+    Capability,
     StoreSuite,
     drain,
     only,
@@ -114,6 +118,40 @@ class AccountingConformance(StoreSuite):
         store.schedules.put(schedule(), now=LATE)
         expect_range(store, Reason.PAUSED)
 
+    def test_a01_a_pause_after_a_change_counts_no_time_that_was_claimed_ahead(
+        self, store: Store
+    ) -> None:
+        """The change brings the mark back to its own time, and the pause lies over what is held."""
+        self.needs(Capability.LOOK_AHEAD)
+        every_other = schedule(cron="*/2 * * * *")
+        store.schedules.put(every_other, now=NOON)
+        drain(store, SOON, ahead=5 * MINUTE)
+        made = store.schedules.put(schedule(cron=EACH_MINUTE), now=SOON + 1)
+        store.schedules.put(replace(made, enabled=False), now=SOON + 2)
+        end = SOON + 7 * MINUTE
+        store.schedules.put(made, now=end)
+        assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, end)
+
+    def test_a01_a_pause_with_an_end_that_was_disabled_is_closed_by_a_resume(
+        self, store: Store
+    ) -> None:
+        made = store.schedules.put(schedule(), now=NOON)
+        held = store.schedules.put(paused(made, "", LATE - DAY, NOON + 1), now=NOON + 1)
+        store.schedules.put(replace(held, enabled=False), now=NOON + 2)
+        store.schedules.put(made, now=LATE)
+        expect_range(store, Reason.PAUSED)
+
+    def test_a01_a_delete_closes_a_pause(self, store: Store) -> None:
+        store.schedules.put(schedule(enabled=False), now=NOON)
+        store.schedules.delete("ada", "digest", now=LATE)
+        expect_range(store, Reason.PAUSED)
+
+    def test_a01_a_delete_closes_a_pause_that_has_an_end(self, store: Store) -> None:
+        made = store.schedules.put(schedule(), now=NOON)
+        store.schedules.put(paused(made, "", LATE + DAY, NOON), now=NOON + 1)
+        store.schedules.delete("ada", "digest", now=LATE)
+        expect_range(store, Reason.PAUSED)
+
     def test_a01_a_pause_without_a_fire_time_leaves_no_range(self, store: Store) -> None:
         store.schedules.put(schedule(enabled=False), now=NOON)
         store.schedules.put(schedule(), now=NOON + HOUR)
@@ -127,6 +165,21 @@ class AccountingConformance(StoreSuite):
             (Reason.PAUSED, 1),
             (Reason.PAUSED, 2),
         ]
+
+    @pytest.mark.parametrize("resumed_at", [5 * MINUTE, 12 * MINUTE])
+    def test_a01_a_pause_with_an_end_counts_no_time_that_was_claimed_ahead(
+        self, store: Store, resumed_at: int
+    ) -> None:
+        """Whether it is resumed before its end, or changed after it ended by itself."""
+        self.needs(Capability.LOOK_AHEAD)
+        made = store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
+        drain(store, SOON, ahead=2 * MINUTE)
+        store.schedules.put(paused(made, "", NOON + 10 * MINUTE, SOON), now=SOON)
+        drain(store, SOON + resumed_at)
+        store.schedules.put(made, now=SOON + resumed_at)
+        end = SOON + 15 * MINUTE
+        drain(store, end)
+        assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, end)
 
     def test_a01_what_a_lost_row_missed_is_accounted_for_by_a_rebuild(self, store: Store) -> None:
         store.schedules.put(schedule(), now=NOON)

@@ -61,6 +61,16 @@ class CallerKeyConformance(StoreSuite):
         assert (answer.verdict, answer.state) == ("duplicate", State.SUCCEEDED)
         assert store.ledger.get(*call(2).identity) is None
 
+    def test_d07_who_asks_for_a_key_is_told_what_holds_it(self, store: Store) -> None:
+        """Asking takes nothing: whoever begins first has it."""
+        assert store.ledger.holds(KEY, now=NOON) is None
+        running = begun(self.ask(store, 1, NOON)).occurrence
+        assert must(store.ledger.holds(KEY, now=NOON)).verdict == "in_progress"
+        store.ledger.settle(running, SUCCEEDED, now=NOON)
+        assert must(store.ledger.holds(KEY, now=NOON + MINUTE - 1)).verdict == "duplicate"
+        assert store.ledger.holds(KEY, now=NOON + MINUTE) is None
+        assert store.ledger.holds(replace(KEY, flow="other"), now=NOON) is None
+
     def test_d07_a_key_is_free_after_its_window(self, store: Store) -> None:
         store.ledger.settle(begun(self.ask(store, 1, NOON)).occurrence, SUCCEEDED, now=NOON)
         begun(self.ask(store, 2, NOON + MINUTE))
@@ -68,6 +78,14 @@ class CallerKeyConformance(StoreSuite):
     def test_d07_a_key_whose_run_goes_on_is_in_progress(self, store: Store) -> None:
         begun(self.ask(store, 1, NOON))
         assert refused(self.ask(store, 2, NOON)).verdict == "in_progress"
+
+    def test_d07_a_run_by_hand_that_failed_keeps_its_key(self, store: Store) -> None:
+        first, again = (replace(by_hand(run=f"run:{each}"), policies=ALLOW) for each in (1, 2))
+        held = begun(store.ledger.begin(first, now=NOON, key=KEY)).occurrence
+        store.ledger.settle(held, FAILED, now=NOON)
+        answer = refused(store.ledger.begin(again, now=NOON + MINUTE - 1, key=KEY))
+        assert (answer.verdict, answer.state) == ("duplicate", State.DEAD)
+        begun(store.ledger.begin(again, now=NOON + MINUTE, key=KEY))
 
     def test_d07_a_failure_frees_the_key(self, store: Store) -> None:
         store.ledger.settle(begun(self.ask(store, 1, NOON)).occurrence, FAILED, now=NOON)

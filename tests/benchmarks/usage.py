@@ -1,0 +1,183 @@
+"""What `duetick costs` takes for granted, measured: `python -m tests.benchmarks.usage`.
+
+The functions' own handlers, warm, against DynamoDB Local and the embedded Postgres. A function of
+512 MB has 0.29 of a processor, so seconds as billed are CPU / 0.29 and the waits: requests are
+counted on DynamoDB, and each is taken to last as long as one inside a region does. CPU is this
+process's alone. What Lambda itself logs of an invocation is added to what the functions do.
+"""
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from duetick.cli.context import LocalContext
+from duetick.cli.costs import Usage
+from duetick.core.wire import delivery_json
+from duetick.domain.identity import to_path
+from duetick.domain.schedule import Json, Occurrence, Schedule
+from duetick.ports import Store
+from duetick.runtime import wiring
+from duetick.stores.dynamodb.store import DynamoStore
+
+from tests.benchmarks.cold_start import Backend, database
+from tests.benchmarks.dynamodb_units import Meter
+from tests.benchmarks.endpoint import answering
+from tests.integration.handlers import TOP, load_handler
+from tests.lab.credentials import DUMMY
+
+FIRES: Final = 500
+TICKS: Final = 20
+ROUND_TRIP: Final = 0.004
+"""Seconds of one request to a service or a database in the same region: an assumption."""
+LAMBDA_LOG_KB: Final = 0.6
+"""Its lines platform.start and platform.report, as JSON: an assumption."""
+SLACK: Final = 0.1
+WHOLE_PROCESSOR_GB: Final = 1_769 / 1_024
+TEXT: Final[Json] = {"text": "good morning"}
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Of one invocation, or of one fire in it."""
+
+    cpu: float
+    log_kb: float
+    trips: float
+    reads: float
+
+    def billed(self, *, waits: bool = True) -> float:
+        """Seconds. Deliveries of one tick wait side by side: theirs are nearly nothing."""
+        working = self.cpu / (Usage().memory_gb / WHOLE_PROCESSOR_GB)
+        return working + waits * self.trips * ROUND_TRIP
+
+
+class Watch:
+    """Looks at what is logged, and at what DynamoDB is asked."""
+
+    def __init__(self, log: io.StringIO, store: Store) -> None:
+        self._log = log
+        self._requests = 0
+        self._meter: Meter | None = None
+        if isinstance(store, DynamoStore):
+            self._meter = Meter(store.client)
+            store.client.meta.events.register("before-send.dynamodb", self._count)
+
+    def _count(self, **_: object) -> None:
+        self._requests += 1
+
+    def spent(self, work: Callable[[], int]) -> Spent:
+        """Of each; the work says how many there were."""
+        written, asked, read = self._log.tell(), self._requests, self._read()
+        began = time.process_time()
+        times = work()
+        cpu = time.process_time() - began
+        return Spent(
+            cpu / times,
+            (self._log.tell() - written) / 1_024 / times + LAMBDA_LOG_KB,
+            (self._requests - asked) / times,
+            (self._read() - read) / times,
+        )
+
+    def _read(self) -> float:
+        return self._meter.reads if self._meter else 0.0
+
+
+def put(store: Store, prefix: str) -> None:
+    """Many schedules, each of them due once."""
+    made = store.now() - 130_000
+    for number in range(FIRES):
+        user = f"{prefix}{number}"
+        schedule = Schedule(user, "hello", "rate(2 minutes)", "reminders", "remind", input=TEXT)
+        store.schedules.put(schedule, now=made)
+
+
+def calls(claimed: Sequence[Occurrence]) -> list[dict[str, Any]]:
+    """The calls of dispatch that a tick would make of them."""
+    event = json.loads((TOP / "events" / "dispatch-iam.json").read_text())
+    return [
+        {
+            **event,
+            "path": f"/api/flows/reminders/schedules/{to_path(one.schedule_id)}/dispatch",
+            "body": json.dumps(delivery_json(one)),
+        }
+        for one in claimed
+    ]
+
+
+def measure() -> dict[str, Spent]:
+    """In this process, whose environment says which database."""
+    log = io.StringIO()
+    with contextlib.redirect_stdout(log):
+        store = wiring.store()
+        store.migrate()
+        watch = Watch(log, store)
+        tick, dispatch = load_handler("tick"), load_handler("dispatch")
+
+        def ticks() -> int:
+            return sum(not tick({}, LocalContext(60_000))["claimed"] for _ in range(TICKS))
+
+        def fires() -> int:
+            return int(tick({}, LocalContext(60_000))["delivered"])
+
+        def dispatches() -> int:
+            return [dispatch(one, LocalContext(29_000))["statusCode"] for one in told].count(202)
+
+        ticks()
+        found = {"tick": watch.spent(ticks)}
+        put(store, "ann")
+        found["fire"] = watch.spent(fires)
+        put(store, "bea")
+        told = calls(store.index.claim_due(store.now(), FIRES))
+        found["dispatch"] = watch.spent(dispatches)
+    return found
+
+
+def show(backend: str, found: dict[str, Spent]) -> bool:
+    """Beside what the calculation takes; whether its units and its log are no less."""
+    taken = Usage()
+    assumed = {
+        "tick": (taken.tick_seconds, taken.tick_reads, taken.tick_log_kb),
+        "fire": (taken.fire_tick_seconds, taken.fire_reads, LAMBDA_LOG_KB + SLACK),
+        "dispatch": (taken.fire_dispatch_seconds, taken.fire_reads, taken.fire_log_kb),
+    }
+    for name, one in found.items():
+        seconds = one.billed(waits=name != "fire")
+        print(
+            f"{backend:9} {name:9} {one.cpu * 1_000:6.2f} ms of CPU, {one.trips:4.1f} requests, "
+            f"{one.reads:4.1f} read units: {seconds * 1_000:5.1f} ms billed "
+            f"({assumed[name][0] * 1_000:g} taken), {one.log_kb:.2f} kB of log"
+        )
+    return all(
+        one.reads <= assumed[name][1] and one.log_kb <= assumed[name][2] + SLACK
+        for name, one in found.items()
+    )
+
+
+def main() -> int:
+    """Each backend in a process of its own: what is wired stays wired."""
+    if len(sys.argv) > 1:
+        return int(not show(sys.argv[1], measure()))
+    os.environ |= DUMMY
+    with tempfile.TemporaryDirectory() as name, answering(0.0) as port:
+        for backend in get_args(Backend):
+            folder = Path(name, backend)
+            folder.mkdir()
+            with database(backend, folder) as environment:
+                api = {"DUETICK_API_URL": f"http://127.0.0.1:{port}/v1", "AWS_REGION": "us-east-1"}
+                command = [sys.executable, "-m", "tests.benchmarks.usage", backend]
+                env = {**os.environ, **environment, **api}
+                subprocess.run(command, env=env, cwd=TOP, check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

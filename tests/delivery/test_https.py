@@ -1,0 +1,124 @@
+"""TLS of the HTTP transport over real sockets: who is not trusted learns nothing."""
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from duetick.domain.schedule import Occurrence
+from duetick.runtime.secrets import given
+from duetick.transports import exchange
+from duetick.transports.http import HttpTransport, bearer
+
+from tests.delivery.endpoint import OK, Endpoint, answer, endpoint
+from tests.delivery.office import wait
+from tests.delivery.scene import NINE
+from tests.lab.certificates import EXPIRED, VALID, Authority
+from tests.lab.process import LOCALHOST
+
+DUE = Occurrence("ada", "digest", "* * * * *", None, NINE, 1, flow="mail", id="occ_1", due_at=NINE)
+
+
+@pytest.fixture(autouse=True)
+def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Authority]:
+    """The one authority that this machine trusts here."""
+    authority = Authority(tmp_path / "trusted")
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificate))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    exchange._tls.cache_clear()
+    yield authority
+    exchange._tls.cache_clear()
+
+
+def serving(authority: Authority, dates: tuple[str, str] = VALID) -> ssl.SSLContext:
+    """The side of a server that is called localhost."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority.sign("localhost", dates))
+    return context
+
+
+def through(url: str, *, connect_to: str = "") -> HttpTransport:
+    """A transport with a secret."""
+    return HttpTransport(url, bearer(given(("s3cret",))), connect_to=connect_to)
+
+
+def test_a_trusted_server_is_called_on_one_kept_connection(trusted: Authority) -> None:
+    with endpoint(answer(OK), serving(trusted)) as place:
+        transport = through(place.url)
+        assert [transport.deliver(DUE, timeout=5).status for _ in range(3)] == [202] * 3
+        transport.close()
+    assert (len(place.requests), place.connections) == (3, 1)
+    assert "authorization: Bearer s3cret" in place.requests[0]
+
+
+def test_a_kept_connection_that_was_closed_is_made_again(trusted: Authority) -> None:
+    def once_each(place: Endpoint, connection: socket.socket, request: str) -> bool:
+        answer(OK)(place, connection, request)
+        return False
+
+    with endpoint(once_each, serving(trusted)) as place:
+        transport = through(place.url)
+        assert [transport.deliver(DUE, timeout=5).status for _ in range(3)] == [202] * 3
+        transport.close()
+    assert place.connections == 3
+
+
+def test_one_of_an_unknown_authority_gets_nothing(tmp_path: Path) -> None:
+    with endpoint(answer(OK), serving(Authority(tmp_path / "unknown"))) as place:
+        delivery = through(place.url).deliver(DUE, timeout=5)
+        wait(lambda: len(place.refused) == 1)
+    assert delivery.status == 0
+    assert "certificate verify failed" in delivery.detail
+    assert place.requests == []
+    assert "s3cret" not in delivery.detail
+
+
+def test_one_whose_certificate_is_over_gets_nothing(trusted: Authority) -> None:
+    with endpoint(answer(OK), serving(trusted, EXPIRED)) as place:
+        delivery = through(place.url).deliver(DUE, timeout=5)
+    assert (delivery.status, place.requests) == (0, [])
+    assert "expired" in delivery.detail
+
+
+def test_one_with_a_certificate_for_another_host_gets_nothing(trusted: Authority) -> None:
+    with endpoint(answer(OK), serving(trusted)) as place:
+        delivery = through(f"https://{LOCALHOST}:{place.port}/v1").deliver(DUE, timeout=5)
+    assert (delivery.status, place.requests) == (0, [])
+    assert "certificate is not valid for" in delivery.detail
+
+
+def test_one_that_speaks_no_tls_reads_no_secret() -> None:
+    read: list[bytes] = []
+    with socket.create_server((LOCALHOST, 0)) as listener:
+
+        def serve() -> None:
+            with suppress(OSError):
+                client, _ = listener.accept()
+                with client:
+                    read.append(client.recv(65_536))
+                    client.sendall(OK)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        port = listener.getsockname()[1]
+        delivery = through(f"https://localhost:{port}/v1").deliver(DUE, timeout=5)
+        thread.join(10)
+    assert delivery.status == 0
+    assert b"s3cret" not in read[0]
+    assert b"digest" not in read[0]
+
+
+def test_a_private_door_shows_its_own_certificate(trusted: Authority) -> None:
+    """The API's name does not lead there; who answers at the door's name is checked."""
+    with endpoint(answer(OK), serving(trusted)) as place:
+        api = "https://abc.execute-api.eu-west-1.amazonaws.com/v1"
+        transport = through(api, connect_to=f"https://localhost:{place.port}")
+        assert transport.deliver(DUE, timeout=5).status == 202
+        transport.close()
+        other = through(api, connect_to=f"https://{LOCALHOST}:{place.port}")
+        assert other.deliver(DUE, timeout=5).status == 0
+    assert "host: abc.execute-api.eu-west-1.amazonaws.com" in place.requests[0]
+    assert len(place.requests) == 1

@@ -1,0 +1,68 @@
+"""J-11: a planted canary is found in no answer but its owner's, and in no log."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
+from duetick.cli.plain_log import PlainFormatter
+from duetick.core.context import Context
+from duetick.domain.errors import InvalidSchedule
+from duetick.domain.schedule import Json
+from flows import reminders
+
+from tests.integration.api.asking import HELLO, MINUTE
+from tests.integration.local_product import Product
+
+CANARY = "canary of ann's"
+PLANTED: list[tuple[Json, tuple[str, ...]]] = [
+    ({"text": CANARY}, ("text",)),
+    ({"text": "x", "to": [{"apiKey": CANARY}]}, ()),
+    ({"text": "x", "to": {"iban": {"parts": [CANARY]}}}, ("iban",)),
+]
+
+
+@pytest.mark.parametrize("case", PLANTED)
+@pytest.mark.parametrize("failure", [RuntimeError, InvalidSchedule, KeyError])
+def test_j11_a_canary_is_its_owners_alone(
+    running: Product,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    case: tuple[Json, tuple[str, ...]],
+    failure: type[Exception],
+) -> None:
+    planted, withheld = case
+
+    def remind(given: Json, ctx: Context) -> None:
+        message = f"cannot tell {json.dumps(given)}"
+        raise failure("text", message) if failure is InvalidSchedule else failure(message)
+
+    known = reminders.reminders.actions
+    takes = replace(known["remind"].takes, annotation=object)
+    failing = replace(known["remind"], run=remind, takes=takes, withheld=frozenset(withheld))
+    monkeypatch.setitem(known, "remind", failing)
+
+    ann, machine = running.client("ann"), running.operator("ann")
+    policies: Json = {"delivery": "at_least_once", "retry": {"attempts": 2, "first": 1}}
+    own = ann.put("k", HELLO | {"cron": "* * * * *", "input": planted, "policies": policies})
+    told = [ann.run("k")]
+    for _ in range(3):
+        running.clock.now += MINUTE
+        running.tick()
+    told += [*ann.history("k"), *machine.history("k"), machine.get("k").body, machine.export()]
+    told += machine.list()
+    status, answer = running.call(
+        "POST",
+        "/api/flows/reminders/schedules/ann~2Fk/dispatch",
+        {"idempotencyKey": "mine"},
+        running.stack.secret,
+    )
+    shown = [*map(PlainFormatter().format, caplog.records)]
+    shown += map(LambdaPowertoolsFormatter().format, caplog.records)
+    logged = "\n".join(shown)
+    assert own.body["input"] == planted
+    assert (status, answer["error"]) == (500, "action_failed")
+    assert "cannot tell" in str(told)
+    assert "Traceback" in logged
+    assert "canary" not in json.dumps([*told, answer])
+    assert "canary" not in logged

@@ -1,0 +1,56 @@
+"""An erased user is in no item of the table, callers' keys included."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from duetick.domain.mirror import row_of
+from duetick.domain.occurrences import of_row
+from duetick.domain.schedule import Occurrence
+from duetick.ports import SUCCEEDED, Begun, CallerKey
+from duetick.stores.dynamodb.store import DynamoStore
+
+from tests.integration.dynamodb_case import HOUR, MINUTE, NOON, Case, schedule
+from tests.lab.dynamodb import DynamoDB
+
+
+@pytest.fixture
+def case(dynamodb: DynamoDB) -> Iterator[Case]:
+    """A table of the test's own."""
+    case = Case(dynamodb)
+    yield case
+    case.close()
+
+
+def called(store: DynamoStore, user_id: str, key: CallerKey, now: int) -> Occurrence:
+    """A caller's run with a key of its own, which has succeeded."""
+    row = row_of(schedule(user_id=user_id), now)
+    made = replace(of_row(row, now, now), origin=f"call:{now}", idempotency_key=key.key)
+    begun = store.ledger.begin(made, now=now, key=key)
+    assert isinstance(begun, Begun)
+    settled = store.ledger.settle(begun.occurrence, SUCCEEDED, now=now)
+    assert settled
+    return settled
+
+
+def test_nothing_in_the_table_names_an_erased_user(case: Case) -> None:
+    store = case.migrated()
+    for user_id in ("ada", "bob"):
+        store.schedules.put(schedule(user_id=user_id, external_id=user_id), now=NOON)
+        called(store, user_id, CallerKey("reminders", f"order of {user_id}", HOUR), NOON)
+    assert store.erase("ada") == 1
+    left = [item for item in case.items() if item["p"]["S"] != "J"]
+    assert [item for item in left if "ada" in json.dumps(item)] == []
+    assert "order of bob" in json.dumps(left)
+
+
+def test_a_key_that_is_anothers_by_now_stays(case: Case) -> None:
+    store, key = case.migrated(), CallerKey("reminders", "order-7", MINUTE)
+    for user_id, now in (("ada", NOON), ("bob", NOON + HOUR)):
+        store.schedules.put(schedule(user_id=user_id), now=now)
+        called(store, user_id, key, now)
+    store.erase("ada")
+    assert [item["p"]["S"] for item in case.items() if item["s"]["S"] == "K"] == [
+        "K#reminders#order-7"
+    ]

@@ -1,0 +1,38 @@
+"""What `duetick costs` takes for granted is no less than what the functions read and log."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.endpoint import answering
+from tests.lab.dynamodb import DynamoDB, table_name
+
+TOP = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.slow
+
+
+def test_what_the_functions_use_is_at_most_what_is_calculated_with(
+    dynamodb_local: DynamoDB,
+) -> None:
+    with answering(0.0) as port:
+        told = {
+            "DUETICK_STORE": dynamodb_local.table_url(table_name()),
+            "DUETICK_API_URL": f"http://127.0.0.1:{port}/v1",
+            "AWS_REGION": "us-east-1",
+        }
+        command = [sys.executable, "-m", "tests.benchmarks.usage", "dynamodb"]
+        done = subprocess.run(
+            command,
+            cwd=TOP,
+            env={**os.environ, **told},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=170,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all(f"dynamodb  {name}" in done.stdout for name in ("tick", "fire", "dispatch"))
