@@ -67,9 +67,11 @@ def run_tick(
         elapsed=elapsed,
         stopped=stopped,
     )
-    tick.run(Claiming(store, at, chunk, look_ahead), sleep)
+    claiming = Claiming(store, at, chunk, look_ahead)
+    tick.run(claiming, sleep)
     tick.report.poisoned = len(store.index.poisoned(chunk, since=at))
-    tick.report.backlog = store.index.backlog(at)
+    if not claiming.over:  # the last claim found something
+        tick.report.backlog = store.index.backlog(at)
     tick.report.lost = _lost(store, at)
     return tick.report
 
