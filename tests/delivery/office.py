@@ -29,6 +29,7 @@ class Office:
         self.busy = 0
         self.lock = threading.Lock()
         self.cut = False
+        self.unheard: list[Answer] = []
         scene.act = self.act
         self.dispatch = scene.dispatch
         self.server = LocalServer(0, [Route("/api/flows/", self.handle, lambda _header: {})])
@@ -45,6 +46,7 @@ class Office:
             call = gateway.dispatch_request(event)
             answer = call if isinstance(call, Answer) else self.dispatch(call)
             if self.cut:
+                self.unheard.append(answer)
                 raise ConnectionResetError("the answer never arrives")
             return gateway.respond(answer)
         finally:
