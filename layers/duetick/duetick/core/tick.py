@@ -25,7 +25,7 @@ DOWN: Final = frozenset({0, 401, 403, 429})
 """Statuses below 500 that say more of the endpoint than of the occurrence."""
 GLANCE: Final = 0.5
 """Seconds after which a tick that waits looks whether it is to stop."""
-FEW: Final = 4
+FEW: Final = 2
 LOOK: Final = 0.005
 QUICK: Final = 3
 """Threads that deliver at first. Each `LOOK` seconds in which they did not do `QUICK` each, they
