@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from duetick.core.claiming import MARGIN, Claiming
 from duetick.core.tally import Tally, TickReport
 from duetick.core.turns import Turns
+from duetick.domain.errors import DuetickError
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
 from duetick.ports import Delivery, Store, Transport
@@ -25,11 +26,6 @@ DOWN: Final = frozenset({0, 401, 403, 429})
 """Statuses below 500 that say more of the endpoint than of the occurrence."""
 GLANCE: Final = 0.5
 """Seconds after which a tick that waits looks whether it is to stop."""
-FEW: Final = 2
-LOOK: Final = 0.005
-QUICK: Final = 3
-"""Threads that deliver at first. Each `LOOK` seconds in which they did not do `QUICK` each, they
-wait for the endpoint, and are doubled; more of them would only take the processor in turns."""
 
 logger = logging.getLogger("duetick.tick")
 
@@ -115,7 +111,7 @@ class Tick:
         self._again: list[Occurrence] = []
         self._tally = Tally()
         self._failures = 0
-        self._workers = self._number = self._done_before = 0
+        self._workers = self._number = 0
         self._broken: Exception | None = None
         self.report = self._tally.report
 
@@ -135,8 +131,7 @@ class Tick:
         self, claiming: Claiming, pool: ThreadPoolExecutor, sleep: Callable[[float], object]
     ) -> bool:
         """Claim, or wait for the next to come due; False when there is nothing more to do."""
-        self._ripen()
-        self._staff(pool)
+        self._ripen(pool)
         if not claiming.over and self._turns.waiting < self._least() and not self._pointless():
             self._claim(claiming)
         elif self._turns.waiting:
@@ -150,10 +145,9 @@ class Tick:
 
     def _due_in(self) -> float:
         """Seconds until another comes due, or until it is time to look up."""
-        look = LOOK if self._turns.waiting and self._workers < self._slots else GLANCE
         if not self._later:
-            return look
-        return max(0.0, min((self._later[0][0] - self._clock()) / 1_000, look))
+            return GLANCE
+        return max(0.0, min((self._later[0][0] - self._clock()) / 1_000, GLANCE))
 
     def _claim(self, claiming: Claiming) -> None:
         """Take a chunk in. Where that fails, what was claimed before is delivered first."""
@@ -172,7 +166,7 @@ class Tick:
             self._number += 1
             heapq.heappush(self._later, (occurrence.due_at, self._number, occurrence))
 
-    def _ripen(self) -> None:
+    def _ripen(self, pool: ThreadPoolExecutor) -> None:
         """What is due takes its turn."""
         due: list[Occurrence] = []
         now = self._clock()
@@ -180,17 +174,10 @@ class Tick:
             due.append(heapq.heappop(self._later)[2])
         if due:
             self._turns.add(due)
-
-    def _staff(self, pool: ThreadPoolExecutor) -> None:
-        """As many threads as the endpoint keeps waiting, and as there is work for."""
-        done = self._tally.done
-        busy = self._workers and done - self._done_before >= QUICK * self._workers
-        self._done_before = done
-        if not busy:
-            wanted = min(max(FEW, 2 * self._workers), self._workers + self._turns.waiting)
-            for _ in range(min(wanted, self._slots) - self._workers):
+            wanted = min(self._slots, self._workers + len(due))
+            for _ in range(wanted - self._workers):
                 pool.submit(self._work)
-                self._workers += 1
+            self._workers = wanted
 
     def _work(self) -> None:
         while (occurrence := self._turns.take()) is not None:
@@ -229,7 +216,7 @@ class Tick:
         """Give back what never began. Where the store does not answer, its lease's end will."""
         try:
             return self._store.ledger.release(occurrence, now=self._clock())
-        except Exception:
+        except DuetickError:
             logger.warning("not released", extra={"action": "release_failed"}, exc_info=True)
             return True
 
