@@ -178,6 +178,23 @@ def test_t11_a_stop_begins_nothing_more_and_gives_the_rest_back(store: Store) ->
     assert run_tick(store, Recorder(store), now=NINE + MINUTE).delivered == 100 - report.delivered
 
 
+def test_no_thread_is_lost_to_what_a_transport_a_hook_or_a_release_raises(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def give_out(*_: object, **__: object) -> bool:
+        raise SystemExit
+
+    def overflow(*_: object, **__: object) -> bool:
+        raise OverflowError
+
+    rows(store, 3)
+    broken = Recorder(store)
+    monkeypatch.setattr(Recorder, "deliver", give_out)
+    monkeypatch.setattr(type(store.ledger), "release", overflow)
+    report = run_tick(store, broken, now=NINE, slots=1, on_dispatch=give_out)
+    assert (report.claimed, report.failed, report.left) == (3, 3, 0)
+
+
 def test_an_endpoint_that_is_down_is_not_leased_everything(store: Store) -> None:
     rows(store, 3_000)
     report = run_tick(store, Recorder(store, status=503), now=NINE, chunk=100)

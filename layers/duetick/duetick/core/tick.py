@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 from duetick.core.claiming import MARGIN, Claiming
 from duetick.core.tally import Tally, TickReport
 from duetick.core.turns import Turns
-from duetick.domain.errors import DuetickError
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
 from duetick.ports import Delivery, Store, Transport
@@ -198,9 +197,10 @@ class Tick:
         self._observe(occurrence, delivery)
 
     def _deliver(self, occurrence: Occurrence, timeout: float) -> Delivery:
+        """What a transport or a hook raises, SystemExit too, must not take a thread away."""
         try:
             return self._transport.deliver(occurrence, timeout=timeout)
-        except Exception as error:
+        except BaseException as error:
             logger.exception("a transport raised", extra={"action": "transport_failed"})
             return Delivery(0, f"{type(error).__name__}: {error}")
 
@@ -216,7 +216,7 @@ class Tick:
         """Give back what never began. Where the store does not answer, its lease's end will."""
         try:
             return self._store.ledger.release(occurrence, now=self._clock())
-        except DuetickError:
+        except Exception:
             logger.warning("not released", extra={"action": "release_failed"}, exc_info=True)
             return True
 
@@ -237,7 +237,7 @@ class Tick:
         try:
             if self._on_dispatch:
                 self._on_dispatch(occurrence, delivery.status)
-        except Exception:
+        except BaseException:
             logger.warning("a hook raised", extra={"action": "hook_failed"}, exc_info=True)
 
     def _pointless(self) -> bool:
