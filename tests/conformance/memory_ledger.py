@@ -64,11 +64,14 @@ class Data:
         parts = [part for one in made for part in apart(one, self._fired(one))]
         new = [replace(one, id=new_id()) for one in parts if one.identity not in self.ledger]
         self.ledger |= {one.identity: one for one in new}
-        for one in new:
-            kept, through = self.of(one.user_id, one.key), one.range_end or one.nominal_at
-            if one.origin == "schedule":
-                kept.mark = max(through, kept.mark or through)
         return new
+
+    def account(self, made: Sequence[Occurrence]) -> list[Occurrence]:
+        """Record what was claimed or does not fire: nothing up to there is claimed any more."""
+        for one in made:
+            kept, through = self.of(one.user_id, one.key), one.range_end or one.nominal_at
+            kept.mark = max(through, kept.mark or through)
+        return self.record(made)
 
     def _fired(self, held: Occurrence) -> list[int]:
         name = (held.user_id, held.key, "schedule")
@@ -85,7 +88,7 @@ class Data:
         """Take it off the index. What was due is accounted for, what was defined stays dated."""
         kept = self.of(record.user_id, record.key)
         before = mirror.Before(record, kept.indexed, kept.mark, kept.defined_at)
-        self.record(mirror.unfired_so_far(before, now, reason))
+        self.account(mirror.unfired_so_far(before, now, reason))
         end = max(now, kept.defined_at + 1)
         kept.definitions.append(replace(record, enabled=False, timing=end))
         kept.row, kept.poison = None, None
@@ -129,11 +132,18 @@ class MemoryLedger:
                 return taken
             held, asked = self._data.ledger.get(occurrence.identity), occurrence
             if held is None and occurrence.fence == 0:
+                held = attempts.accounted(self._newest(occurrence), occurrence)
+            if held is None and occurrence.fence == 0:
                 [held] = self._data.record([attempts.brought(occurrence, "", at)])
                 asked = held
             if held is None:
                 return Refused("unknown")
             return attempts.refuse(held, asked, at) or self._begin(held, at)
+
+    def _newest(self, asked: Occurrence) -> Occurrence | None:
+        mine = (one for one in self._data.siblings(asked) if one.origin == "schedule")
+        up_to = (one for one in mine if one.nominal_at <= asked.nominal_at)
+        return max(up_to, key=lambda one: one.nominal_at, default=None)
 
     def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:
         at = self._now() if now is None else now

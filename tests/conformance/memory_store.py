@@ -54,10 +54,10 @@ class MemoryIndex:
             decision = decide(fresh, now, ahead)
         except ValueError as error:
             kept.poison = poisoned(row, error, now)
-            self._data.record([kept.poison])
+            self._data.account([kept.poison])
             return []
         missed = [ranged(fresh, part, Reason.MISSED, now) for part in decision.missed]
-        new = self._data.record([*missed, *fired(fresh, decision, now, ahead)])
+        new = self._data.account([*missed, *fired(fresh, decision, now, ahead)])
         kept.row = replace(row, next_fire_at=decision.next_at) if decision.next_at else None
         return [one for one in new if one.state is State.QUEUED]
 
@@ -76,7 +76,7 @@ class MemoryIndex:
             if kept.poison is None or kept.row is None:
                 return False
             row, missed = mirror.restored(kept.row, self._now() if now is None else now)
-            self._data.record(missed)
+            self._data.account(missed)
             kept.row, kept.poison = row, None
             return True
 
@@ -114,11 +114,11 @@ class MemorySchedules:
             raise mirror.too_many(at_most)
 
     def write(self, kept: Kept, change: mirror.Change) -> None:
-        self._data.record(change.ranges)
+        self._data.account(change.ranges)
         kept.record = change.schedule
         if change.redefines:
             kept.definitions.append(change.schedule)
-            if change.row and kept.mark is not None:
+            if kept.mark is not None:
                 kept.mark = min(kept.mark, change.schedule.timing)
         if change.row or change.redefines:
             kept.row, kept.poison = change.row, None

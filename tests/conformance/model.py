@@ -30,7 +30,11 @@ RETRIED = Policies(
 
 @dataclass(slots=True)
 class Plan:
-    """A schedule, or a row without one (`timing` 0). Its times up to `since` are accounted for."""
+    """A schedule, or a row without one (`timing` 0). Its times up to `since` are accounted for.
+
+    One that is paused until a time fires from then on; what it holds back is accounted for by the
+    next change.
+    """
 
     cron: str
     since: int
@@ -39,16 +43,24 @@ class Plan:
     retried: bool = False
     enabled: bool = True
     put_at: int = 0
+    until: int = 0
 
     def names(self, time: int) -> bool:
         """Whether a time to come, as this was put, is one of its own."""
-        return time > self.put_at and bool(
-            fires(self.cron, None, time - 1, time, anchor=self.anchor)
+        return (
+            time > self.put_at
+            and time >= self.until
+            and bool(fires(self.cron, None, time - 1, time, anchor=self.anchor))
         )
 
     def pending(self, now: int) -> list[int]:
         """Its times up to now that are not accounted for."""
         return fires(self.cron, None, self.since, now, anchor=self.anchor)
+
+    def held_back(self, now: int) -> list[int]:
+        """Its times up to now that a pause kept from firing."""
+        end = min(now, self.until - 1)
+        return fires(self.cron, None, self.put_at, max(end, self.put_at), anchor=self.anchor)
 
 
 @dataclass(slots=True)
@@ -77,11 +89,20 @@ class Model:
     def account(self, key: str, now: int) -> list[int]:
         """Whatever was pending is accounted for now; what was claimed ahead is so already."""
         plan = self.plans[key]
-        known = self.accounted.get(key, [])
-        pending = [time for time in plan.pending(now) if time not in known]
-        self.accounted.setdefault(key, []).extend(pending)
+        pending = self._account(key, plan.pending(now))
         plan.since = max(plan.since, now)
         return pending
+
+    def _account(self, key: str, times: list[int]) -> list[int]:
+        known = self.accounted.setdefault(key, [])
+        new = [time for time in times if time not in known]
+        known += new
+        return new
+
+    def ends(self, key: str, now: int) -> None:
+        """What was pending, and what a pause held back, when a change ends this plan."""
+        self._account(key, self.plans[key].held_back(now))
+        self.account(key, now)
 
     def high_mark(self, key: str) -> int:
         """The newest time that was accounted for."""
@@ -108,7 +129,7 @@ class Model:
                 timing = plan.timing if plan else 0
                 entry = Entry(one.key, timing, one.due_at, 0, one.fence, retried)
                 self.entries[one.identity] = entry
-            entry.state, entry.fence = State.QUEUED, one.fence
+            entry.state, entry.fence, entry.settled_as = State.QUEUED, one.fence, None
             entry.lease_until = max(now, entry.due_at) + LEASE
 
     def wait(self, now: int) -> set[Name]:

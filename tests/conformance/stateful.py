@@ -13,6 +13,7 @@ from dataclasses import replace
 import pytest
 from duetick.domain.errors import PoisonedRow
 from duetick.domain.expression import fires, next_fire
+from duetick.domain.pausing import paused
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.domain.states import State
 from duetick.ports import SUCCEEDED, Begun, Store
@@ -60,22 +61,36 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(key=RECORDS, cron=CRONS, enabled=st.booleans())
     def put(self, key: str, cron: str, enabled: bool) -> None:
-        policies = RETRIED if key == "retried" else ONCE
-        self.store.schedules.put(
-            Schedule("ada", key, cron, "flow", "act", enabled=enabled, policies=policies),
-            now=self.clock(),
-        )
         plan = self.model.plans.get(key)
-        if plan and (plan.cron, plan.enabled) == (cron, enabled):
-            return
-        if plan:
-            self.model.account(key, self.clock())
-        self.retimes += 1
-        anchor = plan.anchor if plan else self.clock()
-        retried = key == "retried"
+        self.store.schedules.put(a_schedule(key, cron, enabled=enabled), now=self.clock())
+        if plan is None or (plan.cron, plan.enabled, plan.until) != (cron, enabled, 0):
+            self.retime(key, cron, enabled=enabled)
+
+    @rule(key=RECORDS, cron=CRONS, minutes=st.integers(1, 9))
+    def pause(self, key: str, cron: str, minutes: int) -> None:
+        """A pause with an end; the same write may change the times."""
         now = self.clock()
-        since = now if enabled else max(now, self.model.high_mark(key))
-        self.model.plans[key] = Plan(cron, since, anchor, self.retimes, retried, enabled, now)
+        until = now + minutes * 60 * SECOND
+        wanted = paused(a_schedule(key, cron, enabled=True), "", until, now)
+        self.store.schedules.put(wanted, now=now)
+        self.retime(key, cron, enabled=True, until=until)
+
+    def retime(self, key: str, cron: str, *, enabled: bool, until: int = 0) -> None:
+        """The model has another plan from now on."""
+        now, plan = self.clock(), self.model.plans.get(key)
+        if plan:
+            self.model.ends(key, now)
+        self.retimes += 1
+        self.model.plans[key] = Plan(
+            cron,
+            since=max(now, until - 1),
+            anchor=plan.anchor if plan else now,
+            timing=self.retimes,
+            retried=key == "retried",
+            enabled=enabled,
+            put_at=now,
+            until=until,
+        )
 
     @rule(key=RECORDS)
     def delete(self, key: str) -> None:
@@ -83,7 +98,7 @@ class StoreMachine(RuleBasedStateMachine):
         existed = self.store.schedules.delete("ada", key, now=self.clock())
         assert existed == (plan is not None)
         if plan:
-            self.model.account(key, self.clock())
+            self.model.ends(key, self.clock())
         self.model.plans.pop(key, None)
 
     @rule(back=st.integers(-5, 5))
@@ -205,6 +220,12 @@ class StoreMachine(RuleBasedStateMachine):
         for key, plan in self.model.plans.items():
             row = self.store.index.get("ada", key)
             assert (row is not None) == plan.enabled
+
+
+def a_schedule(key: str, cron: str, *, enabled: bool) -> Schedule:
+    """One of the two that have a record."""
+    policies = RETRIED if key == "retried" else ONCE
+    return Schedule("ada", key, cron, "flow", "act", enabled=enabled, policies=policies)
 
 
 def spelled_out(occurrence: Occurrence) -> list[int]:

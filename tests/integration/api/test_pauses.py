@@ -130,6 +130,20 @@ def test_a01_the_range_of_an_ended_pause_is_on_one_page(
     assert lines(client, limit) == PAUSED_THEN_FIRED
 
 
+def test_a01_the_range_of_an_ended_pause_leaves_out_what_was_claimed_ahead_of_it(
+    running: Product, client: Client
+) -> None:
+    client.put("hello", HELLO)
+    running.store.index.claim_due(running.clock.now, ahead=DAY + HOUR)
+    client.pause("hello", until="2026-12-04T12:00:00Z")
+    running.clock.now = NINE + 3 * DAY + 4 * HOUR
+    assert lines(client) == [
+        ("paused", 2, "2026-12-03T09:00:00Z"),
+        (None, 1, "2026-12-02T09:00:00Z"),
+        (None, 1, "2026-12-01T09:00:00Z"),
+    ]
+
+
 @pytest.mark.parametrize(
     "change", [{"cron": "30 9 * * *"}, {"timezone": "Europe/Berlin"}, {"labels": {"a": "b"}}]
 )

@@ -7,7 +7,9 @@ from typing import Final
 
 from duetick.core.schedules import UserSchedules
 from duetick.domain.errors import InvalidCursor, NotFound
+from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.mirror import paused_so_far
+from duetick.domain.occurrences import apart
 from duetick.domain.pausing import is_paused
 from duetick.domain.schedule import Occurrence, Schedule
 
@@ -27,22 +29,34 @@ def history_page(
     if not found and before is None and current is None:
         raise NotFound
     page, last = list(found[:limit]), len(found) <= limit
-    for line in ended_pause(current, schedules.clock()):
+    for line in ended_pause(schedules, current):
         belongs = before is None or line.nominal_at < before[2]
         if belongs and (last or line.nominal_at >= page[-1].nominal_at):
             page = sorted([*page, line], key=lambda one: -one.nominal_at)
     return page, None if last else _cursor(found[limit - 1])
 
 
-def ended_pause(schedule: Schedule | None, now: int) -> Sequence[Occurrence]:
+def ended_pause(schedules: UserSchedules, schedule: Schedule | None) -> Sequence[Occurrence]:
     """What a pause kept from firing that ended by itself, as one range.
 
     The ledger has no row of it before the next change of the schedule: no write marks the end.
     """
+    now = schedules.clock()
     if schedule is None or schedule.pause is None or is_paused(schedule, now):
         return ()
-    since = schedule.pause.since
-    return [replace(one, id=f"occ_pause_{since:x}") for one in paused_so_far(schedule, now)]
+    parts = [
+        part
+        for held in paused_so_far(schedule, now)
+        for part in apart(held, _within(schedules, held))
+    ]
+    return [replace(part, id=f"occ_pause_{part.nominal_at:x}") for part in parts]
+
+
+def _within(schedules: UserSchedules, held: Occurrence) -> Sequence[int]:
+    """The times of a pause that have an occurrence of their own: they were claimed before it."""
+    end = (held.range_end or held.nominal_at) + 1
+    found = schedules.store.ledger.find(held.user_id, held.key, limit=AT_ONCE, before=end)
+    return [one.nominal_at for one in found if one.origin == SCHEDULE_ORIGIN]
 
 
 def _cursor(last: Occurrence) -> str:
@@ -64,8 +78,8 @@ def _read_cursor(cursor: str | None) -> tuple[int, str] | None:
 
 def export(schedules: UserSchedules) -> tuple[list[Schedule], list[Occurrence]]:
     """All schedules of the user, and all that became of them and of those that are gone."""
-    found, now = list(_all_schedules(schedules)), schedules.clock()
-    ended = [line for schedule in found for line in ended_pause(schedule, now)]
+    found = list(_all_schedules(schedules))
+    ended = [line for schedule in found for line in ended_pause(schedules, schedule)]
     return found, [*_all_occurrences(schedules), *ended]
 
 

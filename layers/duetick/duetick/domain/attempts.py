@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.lifecycle import (
     after_failure,
     after_lost_lease,
@@ -73,6 +74,16 @@ def brought(asked: Occurrence, name: str, now: int) -> Occurrence:
     Whatever state the caller wrote into it: it begins its life here.
     """
     return leased(replace(asked, id=name, state=State.QUEUED, created_at=now), now)
+
+
+def accounted(newest: Occurrence | None, asked: Occurrence) -> Occurrence | None:
+    """What already stands for the time that a caller brings: a range may, which it lies in.
+
+    `newest` is the newest of the schedule's own times that the ledger has up to that one.
+    """
+    if newest is None or asked.origin != SCHEDULE_ORIGIN:
+        return None
+    return newest if asked.nominal_at <= (newest.range_end or newest.nominal_at) else None
 
 
 def refuse(held: Occurrence, asked: Occurrence, now: int) -> Refused | None:

@@ -33,9 +33,9 @@ class Before:
 class Change:
     """What to write: the record, its index row (None: no row) and ranges for the ledger.
 
-    `redefines` says that fire times change from `schedule.timing` on: where there is a row, a
-    high-water mark beyond it, which a claim ahead left, comes back to it, or it would hide times
-    that are new. Where there is none it stays, so that a resume does not count those times twice.
+    `redefines` says that fire times change from `schedule.timing` on: a high-water mark beyond it,
+    which a claim ahead left, comes back to it, or it would hide times that are new. What had been
+    claimed stays in the ledger: ranges and claims leave it out (`occurrences.apart`).
     """
 
     schedule: Schedule
@@ -237,7 +237,7 @@ def _create(before: Before, wanted: Schedule, now: int) -> Change:
 def paused_so_far(current: Schedule, now: int) -> tuple[Occurrence, ...]:
     """What a pause with an end has kept from firing since its fire times last changed.
 
-    Whatever fired meanwhile, it was after the end: the mark of it hides nothing of the pause.
+    Whatever was claimed meanwhile, it fires after the end: its mark hides nothing of the pause.
     """
     pause = current.pause
     if pause is None or pause.until is None:
@@ -254,22 +254,13 @@ def unfired_so_far(before: Before, now: int, reason: Reason) -> tuple[Occurrence
     if current.enabled:
         due = due_range(before.row, before.fired_through, now, reason)
         return paused_so_far(current, now) + due
-    since = max(current.disabled_at or now, before.fired_through or 0)
+    since = max(current.timing, before.fired_through or 0)
     return held_back(resumed(current), since, now, Reason.PAUSED)
-
-
-def _paused_after(wanted: Schedule, before: Before) -> Schedule:
-    """A pause with an end holds back what comes after all that was claimed ahead of it."""
-    pause, earlier = wanted.pause, before.schedule and before.schedule.pause
-    if pause is None or pause.until is None:
-        return wanted
-    since = max(pause.since, before.fired_through or 0, earlier.since if earlier else 0)
-    return replace(wanted, pause=replace(pause, since=since))
 
 
 def _retime(before: Before, after: Schedule, now: int) -> Change:
     timed = replace(
-        _paused_after(after, before),
+        after,
         timing=max(now, before.defined_at + 1, 1),
         disabled_at=None if after.enabled else now,
         defect=None,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from duetick.domain.firing import Decision, Decisions, Missed, unfired
-from duetick.domain.occurrences import fired, poisoned, ranged
+from duetick.domain.occurrences import apart, fired, poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
 from duetick.stores.dynamodb.entities import Entities, pause, tell_too_large
@@ -84,7 +84,8 @@ class Claim:
 
     def _hold(self, entity: Entity, made: Sequence[Occurrence]) -> list[Occurrence]:
         """Record them in the item; those that it holds already are not made again."""
-        named = [replace(one, id=self._new_id()) for one in made]
+        known = entity.known
+        named = [replace(part, id=self._new_id()) for one in made for part in apart(one, known)]
         new = [one for one in named if entity.keep(one)]
         return [occurrence for occurrence in new if occurrence.state is State.QUEUED]
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from duetick.domain.errors import StoreUnavailable
-from duetick.domain.schedule import Schedule
+from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.schedule import Occurrence, Schedule
 from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge
 from duetick.stores.dynamodb.items import (
     Entity,
@@ -21,7 +22,15 @@ from duetick.stores.dynamodb.items import (
     write,
 )
 from duetick.stores.dynamodb.layout import Layout
-from duetick.stores.dynamodb.occurrences import number, slot_of, write_history
+from duetick.stores.dynamodb.occurrences import (
+    history_partition,
+    history_sort,
+    number,
+    read_history,
+    slot_of,
+    text,
+    write_history,
+)
 from duetick.stores.dynamodb.table import Item, Table
 
 if TYPE_CHECKING:
@@ -114,6 +123,20 @@ class Entities:
         self.table.put_many([write_history(entry) for _, entry in leaving])
         for entity, entry in leaving:
             del entity.open[slot_of(entry.occurrence)]
+
+    def left_within(self, held: Occurrence) -> list[int]:
+        """The times of a range that have an occurrence of their own in the history."""
+        first, last = held.nominal_at, held.range_end or held.nominal_at
+        items = self.table.query(
+            "p = :p AND s BETWEEN :first AND :last",
+            {
+                ":p": text(history_partition(held.user_id, held.key)),
+                ":first": text(history_sort(first)),
+                ":last": text(history_sort(last + 1)),
+            },
+        )
+        left = (read_history(item).occurrence for item in items)
+        return [one.nominal_at for one in left if one.origin == SCHEDULE_ORIGIN]
 
     def with_input(self, schedule: Schedule | None, *, apart: bool) -> Schedule | None:
         """The record with its input, fetched where it is apart."""

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from duetick.domain.attempts import accounted
+from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.schedule import Identity, Occurrence
 from duetick.domain.states import LEASED, WAITING, State
 from duetick.stores.dynamodb.entities import Entities
@@ -42,6 +44,24 @@ class History:
         """The same, where it has left its schedule's item."""
         item = self._entities.table.get(history_key(*occurrence.identity))
         return read_history(item).occurrence if item else None
+
+    def standing(self, entity: Entity, asked: Occurrence) -> Occurrence | None:
+        """What stands for an occurrence that its schedule's item does not hold by its name."""
+        if asked.fence or asked.origin != SCHEDULE_ORIGIN:
+            return self.ended(asked)
+        held = (entry.occurrence for entry in entity.open.values())
+        own = [one for one in held if one.origin == SCHEDULE_ORIGIN]
+        up_to = [one for one in own if one.nominal_at <= asked.nominal_at]
+        left = (read_history(item).occurrence for item in self._back_from(asked))
+        up_to += islice((one for one in left if one.origin == SCHEDULE_ORIGIN), 1)
+        newest = max(up_to, key=lambda one: one.nominal_at, default=None)
+        return accounted(newest, asked)
+
+    def _back_from(self, asked: Occurrence) -> Iterator[Item]:
+        partition, sort = history_key(*asked.identity)
+        return self._entities.table.query(
+            "p = :p AND s <= :s", {":p": text(partition), ":s": text(sort)}, forward=False, page=5
+        )
 
     def find(
         self,

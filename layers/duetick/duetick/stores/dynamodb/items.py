@@ -132,10 +132,23 @@ class Entity:
         self.open[name] = Entry(occurrence)
         return True
 
-    def account(self, ranges: Iterable[Occurrence], new_id: Callable[[], str]) -> None:
-        """Hold ranges of times that do not fire, and see that no claim makes them again."""
-        held_now = [entry.occurrence for entry in self.open.values()]
-        known = [one.nominal_at for one in held_now if one.origin == SCHEDULE_ORIGIN]
+    @property
+    def known(self) -> list[int]:
+        """The nominal times of the schedule itself that are held here: all beyond the mark are."""
+        held = (entry.occurrence for entry in self.open.values())
+        return [one.nominal_at for one in held if one.origin == SCHEDULE_ORIGIN]
+
+    def account(
+        self,
+        ranges: Iterable[Occurrence],
+        new_id: Callable[[], str],
+        left: Iterable[int] = (),
+    ) -> None:
+        """Hold ranges of times that do not fire, and see that no claim makes them again.
+
+        `left` are times in them that have gone to the history.
+        """
+        known = [*self.known, *left]
         for held in ranges:
             for part in apart(held, known):
                 self.keep(replace(part, id=new_id()))

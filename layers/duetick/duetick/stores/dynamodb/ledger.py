@@ -92,7 +92,7 @@ class DynamoLedger:
             entry, asked = entity.open.get(slot_of(occurrence)), occurrence
             if entry and entry.token == token:
                 return self._begun(entity, occurrence), False
-            held = entry.occurrence if entry else self._history.ended(occurrence)
+            held = entry.occurrence if entry else self._history.standing(entity, occurrence)
             if held is None and occurrence.fence == 0:
                 held = asked = brought(occurrence, name, now)
                 entity.keep(held)

@@ -4,7 +4,7 @@ It is paid for by those who change schedules, never by a fire.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Final
@@ -19,7 +19,7 @@ from duetick.domain.mirror import (
     too_many,
     unfired_so_far,
 )
-from duetick.domain.schedule import Schedule, dump_input
+from duetick.domain.schedule import Occurrence, Schedule, dump_input
 from duetick.domain.states import Reason
 from duetick.ports import Page
 from duetick.stores.dynamodb.alteration import Alteration, count_key, external_key
@@ -100,13 +100,18 @@ class DynamoSchedules:
         self._entities.save(entity, now)
 
     def _apply(self, entity: Entity, change: Change) -> None:
-        entity.account(change.ranges, self._new_id)
-        if change.row and change.redefines and entity.fired_through is not None:
+        self._account(entity, change.ranges)
+        if change.redefines and entity.fired_through is not None:
             entity.fired_through = min(entity.fired_through, change.schedule.timing)
         kept = None if entity.apart else change.schedule.input
         entity.record = replace(change.schedule, input=kept, next_fire_at=None, defect=None)
         if change.row or change.redefines:
             entity.row, entity.poison = change.row, None
+
+    def _account(self, entity: Entity, ranges: Sequence[Occurrence]) -> None:
+        """A pause that ended by itself may reach back to what has gone to the history since."""
+        left = [time for held in ranges for time in self._entities.left_within(held)]
+        entity.account(ranges, self._new_id, left)
 
     def _commit(self, together: Alteration, entity: Entity, now: int) -> None:
         """The item, and what goes with it."""
@@ -195,7 +200,7 @@ class DynamoSchedules:
         if entity.apart:
             together.delete(input_key(record.user_id, record.key))
         before = Before(record, entity.indexed, entity.fired_through, entity.defined_at)
-        entity.account(unfired_so_far(before, now, Reason.SCHEDULE_DELETED), self._new_id)
+        self._account(entity, unfired_so_far(before, now, Reason.SCHEDULE_DELETED))
         entity.defined_at = max(now, entity.defined_at + 1)
         together.put(definition_item(replace(record, enabled=False, timing=entity.defined_at)))
         entity.record, entity.row, entity.poison, entity.apart = None, None, None, False

@@ -1,5 +1,6 @@
 """The claim on Postgres: two statements for a chunk, whatever its size."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, cast
@@ -8,6 +9,7 @@ from duetick.domain.policies import Overlap
 from duetick.domain.schedule import Occurrence
 from duetick.stores.sql.claim import ClaimPlan, DueRow, Remembered, on_hand
 from duetick.stores.sql.index import poison
+from duetick.stores.sql.rows import read_number
 from duetick.stores.sql.session import Params, Row, Session, Value
 from duetick.stores.sql.store import new_id
 
@@ -49,6 +51,7 @@ class PostgresClaim:
         rows = cast("Sequence[DueRow]", [*zip(*_columns(chunk), strict=True)])
         plan = ClaimPlan(new_id, self._remembered.at(now, ahead))
         plan.add(rows)
+        _leave_out_known(session, plan, places)
         claimed = _write(session, plan, places, now)
         self._reached = ((now, ahead), rows[-1][NEXT_FIRE_AT])
         return len(places), claimed
@@ -70,6 +73,23 @@ class PostgresClaim:
 
 def _columns(chunk: Sequence[object]) -> list[Sequence[object]]:
     return [column for column in chunk[1:] if isinstance(column, list)]
+
+
+def _leave_out_known(session: Session, plan: ClaimPlan, places: Sequence[str]) -> None:
+    """All ranges of the chunk in one question; most chunks have none."""
+    ranges = plan.ranges()
+    if not ranges:
+        return
+    made, known = plan.result, defaultdict[int, list[int]](list)
+    asked: Params = {
+        "places": ";".join([places[made.places[n]] for n in ranges]),
+        "first": ",".join([str(made.shapes[n].nominal_at) for n in ranges]),
+        "last": ",".join([_text(made.shapes[n].range_end) for n in ranges]),
+    }
+    for serial, nominal_at in session.rows("claim_known", asked):
+        known[ranges[read_number(serial) - 1]].append(read_number(nominal_at))
+    if known:
+        plan.leave_out(known)
 
 
 def _write(

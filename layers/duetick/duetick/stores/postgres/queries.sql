@@ -72,6 +72,18 @@ FROM (
     FOR UPDATE OF i SKIP LOCKED
 ) AS d
 
+-- name: claim_known
+-- Which times of the chunk's ranges have an occurrence of their own.
+SELECT r.serial, o.nominal_at
+FROM unnest(
+    string_to_array(:places, ';')::tid[],
+    string_to_array(:first, ',')::bigint[],
+    string_to_array(:last, ',')::bigint[]
+) WITH ORDINALITY AS r (tid, first, last, serial)
+JOIN schedule_index i ON i.ctid = r.tid
+JOIN occurrences o ON o.user_id = i.user_id AND o.key = i.key
+    AND o.nominal_at BETWEEN r.first AND r.last AND o.origin = 'schedule'
+
 -- name: claim_write
 -- Occurrences, advances and ends of one chunk, all at once. What a row says of itself is not sent
 -- back: it is read from the row, which this transaction holds. What all occurrences of the chunk

@@ -1,11 +1,11 @@
 """What a chunk of due rows yields: decided once for rows that are alike, then told row by row."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from duetick.domain.firing import Decision, decide, may_count_from_anchor, unfired
-from duetick.domain.occurrences import fired, poisoned, ranged
+from duetick.domain.occurrences import apart, fired, poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
 from duetick.stores.sql.rows import read_index
@@ -129,6 +129,23 @@ class ClaimPlan:
             else:
                 broken = _named(shape.made[0], row, self._new_id())
                 self.result.broken.append((read_index(row), broken))
+
+    def ranges(self) -> list[int]:
+        """The serial numbers of what is a range."""
+        return [n for n, made in enumerate(self.result.shapes) if made.range_end is not None]
+
+    def leave_out(self, known: Mapping[int, Sequence[int]]) -> None:
+        """Times of ranges, by their serial numbers, that have an occurrence of their own already.
+
+        They were claimed ahead of a change, or a caller brought them.
+        """
+        told = list(zip(self.result.shapes, self.result.rows, self.result.places, strict=True))
+        self.result.shapes, self.result.rows, self.result.places = [], [], []
+        for n, (made, row, place) in enumerate(told):
+            parts = apart(_named(made, row, ""), known[n]) if n in known else [made]
+            self.result.shapes += parts
+            self.result.rows += [row] * len(parts)
+            self.result.places += [place] * len(parts)
 
     def occurrences(self) -> list[Occurrence]:
         """What is to be recorded. Their ids: one random stem, and a serial number of the chunk."""

@@ -50,15 +50,23 @@ def record_ranges(
 ) -> None:
     """Account for times that do not fire, and see that no row makes them again."""
     for held in ranges:
-        through = held.nominal_at if held.range_end is None else held.range_end
-        name: Params = {"user_id": held.user_id, "key": held.key}
-        within = {**name, "first": held.nominal_at, "last": through}
-        known = [read_number(at) for (at,) in session.rows("occurrences_within", within)]
-        for part in apart(held, known):
+        for part in apart(held, known_within(session, held)):
             session.rows("occurrence_insert", occurrence_params(replace(part, id=new_id())))
-        mark: Params = {**name, "fired_through": through}
+        through = held.nominal_at if held.range_end is None else held.range_end
+        mark: Params = {"user_id": held.user_id, "key": held.key, "fired_through": through}
         session.rows("watermark_raise", mark)
         session.rows("index_mark_raise", mark)
+
+
+def known_within(session: Session, held: Occurrence) -> list[int]:
+    """The times of a range that have an occurrence of their own."""
+    within: Params = {
+        "user_id": held.user_id,
+        "key": held.key,
+        "first": held.nominal_at,
+        "last": held.range_end,
+    }
+    return [read_number(at) for (at,) in session.rows("occurrences_within", within)]
 
 
 def poison(session: Session, broken: Sequence[tuple[IndexRow, Occurrence]], now: int) -> None:

@@ -8,7 +8,6 @@ from typing import TypeAlias
 from duetick.domain.attempts import (
     RELEASED,
     begun,
-    brought,
     cancelled,
     displaces,
     lost,
@@ -36,12 +35,11 @@ from duetick.ports import (
     Transaction,
 )
 from duetick.stores.paging import check_findable, place_of
+from duetick.stores.sql.bringing import bring, lock, select, standing
 from duetick.stores.sql.caller_keys import key_held, take_key
 from duetick.stores.sql.rows import (
     identity_params,
     move_params,
-    occurrence_params,
-    read_occurrence,
     read_schedule,
     storable,
 )
@@ -79,8 +77,8 @@ class SqlLedger:
             taken = key and take_key(session, key, occurrence, at)
             if taken:
                 return taken
-            made = self._record(session, occurrence, at) if occurrence.fence == 0 else None
-            held = made or _lock(session, occurrence)
+            made = bring(session, occurrence, self._new_id, at) if occurrence.fence == 0 else None
+            held = made or standing(session, occurrence)
             if held is None:
                 return Refused("unknown")
             return refuse(held, made or occurrence, at) or self._begin(session, held, at)
@@ -114,7 +112,7 @@ class SqlLedger:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
-            held = _lock(session, occurrence)
+            held = lock(session, occurrence)
             if held is None or held.fence != occurrence.fence or held.state is not State.QUEUED:
                 return False
             given_back = released(held, at)
@@ -127,7 +125,7 @@ class SqlLedger:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
-            held = _lock(session, occurrence)
+            held = lock(session, occurrence)
             stale = held is None or held.fence != occurrence.fence
             if held is None or stale or held.state is not State.PROCESSING:
                 return None
@@ -138,9 +136,9 @@ class SqlLedger:
         """See `ports.Ledger`."""
         while True:
             with self._database.transaction() as session:
-                found = _select(session, "occurrences_lease_over", {"now": now, "limit": limit})
+                found = select(session, "occurrences_lease_over", {"now": now, "limit": limit})
                 rest: Params = {"until": now + ahead, "limit": limit - len(found)}
-                found += _select(session, "occurrences_due", rest)
+                found += select(session, "occurrences_due", rest)
                 claimed = [taken_up(held, now) for held in found]
                 _trace_lost(session, found, claimed)
                 session.each("occurrence_move", [move_params(after) for after in claimed])
@@ -167,14 +165,14 @@ class SqlLedger:
         wanted: Params = {"user_id": user_id, "key": key, "state": state or "", "limit": limit}
         params = {**wanted, **_page_params(before)}
         with self._database.transaction() as session:
-            return _select(session, name, params)
+            return select(session, name, params)
 
     @retried
     def get(self, user_id: str, key: str, nominal_at: int, origin: str) -> Occurrence | None:
         """See `ports.Ledger`."""
         name: Params = {"user_id": user_id, "key": key, "nominal_at": nominal_at, "origin": origin}
         with self._database.transaction() as session:
-            found = _select(session, "occurrence_get", name)
+            found = select(session, "occurrence_get", name)
         return found[0] if found else None
 
     @retried
@@ -186,12 +184,6 @@ class SqlLedger:
             Event(int(str(at)), State(str(before)), State(str(after)), str(note))
             for at, before, after, note in rows
         ]
-
-    def _record(self, session: Session, occurrence: Occurrence, now: int) -> Occurrence | None:
-        """A caller that is not the tick brings its occurrence along; None where it is known."""
-        made = brought(occurrence, self._new_id(), now)
-        (new,) = session.each("occurrence_insert", [occurrence_params(made)])
-        return made if new else None
 
     def _begin(self, session: Session, held: Occurrence, now: int) -> Begun | Refused:
         schedule = _schedule_of(session, held)
@@ -210,7 +202,7 @@ class SqlLedger:
 def _settle(
     session: Session, occurrence: Occurrence, outcome: Outcome, now: int
 ) -> Occurrence | None:
-    held = _lock(session, occurrence)
+    held = lock(session, occurrence)
     if held is None or held.fence != occurrence.fence:
         return None
     if held.state is not State.PROCESSING:
@@ -237,7 +229,7 @@ def _schedule_of(session: Session, held: Occurrence) -> Schedule | None:
 
 def _another_runs(session: Session, held: Occurrence, now: int) -> bool:
     """Whether another one runs; one whose lease is over is ended here and now."""
-    for other in _select(session, "occurrence_running", {"user_id": held.user_id, "key": held.key}):
+    for other in select(session, "occurrence_running", {"user_id": held.user_id, "key": held.key}):
         if not lease_over(other, now):
             return True
         after = lost(other, now)
@@ -252,18 +244,9 @@ def _displace(session: Session, waiting: Occurrence, now: int) -> None:
         "key": waiting.key,
         "nominal_at": waiting.nominal_at,
     }
-    for other in _select(session, "occurrences_waiting_behind", older):
+    for other in select(session, "occurrences_waiting_behind", older):
         if displaces(waiting, other):
             _move(session, cancelled(other, Reason.OVERLAP, now))
-
-
-def _select(session: Session, name: str, params: Params) -> list[Occurrence]:
-    return [read_occurrence(row) for row in session.rows(name, params)]
-
-
-def _lock(session: Session, occurrence: Occurrence) -> Occurrence | None:
-    found = _select(session, "occurrence_lock", identity_params(occurrence))
-    return found[0] if found else None
 
 
 def _move(session: Session, after: Occurrence) -> Occurrence:

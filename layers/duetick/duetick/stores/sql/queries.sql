@@ -179,6 +179,13 @@ SELECT o.nominal_at FROM occurrences o
 WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at BETWEEN :first AND :last
     AND o.origin = 'schedule'
 
+-- name: occurrence_up_to
+-- The newest of a schedule's own: where the time has none of its own, a range that it may lie in.
+SELECT {occurrence_columns} FROM occurrences o
+WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at <= :nominal_at
+    AND o.origin = 'schedule'
+ORDER BY o.nominal_at DESC LIMIT 1
+
 -- name: occurrence_running
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1

@@ -164,10 +164,9 @@ class SqlSchedules:
         record_ranges(session, change.ranges, self._new_id)
         if change.redefines:
             self._define(session, schedule)
+            lower_mark(session, schedule)
             drop_poison(session, schedule.user_id, schedule.key)
         if change.row:
-            if change.redefines:
-                lower_mark(session, schedule)
             put_row(session, change.row)
         elif change.redefines:
             drop_row(session, schedule.user_id, schedule.key)

@@ -1,13 +1,14 @@
 """The embedded store: a file, or memory."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Clock
 from duetick.stores.ids import new_id
 from duetick.stores.sql.claim import ClaimPlan, DueRow, Remembered, Yield, on_hand
-from duetick.stores.sql.index import drop_row, poison
+from duetick.stores.sql.index import drop_row, known_within, poison
 from duetick.stores.sql.queries import migrations
 from duetick.stores.sql.rows import occurrence_params
 from duetick.stores.sql.session import Params, Row, Session
@@ -28,6 +29,7 @@ class SqliteClaim:
         rows = session.rows("claim_select", {"until": now + ahead, "limit": limit})
         plan = ClaimPlan(new_id, self._remembered.at(now, ahead))
         plan.add(cast("Sequence[DueRow]", rows))
+        _leave_out_known(session, plan)
         made = plan.result
         session.each("claim_advance", [_advance(rows[p], *to) for p, *to in made.advanced])
         for place, through in made.done:
@@ -39,6 +41,17 @@ class SqliteClaim:
         written = session.each("occurrence_insert", _records(made, occurrences))
         new = [o for o, count in zip(occurrences, written, strict=True) if count]
         return len(rows), [occurrence for occurrence in new if on_hand(occurrence)]
+
+
+def _leave_out_known(session: Session, plan: ClaimPlan) -> None:
+    found: dict[int, list[int]] = {}
+    for n in plan.ranges():
+        held, row = plan.result.shapes[n], plan.result.rows[n]
+        known = known_within(session, replace(held, user_id=row[0], key=row[1]))
+        if known:
+            found[n] = known
+    if found:
+        plan.leave_out(found)
 
 
 def _records(made: Yield, occurrences: Sequence[Occurrence]) -> list[Params]:

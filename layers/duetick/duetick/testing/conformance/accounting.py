@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from duetick.domain.expression import fires
+from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.pausing import paused
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import Reason, State
@@ -17,6 +18,7 @@ from duetick.testing.conformance.samples import (
     MINUTE,
     NOON,
     SOON,
+    by_hand,
     row,
     schedule,
 )
@@ -25,6 +27,7 @@ from duetick.testing.conformance.suite import (
     StoreSuite,
     drain,
     only,
+    refused,
     start,
 )
 
@@ -48,6 +51,11 @@ def outcomes(store: Store, made: Schedule) -> list[int]:
             assert len(times) == one.count
             found += times
     return found
+
+
+def brought(at: int) -> Occurrence:
+    """A time of the schedule's own that an outside caller asks for."""
+    return replace(by_hand(at=at), cron=EACH_MINUTE, origin=SCHEDULE_ORIGIN)
 
 
 def expect_range(store: Store, reason: Reason, count: int = 3) -> None:
@@ -207,6 +215,30 @@ class AccountingConformance(StoreSuite):
         store.schedules.delete("ada", "digest", now=NOON + 33 * MINUTE)
         wanted = fires(EACH_MINUTE, None, NOON, NOON + 33 * MINUTE)
         assert outcomes(store, made) == wanted
+
+    def test_a01_what_a_caller_brings_hides_no_time_before_it(self, store: Store) -> None:
+        made = store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
+        start(store, brought(NOON + 3 * MINUTE), NOON + 3 * MINUTE)
+        drain(store, SOON + 5 * MINUTE)
+        assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, NOON + 5 * MINUTE)
+
+    def test_a01_what_a_claim_finds_missed_leaves_out_what_a_caller_brought(
+        self, store: Store
+    ) -> None:
+        made = store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
+        start(store, brought(NOON + 3 * MINUTE), NOON + 3 * MINUTE)
+        drain(store, SOON + HOUR)
+        assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, NOON + HOUR)
+
+    @pytest.mark.parametrize("minute", [1, 2, 40])
+    def test_j13_a_time_that_a_range_accounts_for_is_brought_by_nobody(
+        self, store: Store, minute: int
+    ) -> None:
+        made = store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
+        drain(store, SOON + HOUR)
+        answer = refused(store.ledger.begin(brought(NOON + minute * MINUTE), now=SOON + HOUR))
+        assert (answer.verdict, answer.reason) == ("duplicate", Reason.MISSED)
+        assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, NOON + HOUR)
 
     def test_j13_a_schedule_made_again_fires_nothing_twice(self, store: Store) -> None:
         store.schedules.put(schedule(), now=NOON)

@@ -2,6 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
+from duetick.domain.expression import fires
+from duetick.domain.pausing import paused
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
 from duetick.ports import Store
@@ -11,6 +15,7 @@ from duetick.testing.conformance.samples import (
     MINUTE,
     NOON,
     SECOND,
+    SKIP_MISSED,
     SOON,
     schedule,
 )
@@ -39,6 +44,17 @@ def expect_cancelled(store: Store, occurrence: Occurrence, reason: Reason) -> No
     assert (answer.verdict, answer.reason) == ("cancelled", reason)
     kept = recorded(store, occurrence)
     assert (kept.state, kept.reason, kept.attempts) == (State.CANCELLED, reason, 0)
+
+
+def expect_each(store: Store, minutes: int) -> None:
+    """Each minute after noon is in the ledger once."""
+    found: list[int] = []
+    for one in store.ledger.find("ada", "digest", limit=100):
+        end = one.nominal_at if one.range_end is None else one.range_end
+        times = fires(one.cron, None, one.nominal_at - 1, end)
+        assert len(times) == one.count
+        found += times
+    assert sorted(found) == [NOON + n * MINUTE for n in range(1, minutes + 1)]
 
 
 class LateEditConformance(StoreSuite):
@@ -105,3 +121,39 @@ class LateEditConformance(StoreSuite):
             drain(store, SOON + minute * MINUTE)
         times = sorted(o.nominal_at for o in store.ledger.find("ada", "digest"))
         assert times == [NOON + n * MINUTE for n in range(2, 7)]
+
+    def test_a01_what_a_claim_finds_missed_leaves_out_what_was_claimed_ahead_of_an_edit(
+        self, store: Store
+    ) -> None:
+        self.needs(Capability.LOOK_AHEAD)
+        store.schedules.put(schedule(cron="*/2 * * * *"), now=NOON)
+        drain(store, SOON, ahead=5 * MINUTE)
+        store.schedules.put(schedule(cron=EACH_MINUTE, policies=SKIP_MISSED), now=SOON + SECOND)
+        drain(store, SOON + 10 * MINUTE)
+        expect_each(store, 10)
+
+    def test_a01_a_pause_that_is_edited_ahead_loses_no_time_that_is_new(self, store: Store) -> None:
+        self.needs(Capability.LOOK_AHEAD)
+        store.schedules.put(schedule(cron="*/2 * * * *"), now=NOON)
+        drain(store, SOON, ahead=5 * MINUTE)
+        store.schedules.put(schedule(cron="*/2 * * * *", enabled=False), now=SOON + 1)
+        store.schedules.put(schedule(cron=EACH_MINUTE, enabled=False), now=SOON + 2)
+        store.schedules.put(schedule(cron=EACH_MINUTE), now=SOON + 8 * MINUTE)
+        expect_each(store, 8)
+
+    @pytest.mark.parametrize("changed_at", [7, 12])
+    def test_a01_an_edit_that_pauses_too_loses_no_time_that_is_new(
+        self, store: Store, changed_at: int
+    ) -> None:
+        """Whether it is resumed or ends by itself, after which what was claimed has long ended."""
+        self.needs(Capability.LOOK_AHEAD)
+        store.schedules.put(schedule(cron="*/2 * * * *"), now=NOON)
+        for claimed in drain(store, SOON, ahead=5 * MINUTE):
+            store.ledger.begin(claimed, now=SOON + SECOND)
+        made = schedule(cron=EACH_MINUTE)
+        until = SOON + 9 * MINUTE
+        store.schedules.put(paused(made, "", until, SOON + 2 * SECOND), now=SOON + 2 * SECOND)
+        for minute in range(8, changed_at):
+            drain(store, SOON + minute * MINUTE)
+        store.schedules.put(made, now=SOON + changed_at * MINUTE)
+        expect_each(store, changed_at)
