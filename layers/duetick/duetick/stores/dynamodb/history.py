@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Final
 
 from duetick.domain.attempts import accounted
 from duetick.domain.identity import SCHEDULE_ORIGIN
@@ -23,6 +24,8 @@ from duetick.stores.dynamodb.occurrences import (
 from duetick.stores.dynamodb.schema import ATTENTION
 from duetick.stores.dynamodb.table import Item, key_of
 from duetick.stores.paging import LATEST, check_findable, newest_first, place_of
+
+AT_ONCE: Final = 500
 
 
 class History:
@@ -75,7 +78,7 @@ class History:
         check_findable(user_id, key, state)
         page = Page(place_of(before), state, limit)
         if user_id is None:
-            found = self._dead(page) if state is State.DEAD else self._under_way()
+            found = self._dead(page) if state is State.DEAD else self._under_way(page)
         elif key is None:
             found = self._of_user(user_id, page)
         else:
@@ -142,11 +145,22 @@ class History:
             forward=False,
         )
 
-    def _under_way(self) -> list[Occurrence]:
-        """Every occurrence under way is covered by a note."""
-        names = [(line.user_id, line.key) for note in self._journal.all() for line in note.lines]
-        entities = self._entities.load_many(names)
-        return [e.occurrence for entity in entities.values() for e in entity.under_way]
+    def _under_way(self, page: "Page") -> Sequence[Occurrence]:
+        """Every occurrence under way is covered by a note; what waits is among them.
+
+        A note says when to look at a schedule, not why: one line covers all of it, leased and
+        waiting alike. To tell them apart, a begin would have to write its note anew, or the item
+        an attribute of an index, and a fire would pay for it each time; an operator's question may
+        read more. No more than one page and one chunk of schedules are held at once.
+        """
+        lines = (line for note in self._journal.all() for line in note.lines)
+        names = iter(dict.fromkeys((line.user_id, line.key) for line in lines))
+        found: Sequence[Occurrence] = ()
+        while chunk := list(islice(names, AT_ONCE)):
+            entities = self._entities.load_many(chunk).values()
+            waiting = [e.occurrence for entity in entities for e in entity.under_way]
+            found = page.of([*found, *waiting])
+        return found
 
 
 @dataclass(frozen=True, slots=True)

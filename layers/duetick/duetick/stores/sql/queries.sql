@@ -290,13 +290,16 @@ SELECT {index_columns}, i.fired_through FROM schedule_index i
 WHERE (i.user_id, i.key) > (:after_user, :after_key) AND i.next_fire_at > :now AND i.timing <> 0
 ORDER BY i.user_id, i.key LIMIT :limit
 
--- name: differences
-SELECT s.user_id, s.key, 'missing' AS problem FROM schedules s
-WHERE s.enabled = 1
+-- name: schedules_without_row
+-- Records that are enabled and have no row, a page of them in the order of their names.
+SELECT {schedule_columns} FROM schedules s
+WHERE (s.user_id, s.key) > (:after_user, :after_key) AND s.enabled = 1
     AND NOT EXISTS (SELECT 1 FROM schedule_index i WHERE i.user_id = s.user_id AND i.key = s.key)
     AND NOT EXISTS (SELECT 1 FROM poisoned p WHERE p.user_id = s.user_id AND p.key = s.key)
-UNION ALL
-SELECT s.user_id, s.key, 'stray' FROM schedules s
+ORDER BY s.user_id, s.key LIMIT :limit
+
+-- name: differences
+SELECT s.user_id, s.key, 'stray' AS problem FROM schedules s
 JOIN schedule_index i ON i.user_id = s.user_id AND i.key = s.key
 WHERE s.enabled = 0
 UNION ALL

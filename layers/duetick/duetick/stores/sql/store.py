@@ -1,11 +1,10 @@
 """A store on a SQL database: everything but the claim, which each backend does its own way."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final, Literal
 
 from duetick.domain.errors import MIGRATE, SchemaOutdated
-from duetick.domain.mirror import drifted, fresh_row, problem_of, repair
+from duetick.domain.mirror import drifted, problem_of, repair
 from duetick.domain.schedule import IndexRow
 from duetick.ports import Clock, Difference
 from duetick.stores.ids import new_id
@@ -99,35 +98,33 @@ class SqlStore:
         at = self.now() if now is None else now
         with self._database.transaction() as session:
             found = [read_difference(row) for row in session.rows("differences", {})]
-            looked_at = [self._look(session, difference, at) for difference in found]
-        differences = {(one.user_id, one.key): one for one in looked_at if one}
-        for one in self._drifted(at):
+        differences = {(one.user_id, one.key): one for one in found}
+        for one in (*self._missing(at), *self._drifted(at)):
             differences.setdefault((one.user_id, one.key), one)
         return [differences[name] for name in sorted(differences)]
 
-    def _drifted(self, now: int) -> Iterator[Difference]:
-        """A page at a time: every row of a record is looked at."""
+    def _pages(self, name: str, params: Params) -> Iterator[Row]:
+        """What a query finds that begins with a name and goes on after one, a page at a time."""
         page: Sequence[Row] = [("", "")]
         while page:
-            user_id, key = str(page[-1][0]), str(page[-1][1])
-            after: Params = {"after_user": user_id, "after_key": key, "now": now}
+            after = {"after_user": str(page[-1][0]), "after_key": str(page[-1][1])}
             with self._database.transaction() as session:
-                page = session.rows("index_after", {**after, "limit": CHECKED_AT_ONCE})
-            for row in page:
-                problem = _problem(read_index(row), read_mark(row[9]), now)
-                if problem:
-                    yield Difference(str(row[0]), str(row[1]), problem)
+                page = session.rows(name, {**params, **after, "limit": CHECKED_AT_ONCE})
+            yield from page
 
-    @staticmethod
-    def _look(session: Session, found: Difference, now: int) -> Difference | None:
-        """A missing row may be right (it never fires again) or impossible (it cannot be read)."""
-        if found.problem != "missing":
-            return found
-        record = read_schedule(session.rows("schedule_get", _name(found))[0])
-        try:
-            return found if fresh_row(record, now) else None
-        except ValueError:
-            return replace(found, problem="unreadable")
+    def _drifted(self, now: int) -> Iterator[Difference]:
+        """Every row of a record is looked at."""
+        for row in self._pages("index_after", {"now": now}):
+            problem = _problem(read_index(row), read_mark(row[9]), now)
+            if problem:
+                yield Difference(str(row[0]), str(row[1]), problem)
+
+    def _missing(self, now: int) -> Iterator[Difference]:
+        """A missing row may be right: one that never fires again has none."""
+        for record in map(read_schedule, self._pages("schedules_without_row", {})):
+            problem = problem_of(record, None, None, now)
+            if problem:
+                yield Difference(record.user_id, record.key, problem)
 
     def rebuild(self, *, now: int | None = None) -> int:
         """See `ports.Store`."""
@@ -136,7 +133,7 @@ class SqlStore:
 
     @retried
     def _mend(self, difference: Difference, now: int) -> bool:
-        """Decided anew: what was found may have been put right since."""
+        """Decided anew under the locks of a put: what was found may have been put right since."""
         with self._database.transaction() as session:
             before = read_before(session, difference.user_id, difference.key)
             problem = problem_of(before.schedule, before.row, before.fired_through, now)
