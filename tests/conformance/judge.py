@@ -4,7 +4,7 @@ Only a failed assertion counts as a failure that the suite found. Any other erro
 in the test, is passed on: a store that does not work at all proves nothing about the suite.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import product
@@ -25,10 +25,19 @@ class Verdict:
     skipped: set[str] = field(default_factory=set)
 
 
-def judge(suite: StoreConformance, opened: Callable[[], AbstractContextManager[Store]]) -> Verdict:
-    """What the suite says of the stores that `opened` gives, a fresh one for each test."""
+def names_of(suite: StoreConformance) -> Sequence[str]:
+    """All of the suite's tests."""
+    return sorted(name for name in dir(suite) if name.startswith("test_"))
+
+
+def judge(
+    suite: StoreConformance,
+    opened: Callable[[], AbstractContextManager[Store]],
+    names: Sequence[str] | None = None,
+) -> Verdict:
+    """What the suite, or those tests of it, say of stores that `opened` gives: one for each."""
     verdict = Verdict()
-    for name in sorted(name for name in dir(suite) if name.startswith("test_")):
+    for name in names_of(suite) if names is None else names:
         test: Test = getattr(suite, name)
         for given in _parameters(test):
             with opened() as store:
