@@ -1,5 +1,7 @@
 """Pauses as a user's client meets them: until they are resumed, or until they end."""
 
+from collections.abc import Mapping
+
 import pytest
 from duetick.client import Client, Fields
 from duetick.domain.schedule import Json
@@ -97,11 +99,17 @@ def pause_and_fire_after(running: Product, client: Client) -> None:
     """A pause that has ended by itself, a fire before it, and two after it."""
     client.put("hello", HELLO)
     running.clock.now = NINE
-    running.tick()
+    expect_one_delivered(running.tick())
     client.pause("hello", until="2026-12-04T12:00:00Z")
     for day in (4, 5):
         running.clock.now = NINE + day * DAY
-        running.tick()
+        expect_one_delivered(running.tick())
+
+
+def expect_one_delivered(report: Mapping[str, int]) -> None:
+    """A tick that went otherwise shows its whole report."""
+    expected = {"claimed": 1, "delivered": 1, "failed": 0, "left": 0}
+    assert report == {**report, **expected}
 
 
 PAUSED_THEN_FIRED = [
