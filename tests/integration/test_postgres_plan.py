@@ -73,3 +73,15 @@ def test_i11_rows_are_written_by_their_place(table: Table, wire: Wire) -> None:
     assert read.count("Tid Scan on schedule_index") == 4
     assert "Seq Scan" not in read
     assert "Index Scan" not in read
+
+
+def test_i11_what_is_known_of_ranges_is_looked_up_by_name_and_time(
+    table: Table, wire: Wire
+) -> None:
+    misled(table, FAR, START)
+    times = ",".join(["0"] * 100)
+    read = plan(wire, "claim_known", {"places": PLACES, "first": times, "last": times})
+    assert "Tid Scan on schedule_index" in read
+    assert "occurrences_pkey" in read
+    assert "AND (nominal_at >= r.first) AND (nominal_at <= r.last)" in read.split("Index Cond")[1]
+    assert "Seq Scan" not in read

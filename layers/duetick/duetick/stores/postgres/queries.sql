@@ -73,16 +73,25 @@ FROM (
 ) AS d
 
 -- name: claim_known
--- Which times of the chunk's ranges have an occurrence of their own.
-SELECT r.serial, o.nominal_at
-FROM unnest(
-    string_to_array(:places, ';')::tid[],
-    string_to_array(:first, ',')::bigint[],
-    string_to_array(:last, ',')::bigint[]
-) WITH ORDINALITY AS r (tid, first, last, serial)
-JOIN schedule_index i ON i.ctid = r.tid
-JOIN occurrences o ON o.user_id = i.user_id AND o.key = i.key
-    AND o.nominal_at BETWEEN r.first AND r.last AND o.origin = 'schedule'
+-- Which times of the chunk's ranges have an occurrence of their own. Without the OFFSETs statistics
+-- that say there are few occurrences make it begin with all of them.
+SELECT asked.serial, known.nominal_at
+FROM (
+    SELECT i.user_id, i.key, r.first, r.last, r.serial
+    FROM unnest(
+        string_to_array(:places, ';')::tid[],
+        string_to_array(:first, ',')::bigint[],
+        string_to_array(:last, ',')::bigint[]
+    ) WITH ORDINALITY AS r (tid, first, last, serial)
+    JOIN schedule_index i ON i.ctid = r.tid
+    OFFSET 0
+) AS asked
+CROSS JOIN LATERAL (
+    SELECT o.nominal_at FROM occurrences o
+    WHERE o.user_id = asked.user_id AND o.key = asked.key
+        AND o.nominal_at BETWEEN asked.first AND asked.last AND o.origin = 'schedule'
+    OFFSET 0
+) AS known
 
 -- name: claim_write
 -- Occurrences, advances and ends of one chunk, all at once. What a row says of itself is not sent
