@@ -1,10 +1,19 @@
 """What an action may do in the transaction that settles it."""
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from duetick.domain.errors import ConfigurationError
+from duetick.domain.errors import ConfigurationError, EffectsRefused
 from duetick.stores.sql.session import Session
+
+ENDS: Final = re.compile(
+    r"(?:\s|;|--[^\n]*\n|/\*.*?\*/)*"
+    r"(?:BEGIN|START|COMMIT|END|ABORT|PREPARE\s+TRANSACTION|"
+    r"ROLLBACK(?!(?:\s+(?:WORK|TRANSACTION))?\s+TO\b))\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A statement after which effects and settling would no longer be one transaction."""
 
 
 class SqlTransaction:
@@ -15,6 +24,11 @@ class SqlTransaction:
 
     def run(self, sql: str, /, **params: object) -> Sequence[Sequence[object]]:
         """See `ports.Transaction`."""
+        if ENDS.match(sql):
+            raise EffectsRefused(
+                "The transaction ends with the `with` block, and settles the attempt. "
+                "Raise to undo it; a savepoint may be rolled back to."
+            )
         return self._session.run(sql, params)
 
     def write(self, item: Mapping[str, Any], /) -> None:
