@@ -265,6 +265,22 @@ def test_t04_an_action_cannot_end_its_transaction_itself(sql_scene: Scene, endin
         assert "Raise to undo" in (dead.error or "")
 
 
+@pytest.mark.parametrize("setting", ["SET ROLE tenant", "set search_path to app"])
+def test_t04_an_action_leaves_no_setting_behind(sql_scene: Scene, setting: str) -> None:
+    """The next transaction on that connection would be another role's, or look elsewhere."""
+    scene = sql_scene
+
+    def act(_input: Json, ctx: Context) -> None:
+        with ctx.transaction() as effects:
+            effects.run(setting)
+
+    scene.act = act
+    scene.put(cron="0 9 * * *")
+    assert scene.deliver(scene.claim())[0] == 500
+    (dead,) = scene.store.ledger.find("ada", "digest")
+    assert "Write SET LOCAL" in (dead.error or "")
+
+
 def test_t04_an_action_may_go_back_to_a_savepoint(sql_scene: Scene) -> None:
     scene = sql_scene
 
