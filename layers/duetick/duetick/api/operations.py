@@ -16,7 +16,7 @@ from duetick.core.accepting import warning
 from duetick.core.answers import Answer, error
 from duetick.core.histories import export, history_page
 from duetick.core.runs import run_by_hand
-from duetick.core.schedules import merged, new_key, same_definition
+from duetick.core.schedules import merged, new_key
 from duetick.core.wire import (
     definition_json,
     instant,
@@ -62,25 +62,20 @@ def list_schedules(call: Call) -> Answer:
 
 
 def create_schedule(call: Call) -> Answer:
-    """Create a schedule; refused where its key is taken. Repeating it with the same
-    Idempotency-Key gives the schedule that the first call made.
+    """Create a schedule; refused where its key is taken. Repeating it within a day, with the same
+    body and Idempotency-Key, makes nothing more and is answered like the first call, also where
+    the schedule was changed or deleted since; with another body it is refused.
     """
-    body = call.body(NewSchedule)
-    given, repeatable = body.pop("key", None), call.idempotent_key()
-    wanted = read_schedule(call.schedules.user_id, str(given or repeatable or new_key()), body)
+    body, repeatable = call.body(NewSchedule), call.repeatable()
+    made_up = repeatable.name if repeatable else new_key()
+    wanted = read_schedule(call.schedules.user_id, str(body.pop("key", None) or made_up), body)
     try:
-        return accepted(call, call.schedules.create(wanted), 201)
+        return accepted(call, call.schedules.create(wanted, repeatable), 201)
     except VersionConflict:
-        found = call.schedules.get(wanted.key)
-        if repeatable and same_definition(found, wanted):
-            return shown(call, found, 201)
-        if repeatable and not given:
-            return error(
-                "schedule_exists",
-                f"The Idempotency-Key made the schedule {wanted.key!r}, which asks for something "
-                "else, or was changed since. Use a new one for a new schedule.",
-            )
-        return error("schedule_exists", "The key is taken; choose another, or PUT to replace it.")
+        return error(
+            "schedule_exists",
+            f"The key {wanted.key!r} is taken; choose another, or PUT to replace it.",
+        )
 
 
 def get_schedule(call: Call) -> Answer:

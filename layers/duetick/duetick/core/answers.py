@@ -31,6 +31,7 @@ _STATUS: Final = {
     "method_not_allowed": 405,
     "in_progress": 409,
     "schedule_exists": 409,
+    "idempotency_key_reused": 409,
     "schedule_paused": 409,
     "quota_exceeded": 409,
     "version_conflict": 412,

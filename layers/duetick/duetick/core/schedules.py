@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from duetick.core.accepting import Quotas, check
 from duetick.core.flows import Flows
 from duetick.core.previews import Preview, previews
+from duetick.domain.creation import Repeatable
 from duetick.domain.errors import InvalidSchedule, NotFound, VersionConflict
 from duetick.domain.identity import InvalidId, check_external, check_key
 from duetick.domain.mirror import check_version
@@ -71,9 +72,28 @@ class UserSchedules:
         """A page, ordered by key."""
         return self.store.schedules.list(self.user_id, limit=limit, cursor=cursor)
 
-    def create(self, wanted: Schedule) -> Schedule:
-        """A new schedule; raise VersionConflict where its key is taken."""
-        return self._put(self._off(wanted), None, if_version=0)
+    def create(self, wanted: Schedule, repeatable: Repeatable | None = None) -> Schedule:
+        """A new schedule; raise VersionConflict where its key is taken.
+
+        What is `repeatable` is made once: later it is told as it was made, whatever became of it.
+        """
+        new = self._off(wanted)
+        earlier = self._made(new, repeatable)
+        if earlier:
+            return earlier
+        try:
+            return self._put(new, None, if_version=0, repeatable=repeatable)
+        except VersionConflict:
+            earlier = self._made(new, repeatable)
+            if earlier:
+                return earlier
+            raise
+
+    def _made(self, wanted: Schedule, repeatable: Repeatable | None) -> Schedule | None:
+        if repeatable is None:
+            return None
+        found = self.store.schedules.made(self.user_id, repeatable.name, now=self.clock())
+        return found.again(wanted, repeatable) if found else None
 
     def replace(
         self, wanted: Schedule, *, if_version: int | None = None, resume: bool = False
@@ -151,7 +171,14 @@ class UserSchedules:
             return self._off(kept)
         return as_paused_as(current, kept, self.clock())
 
-    def _put(self, wanted: Schedule, current: Schedule | None, *, if_version: int) -> Schedule:
+    def _put(
+        self,
+        wanted: Schedule,
+        current: Schedule | None,
+        *,
+        if_version: int,
+        repeatable: Repeatable | None = None,
+    ) -> Schedule:
         check_key(self.user_id, wanted.key)
         if wanted.external_id is not None:
             check_external(wanted.external_id)
@@ -161,7 +188,11 @@ class UserSchedules:
         if current is None or _asks_again(current, wanted):
             check(wanted, self.flows, self.quotas, now)
         return self.store.schedules.put(
-            wanted, now=now, if_version=if_version, at_most=self.quotas.schedules
+            wanted,
+            now=now,
+            if_version=if_version,
+            at_most=self.quotas.schedules,
+            repeatable=repeatable,
         )
 
 

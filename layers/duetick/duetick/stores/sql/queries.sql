@@ -143,6 +143,18 @@ UPDATE schedules SET runs = runs + 1 WHERE user_id = :user_id AND key = :key
 -- name: schedule_delete
 DELETE FROM schedules WHERE user_id = :user_id AND key = :key
 
+-- name: creation_get
+SELECT digest, made_at, next_fire_at FROM creations
+WHERE user_id = :user_id AND name = :name AND kept_until > :now
+
+-- name: creation_put
+INSERT INTO creations (user_id, name, digest, made_at, next_fire_at, kept_until)
+VALUES (:user_id, :name, :digest, :made_at, :next_fire_at, :kept_until)
+ON CONFLICT (user_id, name) DO UPDATE SET
+    digest = excluded.digest, made_at = excluded.made_at, next_fire_at = excluded.next_fire_at,
+    kept_until = excluded.kept_until
+    WHERE creations.kept_until <= excluded.made_at
+
 -- name: definition_put
 INSERT INTO definitions (user_id, key, since, cron, timezone, policies, anchor, enabled, tzdata)
 VALUES (:user_id, :key, :since, :cron, :timezone, :policies, :anchor, :enabled, :tzdata)
@@ -261,6 +273,9 @@ DELETE FROM schedule_index WHERE user_id = :user_id
 
 -- name: erase_poisoned
 DELETE FROM poisoned WHERE user_id = :user_id
+
+-- name: erase_creations
+DELETE FROM creations WHERE user_id = :user_id
 
 -- name: erase_watermarks
 DELETE FROM watermarks WHERE user_id = :user_id

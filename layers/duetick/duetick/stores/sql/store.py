@@ -30,7 +30,7 @@ VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version
 
 OF_USERS = (
     "schedules", "schedule_index", "poisoned", "watermarks", "definitions", "occurrences", "events",
-    "caller_keys",
+    "caller_keys", "creations",
 )  # fmt: skip
 """The tables with what is kept of users."""
 
