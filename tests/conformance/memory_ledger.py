@@ -56,6 +56,7 @@ class Data:
     ledger: dict[Identity, Occurrence] = field(default_factory=dict)
     events: dict[Identity, list[Event]] = field(default_factory=dict)
     caller_keys: dict[tuple[str, str], tuple[Identity, int]] = field(default_factory=dict)
+    runs: dict[tuple[str, int], int] = field(default_factory=dict)
     made: dict[tuple[str, str], tuple[Made, int]] = field(default_factory=dict)
 
     def of(self, user_id: str, key: str) -> Kept:
@@ -96,6 +97,7 @@ class Data:
         mine = [self.kept.pop(name) for name in list(self.kept) if name[0] == user_id]
         self.ledger = {name: one for name, one in self.ledger.items() if name[0] != user_id}
         self.events = {name: some for name, some in self.events.items() if name[0] != user_id}
+        self.runs = {name: one for name, one in self.runs.items() if name[0] != user_id}
         self.made = {name: one for name, one in self.made.items() if name[0] != user_id}
         self.caller_keys = {k: v for k, v in self.caller_keys.items() if v[0][0] != user_id}
         return sum(kept.record is not None for kept in mine)

@@ -208,6 +208,13 @@ class MemoryStore:
         with self._data.lock:
             return sum(self._mend(one, at) for one in self.check(now=at))
 
+    def admit_run(self, user_id: str, at_most: int, *, now: int | None = None) -> bool:
+        name = user_id, (self.now() if now is None else now) // 60_000
+        with self._data.lock:
+            runs = self._data.runs.get(name, 0)
+            self._data.runs[name] = min(runs + 1, at_most)
+            return runs < at_most
+
     def erase(self, user_id: str) -> int:
         with self._data.lock:
             return self._data.erase(user_id)

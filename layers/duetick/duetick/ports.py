@@ -285,6 +285,12 @@ class Store(Protocol):
         Their history goes as well: nothing of it is accounted for afterwards.
         """
 
+    def admit_run(self, user_id: str, at_most: int, *, now: int | None = None) -> bool:
+        """Count a run by hand, unless the user has had `at_most` in this minute; one write decides.
+
+        A minute begins where the clock says so.
+        """
+
     def close(self) -> None:
         """Let go of connections. A closed store may be used again; it connects anew."""
 

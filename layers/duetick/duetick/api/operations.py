@@ -147,6 +147,7 @@ def run_schedule(call: Call) -> Answer:
         call.schedules.get(call.key),
         call.schedules.clock(),
         call.idempotent_key(),
+        at_most=call.schedules.quotas.runs_a_minute,
     )
 
 

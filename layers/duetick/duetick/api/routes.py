@@ -92,7 +92,7 @@ ROUTES: Final = (
     ),
     Route(
         "POST", f"{ONE}/run", operations.run_schedule, {202: RunView},
-        refusals=(404, 409), idempotent=True,
+        refusals=(404, 409, 429), idempotent=True,
     ),
     Route(
         "GET", f"{ONE}/upcoming", operations.upcoming, {200: UpcomingView},

@@ -36,6 +36,7 @@ _STATUS: Final = {
     "quota_exceeded": 409,
     "version_conflict": 412,
     "too_large": 413,
+    "too_many_runs": 429,
     "resolver_failed": 500,
     "dispatch_failed": 500,
     "action_failed": 500,

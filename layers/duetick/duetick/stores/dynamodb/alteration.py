@@ -22,6 +22,11 @@ def count_key(user_id: str) -> Key:
     return f"C#{user_id}", "C"
 
 
+def runs_of_minute(user_id: str, minute: int) -> Key:
+    """The item that counts a user's runs by hand in a minute, beside that of the schedules."""
+    return count_key(user_id)[0], f"R#{minute}"
+
+
 def creations_partition(user_id: str) -> str:
     """Where what a user's repeatable creations made stands."""
     return f"R#{user_id}"

@@ -27,8 +27,9 @@ def erase(table: Table, user_id: str) -> int:
     items = list(table.query("p = :p", {":p": text(partition)}))
     for item in items:
         table.delete_many(list(_around(table, item)))
-    made = table.query("p = :p", {":p": text(creations_partition(user_id))})
-    table.delete_many([count_key(user_id), *map(key_of, [*made, *items])])
+    beside = [creations_partition(user_id), count_key(user_id)[0]]
+    more = [item for place in beside for item in table.query("p = :p", {":p": text(place)})]
+    table.delete_many(list(map(key_of, [*more, *items])))
     return sum("v" in item for item in items)
 
 

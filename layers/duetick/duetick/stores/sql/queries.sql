@@ -256,6 +256,12 @@ ON CONFLICT (flow, caller_key) DO UPDATE SET
     user_id = excluded.user_id, key = excluded.key, nominal_at = excluded.nominal_at,
     origin = excluded.origin, held_until = excluded.held_until
 
+-- name: run_count
+INSERT INTO run_counts (user_id, minute, runs) VALUES (:user_id, :minute, 1)
+ON CONFLICT (user_id) DO UPDATE SET minute = excluded.minute,
+    runs = CASE WHEN run_counts.minute = excluded.minute THEN run_counts.runs + 1 ELSE 1 END
+    WHERE run_counts.minute <> excluded.minute OR run_counts.runs < :at_most
+
 -- name: event_put
 INSERT INTO events (user_id, key, nominal_at, origin, at, before, after, note)
 VALUES (:user_id, :key, :nominal_at, :origin, :at, :before, :after, :note)
@@ -276,6 +282,9 @@ DELETE FROM poisoned WHERE user_id = :user_id
 
 -- name: erase_creations
 DELETE FROM creations WHERE user_id = :user_id
+
+-- name: erase_run_counts
+DELETE FROM run_counts WHERE user_id = :user_id
 
 -- name: erase_watermarks
 DELETE FROM watermarks WHERE user_id = :user_id

@@ -25,6 +25,7 @@ from duetick.testing.conformance.suite import Capability
 from duetick.testing.conformance.versions import (
     ErasureConformance,
     QuotaConformance,
+    RunQuotaConformance,
     VersionConformance,
 )
 
@@ -53,6 +54,7 @@ class StoreConformance(
     SchemaConformance,
     VersionConformance,
     QuotaConformance,
+    RunQuotaConformance,
     CreationConformance,
     ErasureConformance,
     CallerKeyConformance,

@@ -149,6 +149,12 @@ CREATE TABLE creations (
 
 CREATE INDEX idx_creations_kept_until ON creations (kept_until);
 
+CREATE TABLE run_counts (
+    user_id text COLLATE "C" PRIMARY KEY,
+    minute bigint NOT NULL,
+    runs integer NOT NULL
+);
+
 CREATE TABLE events (
     place bigint GENERATED ALWAYS AS IDENTITY,
     user_id text COLLATE "C" NOT NULL,

@@ -147,6 +147,12 @@ CREATE TABLE creations (
 
 CREATE INDEX idx_creations_kept_until ON creations (kept_until);
 
+CREATE TABLE run_counts (
+    user_id text PRIMARY KEY,
+    minute integer NOT NULL,
+    runs integer NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE events (
     user_id text NOT NULL,
     key text NOT NULL,
