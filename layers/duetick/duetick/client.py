@@ -157,8 +157,12 @@ class Client:
             connection.request(method, target, data, dict(headers))
             answer = connection.getresponse()
             text = answer.read()
-        except OSError as problem:
+        except (OSError, http.client.HTTPException) as problem:
             raise ApiError(0, "unreachable", f"{self._parts.netloc}: {problem}.") from problem
+        except ValueError:  # it shows the header, which may be the token
+            raise ConfigurationError(
+                "The token, or another header, holds what no header can: a line break perhaps."
+            ) from None
         finally:
             connection.close()
         names = {name.lower(): value for name, value in answer.getheaders()}
