@@ -77,7 +77,8 @@ class Alteration:
             "ExpressionAttributeValues": {":by": number(by)},
         }
         if at_most is not None:
-            update["ConditionExpression"] = "attribute_not_exists(n) OR n < :most"
+            none_yet = "attribute_not_exists(n) OR " if at_most > 0 else ""
+            update["ConditionExpression"] = f"{none_yet}n < :most"
             update["ExpressionAttributeValues"] = {":by": number(by), ":most": number(at_most)}
         self.writes.append({"Update": update})
 

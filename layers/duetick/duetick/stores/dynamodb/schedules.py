@@ -157,8 +157,8 @@ class DynamoSchedules:
             together.delete(key)
 
     def _check_count(self, user_id: str, at_most: int | None) -> None:
-        item = self._entities.table.get(count_key(user_id))
-        if at_most is not None and item and (maybe_number(item, "n") or 0) >= at_most:
+        item = self._entities.table.get(count_key(user_id)) or {}
+        if at_most is not None and (maybe_number(item, "n") or 0) >= at_most:
             raise too_many(at_most)
 
     def _check_made(self, user_id: str, repeatable: Repeatable | None, now: int) -> None:

@@ -69,6 +69,11 @@ class QuotaConformance(StoreSuite):
         assert (refused.value.limit, refused.value.value) == ("schedules", 2)
         assert store.schedules.get("ada", "c") is None
 
+    def test_a_user_who_may_have_none_gets_none(self, store: Store) -> None:
+        with pytest.raises(QuotaReached):
+            store.schedules.put(schedule(), now=NOON, at_most=0)
+        assert store.schedules.get("ada", "digest") is None
+
     def test_what_is_wrong_of_a_schedule_is_said_before_that_it_is_one_too_many(
         self, store: Store
     ) -> None:
