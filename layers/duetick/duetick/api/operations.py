@@ -6,6 +6,7 @@ from duetick.api.calls import Call
 from duetick.api.conditions import etag
 from duetick.api.models import (
     CountQuery,
+    CursorQuery,
     NewSchedule,
     PageQuery,
     PauseBody,
@@ -14,7 +15,7 @@ from duetick.api.models import (
 )
 from duetick.core.accepting import warning
 from duetick.core.answers import Answer, error
-from duetick.core.histories import export, history_page
+from duetick.core.histories import export_page, history_page
 from duetick.core.runs import run_by_hand
 from duetick.core.schedules import merged, new_key
 from duetick.core.wire import (
@@ -166,8 +167,11 @@ def history(call: Call) -> Answer:
 
 
 def export_user(call: Call) -> Answer:
-    """Everything that is kept of a user; values whose names say that they are secret are not."""
-    schedules, occurrences = export(call.schedules)
+    """Everything that is kept of a user, part after part: schedules, then the history. Values
+    whose names say that they are secret are left out.
+    """
+    cursor = call.asked(CursorQuery).cursor
+    schedules, occurrences, after = export_page(call.schedules, cursor)
     lines: list[Json] = [occurrence_json(each) | {"key": each.key} for each in occurrences]
     return Answer(
         200,
@@ -175,6 +179,7 @@ def export_user(call: Call) -> Answer:
             "user": call.schedules.user_id,
             "schedules": [view(call, schedule) for schedule in schedules],
             "history": lines,
+            "cursor": after,
         },
     )
 

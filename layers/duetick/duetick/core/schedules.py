@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Final, TypeVar
 
 from duetick.core.accepting import Quotas, check
@@ -13,12 +14,15 @@ from duetick.domain.errors import InvalidSchedule, NotFound, VersionConflict
 from duetick.domain.identity import InvalidId, check_external, check_key
 from duetick.domain.mirror import check_version
 from duetick.domain.pausing import as_paused_as, paused, resumed
-from duetick.domain.schedule import Json, Schedule
+from duetick.domain.schedule import Json, Schedule, dump_input
 from duetick.ports import Clock, Page, Store
 
 T = TypeVar("T")
 
 TRIES: Final = 8
+
+LARGEST_PAGE: Final = 512 * 1024
+"""Characters of inputs in one answer: a function's may have 6 MB, in which each is escaped."""
 
 Change = Callable[[Schedule], Schedule]
 
@@ -69,8 +73,13 @@ class UserSchedules:
         return found
 
     def list(self, limit: int = 100, cursor: str | None = None) -> Page:
-        """A page, ordered by key."""
-        return self.store.schedules.list(self.user_id, limit=limit, cursor=cursor)
+        """A page, ordered by key: of fewer than asked for where their inputs are large."""
+        page = self.store.schedules.list(self.user_id, limit=limit, cursor=cursor)
+        sizes = [len(dump_input(schedule.input)) for schedule in page.schedules]
+        fitting = sum(total <= LARGEST_PAGE for total in accumulate(sizes))
+        if fitting == len(sizes):
+            return page
+        return self.store.schedules.list(self.user_id, limit=fitting, cursor=cursor)
 
     def create(self, wanted: Schedule, repeatable: Repeatable | None = None) -> Schedule:
         """A new schedule; raise VersionConflict where its key is taken.
