@@ -238,6 +238,21 @@ def _never(host: str, *_: object, **__: object) -> list[Any]:
     raise AssertionError(f"{host} was resolved a second time")
 
 
+def test_what_was_cut_before_it_was_connected_sends_nothing(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create: Callable[..., socket.socket] = socket.create_connection
+
+    def late(*arguments: object) -> socket.socket:
+        time.sleep(0.4)
+        return create(*arguments)
+
+    monkeypatch.setattr(socket, "create_connection", late)
+    with pytest.raises(TargetFailed, match="Timeout"):
+        sent_by(hooks.webhook(timeout=0.2))
+    assert hooks.seen == []
+
+
 def test_a_certificate_for_another_name_is_refused(hooks: Hooks) -> None:
     elsewhere = hooks.webhook(url="https://third.example.org/", hosts=("third.example.org",))
     with pytest.raises(TargetFailed, match="SSLCertVerificationError"):

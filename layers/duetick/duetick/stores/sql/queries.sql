@@ -147,13 +147,13 @@ DELETE FROM schedules WHERE user_id = :user_id AND key = :key
 SELECT digest, made_at, next_fire_at FROM creations
 WHERE user_id = :user_id AND name = :name AND kept_until > :now
 
+-- name: creations_forget
+DELETE FROM creations WHERE user_id = :user_id AND kept_until <= :now
+
 -- name: creation_put
 INSERT INTO creations (user_id, name, digest, made_at, next_fire_at, kept_until)
 VALUES (:user_id, :name, :digest, :made_at, :next_fire_at, :kept_until)
-ON CONFLICT (user_id, name) DO UPDATE SET
-    digest = excluded.digest, made_at = excluded.made_at, next_fire_at = excluded.next_fire_at,
-    kept_until = excluded.kept_until
-    WHERE creations.kept_until <= excluded.made_at
+ON CONFLICT (user_id, name) DO NOTHING
 
 -- name: definition_put
 INSERT INTO definitions (user_id, key, since, cron, timezone, policies, anchor, enabled, tzdata)

@@ -58,7 +58,8 @@ def lower_mark(session: Session, schedule: Schedule) -> None:
 
 
 def _keep_in_mind(session: Session, made: Schedule, repeatable: Repeatable) -> None:
-    """Unless another creation is by that name: then nothing is made."""
+    """Unless another creation is by that name: then nothing is made. What is over is forgotten."""
+    session.rows("creations_forget", {"user_id": made.user_id, "now": made.created_at})
     params: Params = {
         "user_id": made.user_id,
         "name": repeatable.name,

@@ -147,8 +147,6 @@ CREATE TABLE creations (
     PRIMARY KEY (user_id, name)
 );
 
-CREATE INDEX idx_creations_kept_until ON creations (kept_until);
-
 CREATE TABLE run_counts (
     user_id text COLLATE "C" PRIMARY KEY,
     minute bigint NOT NULL,

@@ -145,8 +145,6 @@ CREATE TABLE creations (
     PRIMARY KEY (user_id, name)
 ) WITHOUT ROWID;
 
-CREATE INDEX idx_creations_kept_until ON creations (kept_until);
-
 CREATE TABLE run_counts (
     user_id text PRIMARY KEY,
     minute integer NOT NULL,
