@@ -98,6 +98,14 @@ def test_a_users_call_reaches_the_subject_of_the_token(handle: Handle, store: St
     assert store.schedules.get(given["requestContext"]["authorizer"]["claims"]["sub"], "hello")
 
 
+def test_metrics_that_are_turned_off_are_never_printed(
+    handle: Handle, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(250):
+        assert handle("dispatch", event("dispatch-iam"))["statusCode"] == 404
+    assert "_aws" not in capsys.readouterr().out
+
+
 def authorized(granted: object, **changes: object) -> dict[str, Any]:
     """The call of a user for whom a function of one's own vouches, with what it says."""
     given = event("users-lambda")

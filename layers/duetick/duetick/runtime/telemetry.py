@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.logging.utils import copy_config_to_registered_loggers
 from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.metrics.functions import is_metrics_disabled
 
 from duetick.domain.redaction import redact_text
 from duetick.domain.states import State
@@ -56,24 +57,31 @@ _COUNTED: Final = (
 )
 
 
+def _count(name: str, unit: MetricUnit, value: float) -> None:
+    metrics.add_metric(name, unit, value)
+    if is_metrics_disabled():
+        # Nobody publishes these, and takes them away: a hundred would be printed all the same.
+        del metrics.metric_set[name]["Value"][:-1]
+
+
 def record_tick(report: "TickReport") -> None:
     """What a tick did, as one log line and as metrics."""
     for name in _COUNTED:
-        metrics.add_metric(name.capitalize(), MetricUnit.Count, getattr(report, name))
-    metrics.add_metric("Lateness", MetricUnit.Milliseconds, report.lateness_ms)
+        _count(name.capitalize(), MetricUnit.Count, getattr(report, name))
+    _count("Lateness", MetricUnit.Milliseconds, report.lateness_ms)
     logger.info("tick", action="tick", **asdict(report))
 
 
 def record_answer(status: int) -> None:
     """One call of dispatch, by how it was answered."""
-    metrics.add_metric("Dispatches", MetricUnit.Count, 1)
-    metrics.add_metric("DispatchErrors", MetricUnit.Count, int(status >= SERVER_ERROR))
+    _count("Dispatches", MetricUnit.Count, 1)
+    _count("DispatchErrors", MetricUnit.Count, int(status >= SERVER_ERROR))
 
 
 def record_settled(occurrence: "Occurrence") -> None:
     """One attempt's end, where it is counted: the death of an occurrence wants an alarm."""
     dead = occurrence.state is State.DEAD
-    metrics.add_metric("Dead", MetricUnit.Count, int(dead))
+    _count("Dead", MetricUnit.Count, int(dead))
     if dead:
         logger.error(
             "dead",
@@ -89,8 +97,8 @@ def record_settled(occurrence: "Occurrence") -> None:
 
 def record_audit(found: "Audit") -> dict[str, object]:
     """What is active, and what should be, as one log line and as metrics."""
-    metrics.add_metric("Active", MetricUnit.Count, found.active)
-    metrics.add_metric("Unindexed", MetricUnit.Count, found.unindexed)
+    _count("Active", MetricUnit.Count, found.active)
+    _count("Unindexed", MetricUnit.Count, found.unindexed)
     metrics.flush_metrics()
     logger.info("audit", action="audit", **asdict(found))
     return asdict(found)
