@@ -85,6 +85,7 @@ def quotas() -> "Quotas":
         schedules=chosen.quota_schedules,
         gap_seconds=chosen.quota_gap_seconds,
         input_bytes=chosen.quota_input_bytes,
+        runs_a_minute=chosen.quota_runs,
         tick_seconds=chosen.tick_seconds,
     )
 
