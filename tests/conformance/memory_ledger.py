@@ -7,6 +7,7 @@ from threading import RLock
 from typing import Any
 
 from duetick.domain import attempts, mirror
+from duetick.domain.creation import Made
 from duetick.domain.errors import ConfigurationError, LeaseLost
 from duetick.domain.lifecycle import held_key, lease_over, same_outcome
 from duetick.domain.occurrences import apart
@@ -18,6 +19,7 @@ from duetick.ports import (
     CallerKey,
     Clock,
     Event,
+    OnLost,
     Outcome,
     Refused,
     Schedules,
@@ -55,6 +57,8 @@ class Data:
     ledger: dict[Identity, Occurrence] = field(default_factory=dict)
     events: dict[Identity, list[Event]] = field(default_factory=dict)
     caller_keys: dict[tuple[str, str], tuple[Identity, int]] = field(default_factory=dict)
+    runs: dict[tuple[str, int], int] = field(default_factory=dict)
+    made: dict[tuple[str, str], tuple[Made, int]] = field(default_factory=dict)
 
     def of(self, user_id: str, key: str) -> Kept:
         return self.kept.setdefault((user_id, key), Kept())
@@ -97,6 +101,8 @@ class Data:
         mine = [self.kept.pop(name) for name in list(self.kept) if name[0] == user_id]
         self.ledger = {name: one for name, one in self.ledger.items() if name[0] != user_id}
         self.events = {name: some for name, some in self.events.items() if name[0] != user_id}
+        self.runs = {name: one for name, one in self.runs.items() if name[0] != user_id}
+        self.made = {name: one for name, one in self.made.items() if name[0] != user_id}
         self.caller_keys = {k: v for k, v in self.caller_keys.items() if v[0][0] != user_id}
         return sum(kept.record is not None for kept in mine)
 
@@ -123,27 +129,47 @@ class MemoryLedger:
         self._data, self._schedules, self._now = data, schedules, now
 
     def begin(
-        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+        self,
+        occurrence: Occurrence,
+        *,
+        now: int | None = None,
+        key: CallerKey | None = None,
+        on_lost: OnLost | None = None,
     ) -> Begun | Refused:
         at = self._now() if now is None else now
         with self._data.lock:
             taken = key and self._take_key(key, occurrence, at)
             if taken:
                 return taken
-            held, asked = self._data.ledger.get(occurrence.identity), occurrence
-            if held is None and occurrence.fence == 0:
-                held = attempts.accounted(self._newest(occurrence), occurrence)
+            held, asked = self._standing(occurrence), occurrence
             if held is None and occurrence.fence == 0:
                 [held] = self._data.record([attempts.brought(occurrence, "", at)])
                 asked = held
             if held is None:
                 return Refused("unknown")
-            return attempts.refuse(held, asked, at) or self._begin(held, at)
+            return attempts.refuse(held, asked, at) or self._begin(held, at, on_lost)
 
-    def _newest(self, asked: Occurrence) -> Occurrence | None:
+    def bring(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Occurrence | Refused:
+        at = self._now() if now is None else now
+        with self._data.lock:
+            taken = key and self._take_key(key, occurrence, at)
+            held = self._standing(occurrence)
+            if taken:
+                return taken
+            if held:
+                return attempts.recorded_already(held, occurrence, at)
+            return self._data.record([attempts.brought(occurrence, "", at)])[0]
+
+    def _standing(self, asked: Occurrence) -> Occurrence | None:
+        held = self._data.ledger.get(asked.identity)
+        if held or asked.fence:
+            return held
         mine = (one for one in self._data.siblings(asked) if one.origin == "schedule")
         up_to = (one for one in mine if one.nominal_at <= asked.nominal_at)
-        return max(up_to, key=lambda one: one.nominal_at, default=None)
+        newest = max(up_to, key=lambda one: one.nominal_at, default=None)
+        return attempts.accounted(newest, asked)
 
     def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:
         at = self._now() if now is None else now
@@ -158,13 +184,13 @@ class MemoryLedger:
             self._data.caller_keys[key.flow, key.key] = (taker.identity, now + key.window_ms)
         return held
 
-    def _begin(self, held: Occurrence, now: int) -> Begun | Refused:
+    def _begin(self, held: Occurrence, now: int, on_lost: OnLost | None) -> Begun | Refused:
         record = self._schedules.get(held.user_id, held.key)
         after = attempts.begun(
             held,
             record,
             now,
-            lambda: self._another_runs(held, now),
+            lambda: self._another_runs(held, now, on_lost),
             lambda limited: self._count_run(limited, now),
         )
         if after.state is State.QUEUED:
@@ -175,13 +201,14 @@ class MemoryLedger:
             after, self._schedules.get(held.user_id, held.key)
         )
 
-    def _another_runs(self, held: Occurrence, now: int) -> bool:
+    def _another_runs(self, held: Occurrence, now: int, on_lost: OnLost | None) -> bool:
         running = [o for o in self._data.siblings(held) if o.state is State.PROCESSING]
         for other in running:
             if not lease_over(other, now):
                 return True
             after = attempts.lost(other, now)
             self._data.move(after, attempts.trace_of_loss(other, after))
+            attempts.tell_lost(on_lost, [after])
         return False
 
     def _count_run(self, limited: Schedule, now: int) -> bool:
@@ -217,12 +244,14 @@ class MemoryLedger:
             if self.settle(occurrence, SUCCEEDED, now=clock()) is None:
                 raise LeaseLost("The lease ended before the transaction; nothing was written.")
 
-    def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
+    def release(
+        self, occurrence: Occurrence, *, now: int | None = None, on_lost: OnLost | None = None
+    ) -> bool:
         with self._data.lock:
             held = self._holds(occurrence, State.QUEUED)
             if held:
                 after = attempts.released(held, self._now() if now is None else now)
-                self._data.move(after, attempts.RELEASED)
+                attempts.tell_lost(on_lost, [self._data.move(after, attempts.RELEASED)])
             return held is not None
 
     def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
@@ -231,7 +260,9 @@ class MemoryLedger:
             at = self._now() if now is None else now
             return self._data.move(attempts.renewed(held, at)) if held else None
 
-    def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_waiting(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_lost: OnLost | None = None
+    ) -> Sequence[Occurrence]:
         while True:
             with self._data.lock:
                 every = self._data.ledger.values()
@@ -240,6 +271,7 @@ class MemoryLedger:
                 over.sort(key=lambda one: one.lease_until or 0)
                 due.sort(key=lambda one: (-one.priority, one.due_at, one.created_at))
                 taken = [self._take_up(held, now) for held in [*over, *due][:limit]]
+            attempts.tell_lost(on_lost, taken)
             alive = [one for one in taken if one.state is State.QUEUED]
             if alive or not taken:
                 return alive

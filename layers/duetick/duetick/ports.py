@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from duetick.domain.attempts import SUCCEEDED, Outcome, Refused
+from duetick.domain.attempts import SUCCEEDED, OnLost, Outcome, Refused
+from duetick.domain.creation import Made, Repeatable
 from duetick.domain.mirror import Problem
 from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
 from duetick.domain.states import State
@@ -25,6 +26,7 @@ __all__ = [
     "Event",
     "Index",
     "Ledger",
+    "OnLost",
     "Outcome",
     "Page",
     "Refused",
@@ -105,14 +107,19 @@ class Schedules(Protocol):
         now: int | None = None,
         if_version: int | None = None,
         at_most: int | None = None,
+        repeatable: Repeatable | None = None,
     ) -> Schedule:
         """Create or replace; the answer holds what the store set (version, anchor, next time).
 
         An unchanged schedule is left as it is. A change of timing first accounts for what was due.
         Raises VersionConflict unless the record has version `if_version`, where 0 stands for none;
         QuotaReached where it would be one more than `at_most` of its user's. Both are decided by
-        the very write: of several at once, one wins.
+        the very write: of several at once, one wins. With `repeatable`, a creation is kept in mind
+        by that write, until its end; VersionConflict too where another one is by that name.
         """
+
+    def made(self, user_id: str, name: str, *, now: int | None = None) -> Made | None:
+        """What the creation made that is kept in mind by that name, whatever became of it since."""
 
     def get(self, user_id: str, key: str) -> Schedule | None:
         """The record, or None."""
@@ -173,13 +180,28 @@ class Ledger(Protocol):
     """All occurrences and what became of them."""
 
     def begin(
-        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+        self,
+        occurrence: Occurrence,
+        *,
+        now: int | None = None,
+        key: CallerKey | None = None,
+        on_lost: OnLost | None = None,
     ) -> Begun | Refused:
         """Take up an attempt if the fence, the schedule and the overlap policy allow it.
 
         One conditional write: it counts the attempt. A fence of 0 records the occurrence first
         (a caller that is not the tick), unless it is recorded already. With `key`, in the same
         write, only if no other occurrence holds it; a failure or the end of its window frees it.
+        It ends another of its schedule that runs with its lease over.
+        """
+
+    def bring(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Occurrence | Refused:
+        """Record a caller's occurrence under a lease, for a call with its fence to begin.
+
+        Should that call never come, a tick finds the end of its lease. Refused where it is
+        recorded already, or where another one holds the `key`, which it takes as `begin` does.
         """
 
     def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:
@@ -200,7 +222,9 @@ class Ledger(Protocol):
         writes nothing, where the fence is stale at the block's end.
         """
 
-    def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
+    def release(
+        self, occurrence: Occurrence, *, now: int | None = None, on_lost: OnLost | None = None
+    ) -> bool:
         """Give back what never began: it is due again, or lost when its time is over.
 
         False where it began, or where another holds the fence: then nothing changes. A straggler
@@ -210,7 +234,9 @@ class Ledger(Protocol):
     def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
         """Hold a begun attempt longer; None where the fence is stale."""
 
-    def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_waiting(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_lost: OnLost | None = None
+    ) -> Sequence[Occurrence]:
         """Lease what waits: ended leases first, then due scheduled and retrying occurrences.
 
         With `ahead`, those too that come due by then. Those that may not be tried again become
@@ -277,6 +303,12 @@ class Store(Protocol):
         """Delete everything that is kept of a user; how many schedules there were.
 
         Their history goes as well: nothing of it is accounted for afterwards.
+        """
+
+    def admit_run(self, user_id: str, at_most: int, *, now: int | None = None) -> bool:
+        """Count a run by hand, unless the user has had `at_most` in this minute; one write decides.
+
+        A minute begins where the clock says so.
         """
 
     def close(self) -> None:

@@ -11,7 +11,10 @@ MARGIN: Final = 5.0
 
 
 class Claiming:
-    """What is claimed, a chunk at a time; `over` when nothing is left to be claimed."""
+    """What is claimed, a chunk at a time; `over` when nothing is left to be claimed.
+
+    `lost` counts what was found to have run out of attempts or time.
+    """
 
     def __init__(self, store: Store, now: int, chunk: int, look_ahead: int) -> None:
         self._store = store
@@ -19,6 +22,7 @@ class Claiming:
         self._chunk = chunk
         self._look_ahead = look_ahead
         self.over = False
+        self.lost = 0
 
     def next(self, deliverable: int, left: float) -> Sequence[Occurrence]:
         """As many as can be delivered in the time that is left; none is the end.
@@ -28,7 +32,12 @@ class Claiming:
         """
         limit = max(1, min(self._chunk, deliverable))
         ahead = max(0, min(self._look_ahead, int((left - MARGIN) * 1_000)))
-        waiting = self._store.ledger.claim_waiting(self._now, limit, ahead=ahead)
+        waiting = self._store.ledger.claim_waiting(
+            self._now, limit, ahead=ahead, on_lost=self._count_lost
+        )
         claimed = waiting or self._store.index.claim_due(self._now, limit, ahead=ahead)
         self.over = not claimed
         return claimed
+
+    def _count_lost(self, _occurrence: Occurrence) -> None:
+        self.lost += 1

@@ -11,7 +11,6 @@ from duetick.core.claiming import MARGIN, Claiming
 from duetick.core.tally import Tally, TickReport
 from duetick.core.turns import Turns
 from duetick.domain.schedule import Occurrence
-from duetick.domain.states import Reason, State
 from duetick.ports import Delivery, Store, Transport
 
 Observer: TypeAlias = Callable[[Occurrence, int], object]
@@ -71,13 +70,8 @@ def run_tick(
     tick.report.poisoned = len(store.index.poisoned(chunk, since=at))
     if not claiming.over:  # the last claim found something
         tick.report.backlog = store.index.backlog(at)
-    tick.report.lost = _lost(store, at)
+    tick.report.lost += claiming.lost
     return tick.report
-
-
-def _lost(store: Store, since: int) -> int:
-    dead = store.ledger.find(state=State.DEAD)
-    return sum(o.reason is Reason.LOST and o.updated_at >= since for o in dead)
 
 
 class Tick:
@@ -215,7 +209,9 @@ class Tick:
     def _give_up(self, occurrence: Occurrence) -> bool:
         """Give back what never began. Where the store does not answer, its lease's end will."""
         try:
-            return self._store.ledger.release(occurrence, now=self._clock())
+            return self._store.ledger.release(
+                occurrence, now=self._clock(), on_lost=self._tally.lost
+            )
         except Exception:
             logger.warning("not released", extra={"action": "release_failed"}, exc_info=True)
             return True

@@ -14,7 +14,7 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
 )
 
 from duetick.domain.redaction import redact_text
-from duetick.domain.states import State
+from duetick.domain.states import Reason, State
 
 if TYPE_CHECKING:
     from duetick.core.audit import Audit
@@ -101,8 +101,10 @@ def record_answer(status: int) -> None:
 
 def record_settled(occurrence: "Occurrence") -> None:
     """One attempt's end, where it is counted: the death of an occurrence wants an alarm."""
-    dead = occurrence.state is State.DEAD
-    metrics.add_metric("Dead", MetricUnit.Count, int(dead))
+    dead, lost = occurrence.state is State.DEAD, occurrence.reason is Reason.LOST
+    metrics.add_metric("Dead", MetricUnit.Count, int(dead and not lost))
+    if lost:
+        metrics.add_metric("Lost", MetricUnit.Count, 1)
     if dead:
         logger.error(
             "dead",

@@ -5,19 +5,9 @@ from collections.abc import Callable
 from duetick.domain.attempts import accounted, brought
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.schedule import Occurrence
-from duetick.stores.sql.rows import identity_params, occurrence_params, read_occurrence
-from duetick.stores.sql.session import Params, Session
-
-
-def select(session: Session, name: str, params: Params) -> list[Occurrence]:
-    """What a query of `occurrence_columns` finds."""
-    return [read_occurrence(row) for row in session.rows(name, params)]
-
-
-def lock(session: Session, occurrence: Occurrence) -> Occurrence | None:
-    """The occurrence as it stands, locked until the transaction ends."""
-    found = select(session, "occurrence_lock", identity_params(occurrence))
-    return found[0] if found else None
+from duetick.stores.sql.occurrences import lock, select
+from duetick.stores.sql.rows import identity_params, occurrence_params
+from duetick.stores.sql.session import Session
 
 
 def bring(

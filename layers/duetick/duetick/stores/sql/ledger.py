@@ -12,11 +12,13 @@ from duetick.domain.attempts import (
     displaces,
     lost,
     not_begun,
+    recorded_already,
     refuse,
     released,
     renewed,
     settled,
     taken_up,
+    tell_lost,
     trace_of_loss,
     trace_of_retry,
 )
@@ -30,13 +32,15 @@ from duetick.ports import (
     CallerKey,
     Clock,
     Event,
+    OnLost,
     Outcome,
     Refused,
     Transaction,
 )
 from duetick.stores.paging import check_findable, place_of
-from duetick.stores.sql.bringing import bring, lock, select, standing
+from duetick.stores.sql.bringing import bring, standing
 from duetick.stores.sql.caller_keys import key_held, take_key
+from duetick.stores.sql.occurrences import lock, move, select, trace, trace_lost
 from duetick.stores.sql.rows import (
     identity_params,
     move_params,
@@ -67,7 +71,12 @@ class SqlLedger:
 
     @retried
     def begin(
-        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+        self,
+        occurrence: Occurrence,
+        *,
+        now: int | None = None,
+        key: CallerKey | None = None,
+        on_lost: OnLost | None = None,
     ) -> Begun | Refused:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
@@ -81,7 +90,26 @@ class SqlLedger:
             held = made or standing(session, occurrence)
             if held is None:
                 return Refused("unknown")
-            return refuse(held, made or occurrence, at) or self._begin(session, held, at)
+            refused, ended = refuse(held, made or occurrence, at), list[Occurrence]()
+            answer = refused or self._begin(session, held, at, ended)
+        tell_lost(on_lost, ended)
+        return answer
+
+    @retried
+    def bring(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Occurrence | Refused:
+        """See `ports.Ledger`."""
+        at = self._now() if now is None else now
+        with self._database.transaction() as session:
+            taken = key and take_key(session, key, occurrence, at)
+            if taken:
+                return taken
+            made = bring(session, occurrence, self._new_id, at)
+            held = made or standing(session, occurrence)
+            if made or held is None:
+                return made or Refused("unknown")
+            return recorded_already(held, occurrence, at)
 
     @retried
     def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:
@@ -108,7 +136,9 @@ class SqlLedger:
                 raise LeaseLost("The lease ended before the transaction; nothing was written.")
 
     @retried
-    def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
+    def release(
+        self, occurrence: Occurrence, *, now: int | None = None, on_lost: OnLost | None = None
+    ) -> bool:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
@@ -116,9 +146,10 @@ class SqlLedger:
             if held is None or held.fence != occurrence.fence or held.state is not State.QUEUED:
                 return False
             given_back = released(held, at)
-            _trace(session, held, given_back, RELEASED)
-            _move(session, given_back)
-            return True
+            trace(session, held, given_back, RELEASED)
+            move(session, given_back)
+        tell_lost(on_lost, [given_back])
+        return True
 
     @retried
     def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
@@ -129,10 +160,12 @@ class SqlLedger:
             stale = held is None or held.fence != occurrence.fence
             if held is None or stale or held.state is not State.PROCESSING:
                 return None
-            return _move(session, renewed(held, at))
+            return move(session, renewed(held, at))
 
     @retried
-    def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_waiting(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_lost: OnLost | None = None
+    ) -> Sequence[Occurrence]:
         """See `ports.Ledger`."""
         while True:
             with self._database.transaction() as session:
@@ -140,8 +173,9 @@ class SqlLedger:
                 rest: Params = {"until": now + ahead, "limit": limit - len(found)}
                 found += select(session, "occurrences_due", rest)
                 claimed = [taken_up(held, now) for held in found]
-                _trace_lost(session, found, claimed)
+                trace_lost(session, found, claimed)
                 session.each("occurrence_move", [move_params(after) for after in claimed])
+            tell_lost(on_lost, claimed)
             alive = [held for held in claimed if held.state is State.QUEUED]
             if alive or not claimed:
                 return alive
@@ -185,18 +219,20 @@ class SqlLedger:
             for at, before, after, note in rows
         ]
 
-    def _begin(self, session: Session, held: Occurrence, now: int) -> Begun | Refused:
+    def _begin(
+        self, session: Session, held: Occurrence, now: int, ended: list[Occurrence]
+    ) -> Begun | Refused:
         schedule = _schedule_of(session, held)
         after = begun(
             held,
             schedule,
             now,
-            lambda: _another_runs(session, held, now),
+            lambda: _another_runs(session, held, now, ended),
             lambda limited: self._count_run(session, limited, now),
         )
         if after.state is State.QUEUED:
             _displace(session, after, now)
-        return not_begun(_move(session, after)) or Begun(after, _schedule_of(session, held))
+        return not_begun(move(session, after)) or Begun(after, _schedule_of(session, held))
 
 
 def _settle(
@@ -208,8 +244,8 @@ def _settle(
     if held.state is not State.PROCESSING:
         return held if same_outcome(held, outcome.state, outcome.reason) else None
     after = settled(held, replace(outcome, error=storable(outcome.error)), now)
-    _trace(session, held, after, trace_of_retry(held, after))
-    return _move(session, after)
+    trace(session, held, after, trace_of_retry(held, after))
+    return move(session, after)
 
 
 def _page_params(before: int | Identity | None) -> Params:
@@ -227,14 +263,14 @@ def _schedule_of(session: Session, held: Occurrence) -> Schedule | None:
     return read_schedule(rows[0]) if rows else None
 
 
-def _another_runs(session: Session, held: Occurrence, now: int) -> bool:
+def _another_runs(session: Session, held: Occurrence, now: int, ended: list[Occurrence]) -> bool:
     """Whether another one runs; one whose lease is over is ended here and now."""
     for other in select(session, "occurrence_running", {"user_id": held.user_id, "key": held.key}):
         if not lease_over(other, now):
             return True
         after = lost(other, now)
-        _trace(session, other, after, trace_of_loss(other, after))
-        _move(session, after)
+        trace(session, other, after, trace_of_loss(other, after))
+        ended.append(move(session, after))
     return False
 
 
@@ -246,33 +282,4 @@ def _displace(session: Session, waiting: Occurrence, now: int) -> None:
     }
     for other in select(session, "occurrences_waiting_behind", older):
         if displaces(waiting, other):
-            _move(session, cancelled(other, Reason.OVERLAP, now))
-
-
-def _move(session: Session, after: Occurrence) -> Occurrence:
-    session.rows("occurrence_move", move_params(after))
-    return after
-
-
-def _trace(session: Session, before: Occurrence, after: Occurrence, note: str | None) -> None:
-    if note is not None:
-        session.rows("event_put", _event(before, after, note))
-
-
-def _trace_lost(session: Session, before: list[Occurrence], after: list[Occurrence]) -> None:
-    """Those whose lease ended; of one that waited there is nothing to tell."""
-    traced = [
-        _event(held, now, note)
-        for held, now in zip(before, after, strict=True)
-        if held.state not in WAITING and (note := trace_of_loss(held, now)) is not None
-    ]
-    session.each("event_put", traced)
-
-
-def _event(before: Occurrence, after: Occurrence, note: str) -> Params:
-    return identity_params(before) | {
-        "at": after.updated_at,
-        "before": before.state,
-        "after": after.state,
-        "note": storable(note),
-    }
+            move(session, cancelled(other, Reason.OVERLAP, now))
