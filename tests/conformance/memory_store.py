@@ -17,7 +17,8 @@ from duetick.stores.paging import (
     read_cursor,
 )
 
-from tests.conformance.memory_ledger import Data, Kept, MemoryLedger
+from tests.conformance.memory_data import Data, Kept
+from tests.conformance.memory_ledger import MemoryLedger
 
 
 class MemoryIndex:

@@ -21,7 +21,7 @@ from duetick.stores.ids import new_id
 from duetick.testing import Capability, StoreConformance
 
 from tests.conformance.judge import judge, names_of
-from tests.conformance.memory_ledger import Kept
+from tests.conformance.memory_data import Kept
 from tests.conformance.memory_store import MemoryStore
 from tests.lab.dynamodb import DynamoDB, table_name
 
