@@ -130,6 +130,22 @@ def test_i15_claims_follow_the_pace_of_deliveries(store: Store) -> None:
     assert report.left < 60
 
 
+def test_t14_a_tick_reaches_whose_one_stands_behind_anothers_thousands(store: Store) -> None:
+    for number in range(1_500):
+        store.index.upsert(IndexRow("big", f"k{number:04}", "0 9 * * *", None, NINE, "mail"))
+    store.index.upsert(IndexRow("small", "only", "0 9 * * *", None, NINE, "mail"))
+    transport = Recorder(store)
+    time = Time(transport)
+
+    def deliver(occurrence: Occurrence, status: int) -> None:
+        del occurrence, status
+        time.now += 0.01
+
+    run_tick(store, transport, now=NINE, chunk=100, slots=4, elapsed=time, on_dispatch=deliver)
+    order = [occurrence.user_id for occurrence, _ in transport.seen]
+    assert (len(order), order.index("small") < 1_000) == (1_501, True)
+
+
 def test_t02_the_hook_sees_every_delivery_and_may_raise(store: Store) -> None:
     rows(store, 20)
     seen: list[int] = []

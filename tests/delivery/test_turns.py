@@ -144,12 +144,21 @@ def test_what_still_waits_can_be_taken_back() -> None:
     assert drained(turns) == []
 
 
+def test_t14_of_anothers_thousands_as_many_are_foremost_as_may_be_under_way() -> None:
+    turns = Turns([*many("big", 5_000), *many("small", 3)], 64)
+    assert (turns.waiting, turns.foremost) == (5_003, 35)
+    assert held(turns, 64).count("small") == 3
+    assert (turns.waiting, turns.foremost) == (4_939, 32)
+    turns.rest()
+    assert (turns.waiting, turns.foremost) == (0, 0)
+
+
 def test_who_waits_until_few_wait_is_woken_then() -> None:
     turns = Turns(many("ada", 10), 64)
     woken = threading.Event()
 
     def wait() -> None:
-        turns.wait_until_fewer(5, 60)
+        turns.wait_until_fewer(5, 60, foremost=False)
         woken.set()
 
     thread = threading.Thread(target=wait)

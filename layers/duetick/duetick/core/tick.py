@@ -20,6 +20,9 @@ SLOTS: Final = 64
 FIRST_CHUNK: Final = 4 * SLOTS
 CLAIM_SECONDS: Final = 0.25
 """What a claim of a chunk takes, at most, beside deliveries that keep the processor busy."""
+SOON: Final = 20.0
+"""Seconds in which what was claimed is begun, whatever waits: the shortest lease is 36."""
+FIRST_MOMENT: Final = 0.1
 DOWN: Final = frozenset({0, 401, 403, 429})
 """Statuses below 500 that say more of the endpoint than of the occurrence."""
 GLANCE: Final = 0.5
@@ -125,11 +128,13 @@ class Tick:
     ) -> bool:
         """Claim, or wait for the next to come due; False when there is nothing more to do."""
         self._ripen(pool)
-        if not claiming.over and self._turns.waiting < self._least() and not self._pointless():
+        turns, more = self._turns, not claiming.over and not self._pointless()
+        few = self._least() if more else 1
+        foremost = turns.waiting < self._soon()
+        if more and (turns.foremost if foremost else turns.waiting) < few:
             self._claim(claiming)
-        elif self._turns.waiting:
-            few = 1 if claiming.over else self._least()
-            self._turns.wait_until_fewer(few, self._due_in())
+        elif turns.waiting:
+            turns.wait_until_fewer(few, self._due_in(), foremost=foremost)
         elif self._later:
             sleep(self._due_in())
         else:
@@ -250,9 +255,13 @@ class Tick:
             return FIRST_CHUNK
         return int(self._pace() * (self._left() - MARGIN)) - self._turns.waiting
 
+    def _soon(self) -> int:
+        """As many are claimed ahead of the pace where one user's mass stands before the others'."""
+        return int(self._pace() * min(self._left() - MARGIN, SOON))
+
     def _pace(self) -> float:
-        """Deliveries a second."""
-        return self._tally.done / max(self._elapsed() - self._start, 0.001)
+        """Deliveries a second. The first moment says too little to be taken for it."""
+        return self._tally.done / max(self._elapsed() - self._start, FIRST_MOMENT)
 
     def _may_begin(self) -> bool:
         return self._left() > MARGIN and not self._stopped()

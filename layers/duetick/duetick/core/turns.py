@@ -22,6 +22,7 @@ class _User:
 
     ready: list[tuple[Urgency, int, Occurrence]] = field(default_factory=list)
     behind: dict[str, deque[Occurrence]] = field(default_factory=dict)
+    waiting: int = 0
     in_flight: int = 0
     in_line: bool = False
 
@@ -43,9 +44,10 @@ class Turns:
         self._full: dict[str, None] = {}
         self._number = 0
         self._idle = 0
-        self._few = 0
+        self._few, self._of_foremost = 0, False
         self._closed = False
-        self.waiting = 0
+        self.waiting = self.foremost = 0
+        """All that wait; and of each user's no more than may be under way while others wait."""
         self.add(occurrences)
 
     def add(self, occurrences: Iterable[Occurrence]) -> None:
@@ -86,12 +88,15 @@ class Turns:
                 del self._users[occurrence.user_id]
             self._wake_another()
 
-    def wait_until_fewer(self, than: int, seconds: float) -> None:
-        """Until fewer wait, or the time is over."""
+    def wait_until_fewer(self, than: int, seconds: float, *, foremost: bool) -> None:
+        """Until fewer wait, or fewer of the foremost, or the time is over."""
         with self._changed:
-            self._few = than
-            self._lower.wait_for(lambda: self.waiting < than, seconds)
+            self._few, self._of_foremost = than, foremost
+            self._lower.wait_for(self._are_few, seconds)
             self._few = 0
+
+    def _are_few(self) -> bool:
+        return (self.foremost if self._of_foremost else self.waiting) < self._few
 
     def close(self) -> None:
         """Nothing more will come."""
@@ -106,14 +111,16 @@ class Turns:
             self._line.clear()
             self._full.clear()
             for user in self._users.values():
-                user.in_line = False
-            self.waiting = 0
+                user.in_line, user.waiting = False, 0
+            self.waiting = self.foremost = 0
             self._changed.notify_all()
             return left
 
     def _wait(self, occurrence: Occurrence) -> None:
-        self.waiting += 1
         user = self._users.setdefault(occurrence.user_id, _User())
+        self.waiting += 1
+        user.waiting += 1
+        self.foremost += user.waiting <= self._half
         behind = user.behind.get(occurrence.key)
         if behind is not None:
             behind.append(occurrence)
@@ -150,7 +157,9 @@ class Turns:
         occurrence = heapq.heappop(user.ready)[2]
         user.in_flight += 1
         self.waiting -= 1
-        if self.waiting < self._few:
+        self.foremost -= user.waiting <= self._half
+        user.waiting -= 1
+        if self._are_few():
             self._lower.notify()
         self._line_up(user_id)
         return occurrence
