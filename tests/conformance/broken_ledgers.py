@@ -15,11 +15,19 @@ from tests.conformance.broken_stores import Breaks
 from tests.conformance.meddled import Meddled
 
 
+def hands_out_early(store: AlteredStore) -> None:
+    """What waits is due an hour before its time."""
+    for name in ("anything_waits", "occurrences_due"):
+        store.database.alter(name, "<= :until", "<= :until + 3600000")
+
+
 def ledger(kind: type[SqlLedger]) -> Breaks:
     """The ledger has one method of another kind."""
 
     def breaks(store: AlteredStore) -> None:
-        store.ledger = kind(store.database, store.now, new_id, store.schedules.count_run)
+        store.ledger = kind(
+            store.database, store.now, new_id, store.schedules.count_run, store._given_up
+        )
 
     return breaks
 
@@ -64,7 +72,7 @@ class ChecksThenActs(SqlLedger):
             seen = session.rows("occurrence_running", name)
         time.sleep(0.001)  # the way to a database and back
         trusted = _Remembering(self._database, "occurrence_running", seen)
-        ledger = SqlLedger(trusted, self._now, self._new_id, self._count_run)
+        ledger = SqlLedger(trusted, self._now, self._new_id, self._count_run, self._given_up)
         return ledger.begin(occurrence, now=now, key=key)
 
 

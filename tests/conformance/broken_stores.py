@@ -13,7 +13,7 @@ from duetick.domain.mirror import Change, fresh_row
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.ports import Page
 from duetick.stores.ids import new_id
-from duetick.stores.sql.index import Claim, SqlIndex, put_row
+from duetick.stores.sql.index import Claim, Claimed, SqlIndex, put_row
 from duetick.stores.sql.rows import index_params, read_index
 from duetick.stores.sql.schedules import SqlSchedules
 from duetick.stores.sql.session import Params, Row, Session
@@ -24,7 +24,6 @@ from tests.conformance.broken import AlteredStore
 from tests.conformance.meddled import Meddled
 
 Breaks = Callable[[AlteredStore], None]
-Claimed = tuple[int, Sequence[Occurrence]]
 
 claim = SqliteClaim()
 
@@ -38,7 +37,7 @@ def index(kind: type[SqlIndex]) -> Breaks:
     """The index has one method of another kind."""
 
     def breaks(store: AlteredStore) -> None:
-        store.index = kind(store.database, store.now, new_id, claim)
+        store.index = kind(store.database, store.now, new_id, claim, store._given_up)
 
     return breaks
 
@@ -47,7 +46,7 @@ def claiming(how: Claim) -> Breaks:
     """The index claims another way."""
 
     def breaks(store: AlteredStore) -> None:
-        store.index = SqlIndex(store.database, store.now, new_id, how)
+        store.index = SqlIndex(store.database, store.now, new_id, how, store._given_up)
 
     return breaks
 
@@ -87,9 +86,10 @@ class ReadsThenTakes(SqlIndex):
                 seen = session.rows("claim_select", {"until": now + ahead, "limit": limit})
             time.sleep(0.001)  # the way to a database and back
             with self._database.transaction() as session:
-                due, claimed = claim(Trusting(session, "claim_select", seen), now, limit, ahead)
-            if claimed or not due:
-                return claimed
+                found = claim(Trusting(session, "claim_select", seen), now, limit, ahead)
+            self._given_up.add(found.poisoned)
+            if found.occurrences or not found.due:
+                return found.occurrences
 
 
 class LosesAdvances(Meddled):
@@ -108,13 +108,13 @@ class LosesAdvances(Meddled):
 def loses_the_advance(session: Session, now: int, limit: int, ahead: int) -> Claimed:
     """The occurrences are recorded, and the rows stay where they were."""
     forgetful = LosesAdvances(session)
-    due, claimed = claim(forgetful, now, limit, ahead)
-    return due - forgetful.lost, claimed
+    found = claim(forgetful, now, limit, ahead)
+    return replace(found, due=found.due - forgetful.lost)
 
 
 def ends_early(session: Session, now: int, limit: int, ahead: int) -> Claimed:
     """A chunk that yields nothing is taken for the end."""
-    return 0, claim(session, now, limit, ahead)[1]
+    return replace(claim(session, now, limit, ahead), due=0)
 
 
 class KeepsPoison(Meddled):
@@ -133,8 +133,8 @@ class KeepsPoison(Meddled):
 def starves_behind_poison(session: Session, now: int, limit: int, ahead: int) -> Claimed:
     """A poison row is seen, and stays where it is."""
     keeping = KeepsPoison(session)
-    due, claimed = claim(keeping, now, limit, ahead)
-    return due - keeping.kept, claimed
+    found = claim(keeping, now, limit, ahead)
+    return replace(found, due=found.due - keeping.kept)
 
 
 def records_later(session: Session, now: int, limit: int, ahead: int) -> Claimed:

@@ -23,6 +23,7 @@ from duetick.ports import (
     Schedules,
     Transaction,
 )
+from duetick.stores.given_up import GivenUp
 from duetick.stores.ids import new_id
 from duetick.stores.paging import check_findable, newest_first, place_of
 
@@ -55,6 +56,7 @@ class Data:
     ledger: dict[Identity, Occurrence] = field(default_factory=dict)
     events: dict[Identity, list[Event]] = field(default_factory=dict)
     caller_keys: dict[tuple[str, str], tuple[Identity, int]] = field(default_factory=dict)
+    given_up: GivenUp = field(default_factory=GivenUp)
 
     def of(self, user_id: str, key: str) -> Kept:
         return self.kept.setdefault((user_id, key), Kept())
@@ -76,6 +78,8 @@ class Data:
 
     def move(self, after: Occurrence, note: str | None = None) -> Occurrence:
         before, self.ledger[after.identity] = self.ledger[after.identity], after
+        if before.state != after.state:
+            self.given_up.add([after])
         if note is not None:
             event = Event(after.updated_at, before.state, after.state, note)
             self.events.setdefault(after.identity, []).append(event)

@@ -1,7 +1,7 @@
 """A fourth store, written from the README's "Adding a store" alone: everything in dictionaries."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from duetick.domain import mirror
@@ -55,6 +55,7 @@ class MemoryIndex:
         except ValueError as error:
             kept.poison = poisoned(row, error, now)
             self._data.record([kept.poison])
+            self._data.given_up.add([kept.poison])
             return []
         missed = [ranged(fresh, part, Reason.MISSED, now) for part in decision.missed]
         new = self._data.record([*missed, *fired(fresh, decision, now, ahead)])
@@ -179,6 +180,9 @@ class MemoryStore:
         """Dictionaries have no schema."""
 
     check_schema = close = migrate
+
+    def given_up(self) -> Mapping[Reason, int]:
+        return self._data.given_up.take()
 
     def check(self, *, now: int | None = None) -> Sequence[Difference]:
         at, found = self.now() if now is None else now, []

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 from duetick.domain.attempts import SUCCEEDED, Outcome, Refused
 from duetick.domain.mirror import Problem
 from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
-from duetick.domain.states import State
+from duetick.domain.states import Reason, State
 
 __all__ = [
     "SUCCEEDED",
@@ -263,6 +263,12 @@ class Store(Protocol):
 
     def check_schema(self) -> None:
         """Raise SchemaOutdated, naming the command that mends it, unless this code can use it."""
+
+    def given_up(self) -> Mapping[Reason, int]:
+        """How many were lost, and how many rows poisoned, by this object since it was last asked.
+
+        Counted as they are committed: whoever reports them need not ask the database.
+        """
 
     def check(self, *, now: int | None = None) -> Sequence[Difference]:
         """Where records and index rows disagree. Rows without a record are left alone.

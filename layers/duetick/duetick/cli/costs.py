@@ -71,8 +71,8 @@ class Usage:
 
     tick_minutes: float = 1.0
     memory_gb: float = 0.5
-    tick_seconds: float = 0.07
-    tick_reads: float = 6.0
+    tick_seconds: float = 0.02
+    tick_reads: float = 1.5
     tick_log_kb: float = 1.7
     fire_tick_seconds: float = 0.0045
     fire_dispatch_seconds: float = 0.020

@@ -11,7 +11,7 @@ from duetick.core.claiming import MARGIN, Claiming
 from duetick.core.tally import Tally, TickReport
 from duetick.core.turns import Turns
 from duetick.domain.schedule import Occurrence
-from duetick.domain.states import Reason, State
+from duetick.domain.states import Reason
 from duetick.ports import Delivery, Store, Transport
 
 Observer: TypeAlias = Callable[[Occurrence, int], object]
@@ -68,16 +68,12 @@ def run_tick(
     )
     claiming = Claiming(store, at, chunk, look_ahead)
     tick.run(claiming, sleep)
-    tick.report.poisoned = len(store.index.poisoned(chunk, since=at))
     if not claiming.over:  # the last claim found something
         tick.report.backlog = store.index.backlog(at)
-    tick.report.lost = _lost(store, at)
+    given_up = store.given_up()
+    tick.report.lost = given_up.get(Reason.LOST, 0)
+    tick.report.poisoned = given_up.get(Reason.POISONED, 0)
     return tick.report
-
-
-def _lost(store: Store, since: int) -> int:
-    dead = store.ledger.find(state=State.DEAD)
-    return sum(o.reason is Reason.LOST and o.updated_at >= since for o in dead)
 
 
 class Tick:

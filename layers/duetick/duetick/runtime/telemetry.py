@@ -13,9 +13,12 @@ from duetick.domain.redaction import redact_text
 from duetick.domain.states import State
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duetick.core.audit import Audit
     from duetick.core.tally import TickReport
     from duetick.domain.schedule import Occurrence
+    from duetick.domain.states import Reason
 
 # The stack's name, so that the metrics of two stacks in one account do not run together.
 SERVICE: Final = os.environ.get("POWERTOOLS_SERVICE_NAME", "duetick")
@@ -64,8 +67,10 @@ def record_tick(report: "TickReport") -> None:
     logger.info("tick", action="tick", **asdict(report))
 
 
-def record_answer(status: int) -> None:
-    """One call of dispatch, by how it was answered."""
+def record_answer(status: int, given_up: "Mapping[Reason, int]") -> None:
+    """One call of dispatch, by how it was answered, and what was found lost on the way."""
+    for reason, count in given_up.items():
+        metrics.add_metric(reason.capitalize(), MetricUnit.Count, count)
     metrics.add_metric("Dispatches", MetricUnit.Count, 1)
     metrics.add_metric("DispatchErrors", MetricUnit.Count, int(status >= SERVER_ERROR))
 

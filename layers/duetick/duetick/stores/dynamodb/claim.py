@@ -58,9 +58,9 @@ class Claim:
         except ValueError as error:
             entity.poison = Poison(str(error), self._now)
             entity.mark(row.next_fire_at)
-            return Plan(
-                entity, row.next_fire_at, self._hold(entity, [poisoned(row, error, self._now)])
-            )
+            broken = poisoned(row, error, self._now)
+            entity.given_up.append(broken)
+            return Plan(entity, row.next_fire_at, self._hold(entity, [broken]))
         return Plan(entity, row.next_fire_at, self._advance(entity, fresh, decision))
 
     def _advance(self, entity: Entity, row: IndexRow, decision: Decision) -> list[Occurrence]:

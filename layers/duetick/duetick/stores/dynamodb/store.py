@@ -1,11 +1,12 @@
 """The store on DynamoDB: one table, and no transaction in anything that a fire needs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from duetick.domain.errors import InvalidStoreUrl
 from duetick.domain.mirror import problem_of, repair
+from duetick.domain.states import Reason
 from duetick.ports import Clock, Difference
 from duetick.stores.dynamodb.clock import Skew, host_clock
 from duetick.stores.dynamodb.entities import Entities, Name
@@ -37,7 +38,7 @@ class DynamoStore:
         self.now: Clock = clock or host_clock
         self._table = table
         self._entities = Entities(table, shards)
-        journal = Journal(table)
+        journal = Journal(table, self._entities.layout)
         skew = Skew(checked=clock is None)
         self.index = DynamoIndex(self._entities, journal, self.now, new_id, skew)
         self.schedules = DynamoSchedules(self._entities, self.now, new_id, look_ahead=look_ahead)
@@ -60,6 +61,10 @@ class DynamoStore:
     def check_schema(self) -> None:
         """See `ports.Store`."""
         check_schema(self._table)
+
+    def given_up(self) -> Mapping[Reason, int]:
+        """See `ports.Store`."""
+        return self._entities.given_up.take()
 
     def check(self, *, now: int | None = None) -> Sequence[Difference]:
         """See `ports.Store`."""

@@ -13,6 +13,7 @@ from typing import Final
 from duetick.domain.policies import LEASE_MARGIN, Policies
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Begun, CallerKey, Clock, Outcome, Refused
+from duetick.stores.given_up import GivenUp
 from duetick.stores.postgres.errors import InDoubt
 from duetick.stores.sql.ledger import CountRun, SqlLedger
 from duetick.stores.sql.rows import identity_params, read_begin, read_occurrence, storable
@@ -27,12 +28,14 @@ class PostgresLedger(SqlLedger):
     def __init__(
         self,
         database: Database,
-        clock: Clock | None,
         now: Callable[[], int],
         new_id: Callable[[], str],
         count_run: CountRun,
+        given_up: GivenUp,
+        *,
+        clock: Clock | None,
     ) -> None:
-        super().__init__(database, now, new_id, count_run)
+        super().__init__(database, now, new_id, count_run, given_up)
         self._clock = clock
 
     def begin(

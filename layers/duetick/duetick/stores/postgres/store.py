@@ -30,7 +30,10 @@ class PostgresStore(SqlStore):
         look_ahead: bool = False,
     ) -> None:
         super().__init__(database, claim, steps, clock, look_ahead=look_ahead)
-        self.ledger = PostgresLedger(database, clock, self.now, new_id, self.schedules.count_run)
+        count_run = self.schedules.count_run
+        self.ledger = PostgresLedger(
+            database, self.now, new_id, count_run, self._given_up, clock=clock
+        )
 
 
 def open_postgres(

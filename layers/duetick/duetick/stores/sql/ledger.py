@@ -35,6 +35,7 @@ from duetick.ports import (
     Refused,
     Transaction,
 )
+from duetick.stores.given_up import GivenUp
 from duetick.stores.paging import check_findable, place_of
 from duetick.stores.sql.caller_keys import key_held, take_key
 from duetick.stores.sql.rows import (
@@ -61,18 +62,29 @@ class SqlLedger:
         now: Callable[[], int],
         new_id: Callable[[], str],
         count_run: CountRun,
+        given_up: GivenUp,
     ) -> None:
         self._database = database
         self._now = now
         self._new_id = new_id
         self._count_run = count_run
+        self._given_up = given_up
 
-    @retried
     def begin(
         self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
     ) -> Begun | Refused:
         """See `ports.Ledger`."""
-        at = self._now() if now is None else now
+        lost: list[Occurrence] = []
+        answer = self._take(occurrence, self._now() if now is None else now, key, lost)
+        self._given_up.add(lost)
+        return answer
+
+    @retried
+    def _take(
+        self, occurrence: Occurrence, at: int, key: CallerKey | None, ended: list[Occurrence]
+    ) -> Begun | Refused:
+        """In one transaction; what it `ended` besides is told there."""
+        ended.clear()
         with self._database.transaction() as session:
             # One at a time: one that waits looks at others of its schedule, and they at it.
             session.rows("name_lock", {"user_id": occurrence.user_id, "key": occurrence.key})
@@ -83,7 +95,7 @@ class SqlLedger:
             held = made or _lock(session, occurrence)
             if held is None:
                 return Refused("unknown")
-            return refuse(held, made or occurrence, at) or self._begin(session, held, at)
+            return refuse(held, made or occurrence, at) or self._begin(session, held, at, ended)
 
     @retried
     def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:
@@ -120,7 +132,8 @@ class SqlLedger:
             given_back = released(held, at)
             _trace(session, held, given_back, RELEASED)
             _move(session, given_back)
-            return True
+        self._given_up.add([given_back])
+        return True
 
     @retried
     def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
@@ -136,7 +149,7 @@ class SqlLedger:
     @retried
     def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
         """See `ports.Ledger`."""
-        while True:
+        while self._anything_waits(now, now + ahead):
             with self._database.transaction() as session:
                 found = _select(session, "occurrences_lease_over", {"now": now, "limit": limit})
                 rest: Params = {"until": now + ahead, "limit": limit - len(found)}
@@ -144,9 +157,16 @@ class SqlLedger:
                 claimed = [taken_up(held, now) for held in found]
                 _trace_lost(session, found, claimed)
                 session.each("occurrence_move", [move_params(after) for after in claimed])
+            self._given_up.add(claimed)
             alive = [held for held in claimed if held.state is State.QUEUED]
             if alive or not claimed:
                 return alive
+        return []
+
+    def _anything_waits(self, now: int, until: int) -> bool:
+        """Asked first, in one round trip: most ticks find nothing."""
+        with self._database.transaction() as session:
+            return bool(session.last("anything_waits", {"now": now, "until": until})()[0][0])
 
     @retried
     def find(
@@ -193,13 +213,15 @@ class SqlLedger:
         (new,) = session.each("occurrence_insert", [occurrence_params(made)])
         return made if new else None
 
-    def _begin(self, session: Session, held: Occurrence, now: int) -> Begun | Refused:
+    def _begin(
+        self, session: Session, held: Occurrence, now: int, ended: list[Occurrence]
+    ) -> Begun | Refused:
         schedule = _schedule_of(session, held)
         after = begun(
             held,
             schedule,
             now,
-            lambda: _another_runs(session, held, now),
+            lambda: _another_runs(session, held, now, ended),
             lambda limited: self._count_run(session, limited, now),
         )
         if after.state is State.QUEUED:
@@ -235,14 +257,14 @@ def _schedule_of(session: Session, held: Occurrence) -> Schedule | None:
     return read_schedule(rows[0]) if rows else None
 
 
-def _another_runs(session: Session, held: Occurrence, now: int) -> bool:
+def _another_runs(session: Session, held: Occurrence, now: int, ended: list[Occurrence]) -> bool:
     """Whether another one runs; one whose lease is over is ended here and now."""
     for other in _select(session, "occurrence_running", {"user_id": held.user_id, "key": held.key}):
         if not lease_over(other, now):
             return True
         after = lost(other, now)
         _trace(session, other, after, trace_of_loss(other, after))
-        _move(session, after)
+        ended.append(_move(session, after))
     return False
 
 
