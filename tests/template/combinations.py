@@ -39,6 +39,8 @@ GIVEN: dict[str, str] = {
     **USERS[3],
     **SECRETS[1],
     "UserPoolArn": POOL,
+    "PostgresOwnerAddress": "postgresql://owner@db.example.com/app?sslrootcert=system",
+    "PostgresOwnerSecretArn": KEPT_IN,
     "PostgresSecurityGroupId": "sg-0123456789abcdef0",
     "Deployment": "other",
     "SecretKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/0f0e4d5c",

@@ -17,6 +17,7 @@ POSTGRES: Final = {
     "PostgresAddress": "postgresql://duetick@db.example.com/app",
     "PostgresSecretArn": KEPT_IN,
 }
+OWNER: Final = "postgresql://owner@db.example.com/app"
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,8 @@ POSTGRES: Final = {
         ({"AuthorizerArn": AUTHORIZER}, "Users=lambda"),
         ({"UserPoolArn": POOL}, "Users=cognito"),
         ({**POSTGRES, "PostgresSecurityGroupId": "sg-1"}, "VpcId"),
+        ({**POSTGRES, "PostgresOwnerAddress": OWNER}, "PostgresOwnerSecretArn"),
+        ({"PostgresOwnerAddress": OWNER, "PostgresOwnerSecretArn": KEPT_IN}, "Backend postgres"),
         ({**NETWORK, "PostgresSecurityGroupId": "sg-1"}, "Backend postgres"),
         ({"LookAheadSeconds": "60", "TickMinutes": "2"}, "TickMinutes"),
         ({"LookAheadSeconds": "120", "TickMinutes": "30"}, "TickMinutes"),
@@ -126,7 +129,8 @@ def test_the_functions_take_every_number_that_the_template_takes(edge: str) -> N
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_variable_is_one_that_the_settings_read(function: str) -> None:
     secret = {"DispatchSecretArn": KEPT_IN}
-    told = Deployment(**POSTGRES, **secret).environment(function)
+    owned = {"PostgresOwnerAddress": OWNER, "PostgresOwnerSecretArn": KEPT_IN}
+    told = Deployment(**POSTGRES, **owned, **secret).environment(function)
     named = {name for name in told if name.startswith("DUETICK_")}
     assert named <= {f"DUETICK_{one.name.upper()}" for one in fields(Settings)}
 

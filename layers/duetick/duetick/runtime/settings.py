@@ -19,6 +19,9 @@ class Settings:
 
     store: str
     store_secret_arn: str = ""
+    owner_store: str = ""
+    owner_secret_arn: str = ""
+    functions_secret_arn: str = ""
     api_url: str = ""
     api_address: str = ""
     flows: str = "flows"
@@ -51,6 +54,9 @@ class Settings:
         return cls(
             store=store,
             store_secret_arn=env.get("DUETICK_STORE_SECRET_ARN", ""),
+            owner_store=env.get("DUETICK_OWNER_STORE", ""),
+            owner_secret_arn=env.get("DUETICK_OWNER_SECRET_ARN", ""),
+            functions_secret_arn=env.get("DUETICK_FUNCTIONS_SECRET_ARN", ""),
             api_url=env.get("DUETICK_API_URL", ""),
             api_address=env.get("DUETICK_API_ADDRESS", ""),
             flows=env.get("DUETICK_FLOWS", "flows"),
