@@ -43,6 +43,7 @@ GIVEN: dict[str, str] = {
     "PostgresOwnerSecretArn": KEPT_IN,
     "PostgresSecurityGroupId": "sg-0123456789abcdef0",
     "Deployment": "other",
+    "AllowedOrigin": "https://app.example.com",
     "SecretKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/0f0e4d5c",
     "AlarmTopicArn": "arn:aws:sns:eu-central-1:123456789012:alarms",
     "ApiDomain": "execute-api.example.com",

@@ -35,6 +35,7 @@ OWNER: Final = "postgresql://owner@db.example.com/app"
         ({"Users": "lambda"}, "AuthorizerArn"),
         ({"AuthorizerArn": AUTHORIZER}, "Users=lambda"),
         ({"UserPoolArn": POOL}, "Users=cognito"),
+        ({"AllowedOrigin": "https://app.example.com"}, "Users=cognito"),
         ({**POSTGRES, "PostgresSecurityGroupId": "sg-1"}, "VpcId"),
         ({**POSTGRES, "PostgresOwnerAddress": OWNER}, "PostgresOwnerSecretArn"),
         ({"PostgresOwnerAddress": OWNER, "PostgresOwnerSecretArn": KEPT_IN}, "Backend postgres"),
@@ -91,9 +92,16 @@ def test_a_database_is_addressed_without_its_password(address: str, taken: bool)
         ("SubnetIds", "subnet-1a, subnet-2b", False),
         ("RouteTableIds", "rtb-1a", True),
         ("RouteTableIds", "subnet-1a", False),
+        ("AllowedOrigin", "https://app.example.com", True),
+        ("AllowedOrigin", "http://localhost:3000", True),
+        ("AllowedOrigin", "https://app.example.com/", False),
+        ("AllowedOrigin", "*", False),
+        ("AllowedOrigin", "https://app.example.com'", False),
     ],
 )
-def test_lists_are_names_with_commas_between(name: str, value: str, taken: bool) -> None:
+def test_lists_have_commas_between_and_an_origin_no_path(
+    name: str, value: str, taken: bool
+) -> None:
     assert allows(name, value) == taken
 
 

@@ -173,6 +173,21 @@ def test_users_routes_are_there_only_with_an_authorizer(parameters: dict[str, st
 
 
 @every
+def test_a_browser_may_ask_without_a_token_where_an_origin_is_allowed(
+    parameters: dict[str, str],
+) -> None:
+    if "Users" not in parameters:
+        return
+    for origin in ({}, {"AllowedOrigin": "https://app.example.com"}):
+        made = Deployment(**parameters, **origin).resources
+        body = made["UsersApi"]["Properties"]["DefinitionBody"]
+        asked = [methods.get("options") for methods in body["paths"].values()]
+        assert [one and one["security"] for one in asked] == [[] if origin else None] * 2
+        assert ("x-amazon-apigateway-gateway-responses" in body) == bool(origin)
+        assert "options" not in str(made["Api"])
+
+
+@every
 def test_whoever_reads_a_secret_may_use_its_key_and_through_secrets_manager_alone(
     parameters: dict[str, str],
 ) -> None:

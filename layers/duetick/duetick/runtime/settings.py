@@ -30,6 +30,7 @@ class Settings:
     dispatch_secrets: tuple[str, ...] = ()
     dispatch_secret_arn: str = ""
     dispatch_function: str = ""
+    allowed_origin: str = ""
     look_ahead: int = 0
     region: str = ""
     local: bool = False
@@ -65,6 +66,7 @@ class Settings:
             dispatch_secrets=tuple(filter(None, env.get("DUETICK_DISPATCH_SECRET", "").split())),
             dispatch_secret_arn=env.get("DUETICK_DISPATCH_SECRET_ARN", ""),
             dispatch_function=env.get("DUETICK_DISPATCH_FUNCTION", ""),
+            allowed_origin=env.get("DUETICK_ALLOWED_ORIGIN", ""),
             look_ahead=_milliseconds(env, "DUETICK_LOOK_AHEAD"),
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),
             local=env.get("DUETICK_LOCAL") == "1",
