@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from duetick.cli.costs import Usage
-from duetick.domain.schedule import Schedule
+from duetick.domain.schedule import Json, Schedule
 from duetick.ports import SUCCEEDED, Begun, Store
 from duetick.stores import open_store
 from duetick.stores.dynamodb.schema import table_definition
@@ -56,7 +56,7 @@ def measured(store: Store, size: "Sizes", schedules: int) -> Stored:
 
 def _schedule(number: int) -> Schedule:
     """Of about the length that users' names, keys and inputs have."""
-    given = {"channel": "email", "template": "followup", "thread": number}
+    given: dict[str, Json] = {"channel": "email", "template": "followup", "thread": number}
     return Schedule(
         f"eu-central-1:0f0e4d5c-{number:023d}",
         f"followup-{number:06d}",
