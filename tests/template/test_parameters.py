@@ -143,6 +143,22 @@ def test_every_variable_is_one_that_the_settings_read(function: str) -> None:
     assert named <= {f"DUETICK_{one.name.upper()}" for one in fields(Settings)}
 
 
+@pytest.mark.parametrize("resource", ["Schema", "StaticSchedules"])
+def test_i10_another_database_is_migrated_where_the_code_stays_what_it_is(resource: str) -> None:
+    """CloudFormation asks a custom resource again only where its properties are others."""
+    owned = {"PostgresOwnerAddress": OWNER, "PostgresOwnerSecretArn": KEPT_IN}
+    aurora = {"Backend": "aurora", **NETWORK}
+    every: list[dict[str, str]] = [{}, aurora, POSTGRES]
+    asked = [str(Deployment(**one).resources[resource]["Properties"]) for one in every]
+    assert len(set(asked)) == len(every)
+    asked = [str(Deployment(**one).resources["Schema"]) for one in (POSTGRES, POSTGRES | owned)]
+    assert len(set(asked)) == 2
+    given = Deployment(**POSTGRES).resources[resource]["Properties"]
+    assert given["Store"] == {"Ref": "PostgresAddress"}
+    named = Deployment(Deployment="other").resources["StaticSchedules"]["Properties"]
+    assert named["Deployment"] == {"Ref": "Deployment"}
+
+
 def test_m06_a_stack_is_told_by_its_name_whose_static_schedules_are_its_own() -> None:
     name = "DUETICK_DEPLOYMENT"
     assert Deployment().environment("MigrateFunction")[name] == {"Ref": "AWS::StackName"}
