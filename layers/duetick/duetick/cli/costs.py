@@ -43,6 +43,8 @@ SOURCES: Final[Mapping[str, str]] = {
     "nat_hour": "vpc",
 }
 """Where each price is published: https://aws.amazon.com/…/pricing/."""
+SECRETS: Final = 2
+"""On Aurora: the owner's password, and that of the user whom functions connect as."""
 LOOK_AHEADS: Final = (60, 120)
 """Seconds that the template offers."""
 
@@ -132,7 +134,7 @@ def _database_at_rest(backend: Backend, ticks: float, usage: Usage, prices: Pric
     return {
         "Aurora": usage.aurora_units * HOURS * prices.aurora_unit_hour,
         "RDS Proxy": units * HOURS * prices.proxy_unit_hour,
-        "Secrets Manager": prices.secret,
+        "Secrets Manager": SECRETS * prices.secret,
     }
 
 
