@@ -20,6 +20,6 @@ def handler(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Res
     else:
         request = gateway.dispatch_request(event, seconds)
         answer = request if isinstance(request, Answer) else dispatch(request)
-    record_answer(answer.status, wiring.store().given_up())
+    record_answer(answer.status)
     logger.info("dispatch", action="dispatch", status=answer.status, path=event.get("path"))
     return gateway.respond(answer)

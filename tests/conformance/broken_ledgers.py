@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from duetick.domain.schedule import Occurrence
-from duetick.ports import Begun, CallerKey, Outcome, Refused
+from duetick.ports import Begun, CallerKey, OnLost, Outcome, Refused
 from duetick.stores.ids import new_id
 from duetick.stores.sql.ledger import SqlLedger
 from duetick.stores.sql.session import Database, Params, Row, Session
@@ -25,9 +25,7 @@ def ledger(kind: type[SqlLedger]) -> Breaks:
     """The ledger has one method of another kind."""
 
     def breaks(store: AlteredStore) -> None:
-        store.ledger = kind(
-            store.database, store.now, new_id, store.schedules.count_run, store._given_up
-        )
+        store.ledger = kind(store.database, store.now, new_id, store.schedules.count_run)
 
     return breaks
 
@@ -46,25 +44,37 @@ class LetsAnybodyBegin(SqlLedger):
     """A begin does not look at the fence."""
 
     def begin(
-        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+        self,
+        occurrence: Occurrence,
+        *,
+        now: int | None = None,
+        key: CallerKey | None = None,
+        on_lost: OnLost | None = None,
     ) -> Begun | Refused:
         held = self.get(*occurrence.identity) if occurrence.fence else None
-        return super().begin(held or occurrence, now=now, key=key)
+        return super().begin(held or occurrence, now=now, key=key, on_lost=on_lost)
 
 
 class LetsAnybodyRelease(SqlLedger):
     """A release does not look at the fence."""
 
-    def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
+    def release(
+        self, occurrence: Occurrence, *, now: int | None = None, on_lost: OnLost | None = None
+    ) -> bool:
         held = self.get(*occurrence.identity)
-        return super().release(held, now=now) if held else False
+        return super().release(held, now=now, on_lost=on_lost) if held else False
 
 
 class ChecksThenActs(SqlLedger):
     """Whether another one runs is looked up in one transaction, and trusted in the next."""
 
     def begin(
-        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+        self,
+        occurrence: Occurrence,
+        *,
+        now: int | None = None,
+        key: CallerKey | None = None,
+        on_lost: OnLost | None = None,
     ) -> Begun | Refused:
         name: Params = {"user_id": occurrence.user_id, "key": occurrence.key}
         with self._database.transaction() as session:
@@ -72,8 +82,8 @@ class ChecksThenActs(SqlLedger):
             seen = session.rows("occurrence_running", name)
         time.sleep(0.001)  # the way to a database and back
         trusted = _Remembering(self._database, "occurrence_running", seen)
-        ledger = SqlLedger(trusted, self._now, self._new_id, self._count_run, self._given_up)
-        return ledger.begin(occurrence, now=now, key=key)
+        ledger = SqlLedger(trusted, self._now, self._new_id, self._count_run)
+        return ledger.begin(occurrence, now=now, key=key, on_lost=on_lost)
 
 
 class _Remembering:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from duetick.domain.firing import Times
 from duetick.domain.mirror import Change, fresh_row
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
-from duetick.ports import Page
+from duetick.ports import OnPoisoned, Page
 from duetick.stores.ids import new_id
 from duetick.stores.sql.index import Claim, Claimed, SqlIndex, put_row
 from duetick.stores.sql.rows import index_params, read_index
@@ -37,7 +37,7 @@ def index(kind: type[SqlIndex]) -> Breaks:
     """The index has one method of another kind."""
 
     def breaks(store: AlteredStore) -> None:
-        store.index = kind(store.database, store.now, new_id, claim, store._given_up)
+        store.index = kind(store.database, store.now, new_id, claim)
 
     return breaks
 
@@ -46,7 +46,7 @@ def claiming(how: Claim) -> Breaks:
     """The index claims another way."""
 
     def breaks(store: AlteredStore) -> None:
-        store.index = SqlIndex(store.database, store.now, new_id, how, store._given_up)
+        store.index = SqlIndex(store.database, store.now, new_id, how)
 
     return breaks
 
@@ -80,16 +80,23 @@ class Trusting(Meddled):
 class ReadsThenTakes(SqlIndex):
     """What is due is read in one transaction and taken in the next, without looking again."""
 
-    def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_due(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_poisoned: OnPoisoned | None = None
+    ) -> Sequence[Occurrence]:
         while True:
             with self._database.transaction() as session:
                 seen = session.rows("claim_select", {"until": now + ahead, "limit": limit})
             time.sleep(0.001)  # the way to a database and back
             with self._database.transaction() as session:
                 found = claim(Trusting(session, "claim_select", seen), now, limit, ahead)
-            self._given_up.add(found.poisoned)
+            for one in found.poisoned:
+                (on_poisoned or _nobody)(one)
             if found.occurrences or not found.due:
                 return found.occurrences
+
+
+def _nobody(_: Occurrence) -> None:
+    """Is told."""
 
 
 class LosesAdvances(Meddled):

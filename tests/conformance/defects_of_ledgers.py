@@ -93,7 +93,6 @@ LEDGERS = (
         frozenset(
             {
                 "test_j05_a_lost_attempt_leaves_a_trace",
-                "test_t01_what_was_lost_or_poisoned_is_told_once",
                 "test_t03_an_attempt_lost_at_most_once_is_the_end",
                 "test_t04_a_lost_attempt_counts_and_the_last_one_is_the_end",
                 "test_t04_an_attempt_lost_at_least_once_is_handed_out_again",

@@ -18,12 +18,12 @@ from duetick.ports import (
     CallerKey,
     Clock,
     Event,
+    OnLost,
     Outcome,
     Refused,
     Schedules,
     Transaction,
 )
-from duetick.stores.given_up import GivenUp
 from duetick.stores.ids import new_id
 from duetick.stores.paging import check_findable, newest_first, place_of
 
@@ -56,7 +56,6 @@ class Data:
     ledger: dict[Identity, Occurrence] = field(default_factory=dict)
     events: dict[Identity, list[Event]] = field(default_factory=dict)
     caller_keys: dict[tuple[str, str], tuple[Identity, int]] = field(default_factory=dict)
-    given_up: GivenUp = field(default_factory=GivenUp)
 
     def of(self, user_id: str, key: str) -> Kept:
         return self.kept.setdefault((user_id, key), Kept())
@@ -78,8 +77,6 @@ class Data:
 
     def move(self, after: Occurrence, note: str | None = None) -> Occurrence:
         before, self.ledger[after.identity] = self.ledger[after.identity], after
-        if before.state != after.state:
-            self.given_up.add([after])
         if note is not None:
             event = Event(after.updated_at, before.state, after.state, note)
             self.events.setdefault(after.identity, []).append(event)
@@ -124,7 +121,12 @@ class MemoryLedger:
         self._data, self._schedules, self._now = data, schedules, now
 
     def begin(
-        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+        self,
+        occurrence: Occurrence,
+        *,
+        now: int | None = None,
+        key: CallerKey | None = None,
+        on_lost: OnLost | None = None,
     ) -> Begun | Refused:
         at = self._now() if now is None else now
         with self._data.lock:
@@ -137,7 +139,20 @@ class MemoryLedger:
                 asked = held
             if held is None:
                 return Refused("unknown")
-            return attempts.refuse(held, asked, at) or self._begin(held, at)
+            return attempts.refuse(held, asked, at) or self._begin(held, at, on_lost)
+
+    def bring(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Occurrence | Refused:
+        at = self._now() if now is None else now
+        with self._data.lock:
+            taken = key and self._take_key(key, occurrence, at)
+            held = self._data.ledger.get(occurrence.identity)
+            if taken:
+                return taken
+            if held:
+                return attempts.recorded_already(held, occurrence, at)
+            return self._data.record([attempts.brought(occurrence, "", at)])[0]
 
     def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:
         at = self._now() if now is None else now
@@ -152,13 +167,13 @@ class MemoryLedger:
             self._data.caller_keys[key.flow, key.key] = (taker.identity, now + key.window_ms)
         return held
 
-    def _begin(self, held: Occurrence, now: int) -> Begun | Refused:
+    def _begin(self, held: Occurrence, now: int, on_lost: OnLost | None) -> Begun | Refused:
         record = self._schedules.get(held.user_id, held.key)
         after = attempts.begun(
             held,
             record,
             now,
-            lambda: self._another_runs(held, now),
+            lambda: self._another_runs(held, now, on_lost),
             lambda limited: self._count_run(limited, now),
         )
         if after.state is State.QUEUED:
@@ -169,13 +184,14 @@ class MemoryLedger:
             after, self._schedules.get(held.user_id, held.key)
         )
 
-    def _another_runs(self, held: Occurrence, now: int) -> bool:
+    def _another_runs(self, held: Occurrence, now: int, on_lost: OnLost | None) -> bool:
         running = [o for o in self._data.siblings(held) if o.state is State.PROCESSING]
         for other in running:
             if not lease_over(other, now):
                 return True
             after = attempts.lost(other, now)
             self._data.move(after, attempts.trace_of_loss(other, after))
+            attempts.tell_lost(on_lost, [after])
         return False
 
     def _count_run(self, limited: Schedule, now: int) -> bool:
@@ -211,12 +227,14 @@ class MemoryLedger:
             if self.settle(occurrence, SUCCEEDED, now=clock()) is None:
                 raise LeaseLost("The lease ended before the transaction; nothing was written.")
 
-    def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
+    def release(
+        self, occurrence: Occurrence, *, now: int | None = None, on_lost: OnLost | None = None
+    ) -> bool:
         with self._data.lock:
             held = self._holds(occurrence, State.QUEUED)
             if held:
                 after = attempts.released(held, self._now() if now is None else now)
-                self._data.move(after, attempts.RELEASED)
+                attempts.tell_lost(on_lost, [self._data.move(after, attempts.RELEASED)])
             return held is not None
 
     def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
@@ -225,7 +243,9 @@ class MemoryLedger:
             at = self._now() if now is None else now
             return self._data.move(attempts.renewed(held, at)) if held else None
 
-    def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_waiting(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_lost: OnLost | None = None
+    ) -> Sequence[Occurrence]:
         while True:
             with self._data.lock:
                 every = self._data.ledger.values()
@@ -234,6 +254,7 @@ class MemoryLedger:
                 over.sort(key=lambda one: one.lease_until or 0)
                 due.sort(key=lambda one: (-one.priority, one.due_at, one.created_at))
                 taken = [self._take_up(held, now) for held in [*over, *due][:limit]]
+            attempts.tell_lost(on_lost, taken)
             alive = [one for one in taken if one.state is State.QUEUED]
             if alive or not taken:
                 return alive

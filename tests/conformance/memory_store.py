@@ -1,7 +1,7 @@
 """A fourth store, written from the README's "Adding a store" alone: everything in dictionaries."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from duetick.domain import mirror
@@ -10,7 +10,7 @@ from duetick.domain.firing import decide, unfired
 from duetick.domain.occurrences import fired, poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.domain.states import Reason, State
-from duetick.ports import Difference, Page
+from duetick.ports import Difference, OnPoisoned, Page
 from duetick.stores.paging import (
     make_cursor,
     read_cursor,
@@ -34,17 +34,23 @@ class MemoryIndex:
     def get(self, user_id: str, key: str) -> IndexRow | None:
         return self._data.of(user_id, key).indexed
 
-    def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_due(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_poisoned: OnPoisoned | None = None
+    ) -> Sequence[Occurrence]:
         while True:
             with self._data.lock:
                 rows = [kept.indexed for kept in self._data.kept.values()]
                 due = [row for row in rows if row and row.next_fire_at <= now + ahead]
                 due.sort(key=lambda row: row.next_fire_at)
-                claimed = [one for row in due[:limit] for one in self._claim(row, now, ahead)]
+                claimed = [
+                    one for row in due[:limit] for one in self._claim(row, now, ahead, on_poisoned)
+                ]
             if claimed or not due:
                 return claimed
 
-    def _claim(self, row: IndexRow, now: int, ahead: int) -> list[Occurrence]:
+    def _claim(
+        self, row: IndexRow, now: int, ahead: int, told: OnPoisoned | None
+    ) -> list[Occurrence]:
         kept = self._data.of(row.user_id, row.key)
         try:
             fresh = unfired(row, kept.mark)
@@ -55,7 +61,8 @@ class MemoryIndex:
         except ValueError as error:
             kept.poison = poisoned(row, error, now)
             self._data.record([kept.poison])
-            self._data.given_up.add([kept.poison])
+            if told:
+                told(kept.poison)
             return []
         missed = [ranged(fresh, part, Reason.MISSED, now) for part in decision.missed]
         new = self._data.record([*missed, *fired(fresh, decision, now, ahead)])
@@ -180,9 +187,6 @@ class MemoryStore:
         """Dictionaries have no schema."""
 
     check_schema = close = migrate
-
-    def given_up(self) -> Mapping[Reason, int]:
-        return self._data.given_up.take()
 
     def check(self, *, now: int | None = None) -> Sequence[Difference]:
         at, found = self.now() if now is None else now, []

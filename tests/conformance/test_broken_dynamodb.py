@@ -28,6 +28,7 @@ CAUGHT_BY = {
     "test_i15_claiming_goes_on_until_several_hundred_are_done",
     "test_i15_one_claim_takes_several_hundred_when_asked",
     "test_j05_traces_are_of_one_occurrence_in_order",
+    "test_t01_each_one_that_is_lost_is_told_once",
     "test_t05_lost_leases_beyond_one_page_are_all_handed_out",
 }
 

@@ -15,7 +15,7 @@ from duetick.core.tick import run_tick
 from duetick.domain.schedule import Json
 from duetick.domain.states import State
 from duetick.runtime import gateway
-from duetick.transports.http import HttpTransport
+from duetick.transports.http import Authorize, HttpTransport
 
 from tests.delivery.scene import Scene
 from tests.delivery.tick_process import authorize
@@ -29,6 +29,7 @@ class Office:
         self.busy = 0
         self.lock = threading.Lock()
         self.cut = False
+        self.first: Callable[[], None] | None = None
         self.unheard: list[Answer] = []
         scene.act = self.act
         self.dispatch = scene.dispatch
@@ -42,6 +43,9 @@ class Office:
         """As functions/dispatch does."""
         with self.lock:
             self.busy += 1
+            first, self.first = self.first, None
+            if first:
+                first()
         try:
             call = gateway.dispatch_request(event)
             answer = call if isinstance(call, Answer) else self.dispatch(call)
@@ -53,10 +57,10 @@ class Office:
             with self.lock:
                 self.busy -= 1
 
-    def tick(self, now: int) -> TickReport:
-        """One, from here."""
+    def tick(self, now: int, by: Authorize = authorize) -> TickReport:
+        """One, from here. `first` happens when it calls for the first time."""
         self.scene.clock.now = now
-        transport = HttpTransport(self.server.url, authorize)
+        transport = HttpTransport(self.server.url, by)
         with closing(transport):
             return run_tick(self.scene.store, transport, now=now, slots=8)
 

@@ -10,6 +10,7 @@ from duetick.core.context import Context
 from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Flow, Flows
 from duetick.core.wire import delivery_json
+from duetick.domain.errors import StoreUnavailable
 from duetick.domain.identity import to_path
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import Json, Occurrence, Principal, Schedule
@@ -30,7 +31,9 @@ class Scene:
     flow: Flow = field(default_factory=lambda: Flow("mail"))
     ran: list[tuple[object, Context]] = field(default_factory=list)
     queued: list[Request] = field(default_factory=list)
+    throttled: bool = False
     act: Callable[[Json, Context], object] | None = None
+    admits: Callable[[str], bool] = bool
 
     def __post_init__(self) -> None:
         @self.flow.action("send", transactional=True)
@@ -40,14 +43,19 @@ class Scene:
 
     @property
     def dispatch(self) -> Dispatcher:
-        """Everybody with an Authorization header may come in."""
+        """Everybody with an Authorization header may come in, unless a test admits fewer."""
         return Dispatcher(
             self.store,
             Flows({self.flow.name: self.flow}),
-            lambda request: "authorization" in request.headers,
+            lambda request: self.admits(request.headers.get("authorization", "")),
             self.clock,
-            enqueue=self.queued.append,
+            enqueue=self._enqueue,
         )
+
+    def _enqueue(self, call: Request) -> None:
+        if self.throttled:
+            raise StoreUnavailable("The invocation was not queued.")
+        self.queued.append(call)
 
     def put(
         self,

@@ -5,9 +5,11 @@ Each ends with the same question to the ledger: what became of every occurrence?
 
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -16,11 +18,12 @@ from duetick.core.tally import TickReport
 from duetick.core.tick import run_tick
 from duetick.domain.errors import DuetickError
 from duetick.domain.policies import Delivery, Overlap, Policies
-from duetick.domain.schedule import Occurrence
-from duetick.domain.states import State
+from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.states import Reason, State
 from duetick.ports import Begun, Store
+from duetick.runtime.secrets import Guard, Secrets
 from duetick.stores import open_store
-from duetick.transports.http import HttpTransport
+from duetick.transports.http import HttpTransport, bearer
 
 from tests.delivery.endpoint import Behave, endpoint, hang, hang_up, status
 from tests.delivery.office import Office, office, wait
@@ -206,11 +209,111 @@ def test_a_store_that_is_not_there_is_a_clear_error(url: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_body_of_six_megabytes_is_refused(scene: Scene) -> None:
-    with office(scene) as made:
+class Kept:
+    """What somebody remembers of the secrets, until he asks their keeper again."""
+
+    def __init__(self, *kept: str) -> None:
+        self.kept = self.live = kept
+
+    def __call__(self, *, fresh: bool = False) -> Secrets:
+        self.kept = self.live if fresh else self.kept
+        return self.kept
+
+
+@pytest.mark.parametrize(
+    ("sender", "receiver"), [("old", "new old"), ("new old", "old"), ("old", "new")]
+)
+def test_a_secret_that_is_rotated_in_the_midst_of_a_tick_loses_nothing(
+    open_office: Office, sender: str, receiver: str
+) -> None:
+    """By then the tick remembers the one, and dispatch the other. What is refused for that is the
+    next tick's.
+    """
+    sends, knows = Kept("old"), Kept("old")
+    open_office.scene.admits = Guard(knows).admits
+    open_office.dispatch = open_office.scene.dispatch
+    once = threading.Lock()
+
+    def rotated(_input: object, _ctx: object) -> None:
+        if len(open_office.scene.ran) >= 5 and once.acquire(blocking=False):
+            sends.live = knows.live = ("new",) if receiver == "new" else ("new", "old")
+            sends.kept, knows.kept = tuple(sender.split()), tuple(receiver.split())
+
+    open_office.scene.act = rotated
+    open_office.tick(NINE, bearer(sends))
+    open_office.tick(NINE + MINUTE, bearer(sends))
+    assert open_office.states() == {State.SUCCEEDED: 20}
+    assert set(open_office.runs.values()) == {1}
+
+
+def deleted(scene: Scene, put: Schedule) -> None:
+    scene.store.schedules.delete(put.user_id, put.key)
+
+
+def paused(scene: Scene, put: Schedule) -> None:
+    scene.store.schedules.put(replace(put, enabled=False))
+
+
+def retimed(scene: Scene, put: Schedule) -> None:
+    scene.store.schedules.put(replace(put, cron="0 10 * * *"))
+
+
+def given_other_input(scene: Scene, put: Schedule) -> None:
+    scene.store.schedules.put(replace(put, input="new"))
+
+
+@pytest.mark.parametrize(
+    ("edit", "became"),
+    [
+        (deleted, (State.CANCELLED, Reason.SCHEDULE_DELETED)),
+        (paused, (State.CANCELLED, Reason.DISABLED)),
+        (retimed, (State.CANCELLED, Reason.SUPERSEDED)),
+        (given_other_input, (State.SUCCEEDED, Reason.FIRED)),
+    ],
+)
+def test_an_edit_between_claim_and_dispatch_wins(
+    each_scene: Scene, edit: Callable[[Scene, Schedule], None], became: tuple[State, Reason]
+) -> None:
+    puts = [each_scene.put(key, cron="0 9 * * *", given="old") for key in ("a", "b", "c")]
+
+    def edit_all() -> None:
+        for put in puts:
+            edit(each_scene, put)
+
+    with office(each_scene) as made:
+        made.first = edit_all
+        report = made.tick(NINE)
+    assert (report.delivered, report.failed) == (3, 0)
+    assert [each_scene.history(key) for key in ("a", "b", "c")] == [[became]] * 3
+    runs = 3 if became[0] is State.SUCCEEDED else 0
+    assert [given for given, _ in each_scene.ran] == ["new"] * runs
+
+
+@pytest.mark.parametrize(
+    ("delivery", "state"),
+    [(Delivery.AT_MOST_ONCE, State.DEAD), (Delivery.AT_LEAST_ONCE, State.RETRYING)],
+)
+def test_an_action_that_never_returns_is_ended_and_told(
+    each_scene: Scene, delivery: Delivery, state: State
+) -> None:
+    each_scene.put(cron="0 9 * * *", policies=Policies(delivery=delivery, timeout=1))
+    goes_on = threading.Event()
+    with office(each_scene) as made:
+        each_scene.act = lambda *_: goes_on.wait(60)
+        assert made.tick(NINE).failed == 1
+    goes_on.set()
+    (kept,) = each_scene.store.ledger.find("ada", "digest")
+    assert (kept.state, kept.attempts) == (state, 1)
+    assert kept.error == "The action took longer than 1 s."
+
+
+def test_a_body_of_six_megabytes_is_refused(each_scene: Scene) -> None:
+    each_scene.put()
+    with office(each_scene) as made:
         connection = HTTPConnection(LOCALHOST, made.server.server_port, timeout=20)
         path = "/api/flows/mail/schedules/ada/digest/dispatch"
         connection.request("POST", path, b"x" * 6 * 1024 * 1024, {"authorization": "yes"})
         answer = connection.getresponse()
         assert (answer.status, b"too_large" in answer.read()) == (413, True)
         connection.close()
+    assert (each_scene.ran, each_scene.history()) == ([], [])

@@ -1,133 +1,33 @@
 """A thousand actions at once do not need a thousand connections: the peak, on each backend."""
 
-import os
-import sys
-import threading
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from duetick.domain.schedule import Occurrence
-from duetick.domain.states import State
-from duetick.ports import Begun, Store
-from duetick.stores import open_store
 
-from tests.delivery.office import wait
-from tests.delivery.outages import door
-from tests.delivery.scene import NINE, Scene
-from tests.lab.dynamodb import DynamoDB, table_name
+from tests.delivery.many import OPEN, Watched, at_once, dynamodb, postgres, sqlite
 
 MANY = 1_000
 FEWER = 200
-"""Amazon's DynamoDB Local takes two minutes for a thousand; here HTTP connections are meant."""
+"""For the suite: of these, Amazon's DynamoDB Local takes its time for a thousand."""
 
-STEP = 20
-"""How many begin or settle at a time: it is one process that does it for a thousand."""
-
-POOL = 8
-KEPT = 32
-"""How many connections the DynamoDB client keeps."""
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """A store, how many connections it has at the moment, and how many it may have."""
-
-    store: Store
-    connections: Callable[[], int]
-    most: int
-    actions: int = MANY
-
-
-def sqlite(path: Path) -> Iterator[Watched]:
-    """One connection for a process: the files that it has open tell."""
-    store = open_store(f"sqlite:///{path}", clock=lambda: NINE)
-    yield Watched(store, lambda: open_files(path), 1)
-    store.close()
-
-
-def open_files(path: Path) -> int:
-    """How often this process has the file open."""
-    folder = Path("/proc/self/fd")
-    if not folder.exists():
-        pytest.skip("no /proc here, which lists what a process has open")
-    named = (os.readlink(each) for each in folder.iterdir() if each.is_symlink())
-    return sum(name == str(path) for name in named)
-
-
-def postgres(url: str) -> Iterator[Watched]:
-    """A pool for a process, lent for a transaction at a time: the server tells."""
-    store = open_store(f"{url}&pool={POOL}", clock=lambda: NINE)
-    watcher = open_store(url, clock=lambda: NINE)
-    yield Watched(store, lambda: backends(watcher) - 1, POOL)
-    for each in (store, watcher):
-        each.close()
-
-
-def backends(watcher: Store) -> int:
-    """How many connections the database has, as it says itself: the watcher's is one of them."""
-    asked = Occurrence("test", "sql", "", None, NINE, origin="run:1", due_at=NINE)
-    begun = watcher.ledger.begin(asked, now=NINE)
-    assert isinstance(begun, Begun)
-    with watcher.ledger.settling(begun.occurrence, lambda: NINE) as effects:
-        rows = effects.run(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-        )
-    return int(str(rows[0][0]))
-
-
-def dynamodb(local: DynamoDB) -> Iterator[Watched]:
-    """HTTP connections, a few of which are kept: the door before the endpoint counts."""
-    port = local.endpoint.rpartition(":")[2]
-    with door(int(port)) as way:
-        address = local.table_url(table_name()).replace(port, str(way.port))
-        store = open_store(address, clock=lambda: NINE)
-        yield Watched(store, way.count, KEPT, FEWER)
-        store.close()
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(params=["sqlite", "postgres_url", "dynamodb_local"])
-def watched(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Watched]:
-    """Each backend in turn."""
+def watched(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Watched, int]]:
+    """Each backend in turn, and how many actions it is given."""
     if request.param == "sqlite":
-        yield from sqlite(tmp_path / "many.db")
+        if not OPEN.exists():
+            pytest.skip("no /proc here, which lists what a process has open")
+        yield from ((made, MANY) for made in sqlite(tmp_path / "many.db"))
     elif request.param == "postgres_url":
-        yield from postgres(request.getfixturevalue("postgres_url"))
+        yield from ((made, MANY) for made in postgres(request.getfixturevalue("postgres_url")))
     else:
-        yield from dynamodb(request.getfixturevalue("dynamodb_local"))
+        yield from ((made, FEWER) for made in dynamodb(request.getfixturevalue("dynamodb_local")))
 
 
-@pytest.mark.slow
-def test_a_thousand_actions_at_once_hold_few_connections(watched: Watched) -> None:
+def test_a_thousand_actions_at_once_hold_few_connections(watched: tuple[Watched, int]) -> None:
     """A connection is held while a statement runs, and not while an action does."""
-    watched.store.migrate()
-    scene, goes_on = Scene(watched.store), threading.Semaphore(0)
-    many = watched.actions
-    for number in range(many):
-        scene.put(f"k{number:04}", cron="0 9 * * *")
-    scene.act = lambda *_: goes_on.acquire(timeout=120)
-    claimed = watched.store.index.claim_due(NINE, many)
-    threads = [threading.Thread(target=scene.deliver, args=(each,)) for each in claimed]
-    for number, thread in enumerate(threads):
-        thread.start()
-        wait(partial(has_begun, scene, number - STEP))
-    wait(lambda: len(scene.ran) == many)
-    peak = watched.connections()
-    for _ in range(many // STEP):
-        goes_on.release(STEP)
-        time.sleep(0.01)
-    for thread in threads:
-        thread.join(120)
-    sys.stdout.write(f"{len(claimed)} actions at once, {peak} connections\n")
-    assert 0 < peak <= watched.most
-    states = Counter(o.state for o in watched.store.ledger.find("ada", limit=2 * many))
-    assert states == {State.SUCCEEDED: many}
-
-
-def has_begun(scene: Scene, many: int) -> bool:
-    """Whether so many actions run."""
-    return len(scene.ran) >= many
+    store, many = watched
+    assert 0 < at_once(store, many) <= store.most

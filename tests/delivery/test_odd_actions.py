@@ -245,6 +245,57 @@ def test_t04_a_second_try_of_the_transaction_is_allowed(sql_scene: Scene) -> Non
     assert scene.deliver(scene.claim())[0] == 202
 
 
+@pytest.mark.parametrize(
+    "ending", ["COMMIT", "rollback;", "-- done\nEnd", "/* */ ABORT", "Begin", "START TRANSACTION"]
+)
+def test_t04_an_action_cannot_end_its_transaction_itself(sql_scene: Scene, ending: str) -> None:
+    """Its effects would be there without its success, or its success without its effects."""
+    scene = sql_scene
+
+    def act(_input: Json, ctx: Context) -> None:
+        with ctx.transaction() as effects:
+            effects.run("CREATE TABLE payments (id text)")
+            effects.run(ending)
+
+    scene.act = act
+    for key in ("first", "second"):  # the second finds no table of the first
+        scene.put(key, cron="0 9 * * *")
+        assert scene.deliver(scene.claim())[0] == 500
+        (dead,) = scene.store.ledger.find("ada", key)
+        assert "Raise to undo" in (dead.error or "")
+
+
+@pytest.mark.parametrize("setting", ["SET ROLE tenant", "set search_path to app"])
+def test_t04_an_action_leaves_no_setting_behind(sql_scene: Scene, setting: str) -> None:
+    """The next transaction on that connection would be another role's, or look elsewhere."""
+    scene = sql_scene
+
+    def act(_input: Json, ctx: Context) -> None:
+        with ctx.transaction() as effects:
+            effects.run(setting)
+
+    scene.act = act
+    scene.put(cron="0 9 * * *")
+    assert scene.deliver(scene.claim())[0] == 500
+    (dead,) = scene.store.ledger.find("ada", "digest")
+    assert "Write SET LOCAL" in (dead.error or "")
+
+
+def test_t04_an_action_may_go_back_to_a_savepoint(sql_scene: Scene) -> None:
+    scene = sql_scene
+
+    def act(_input: Json, ctx: Context) -> None:
+        with ctx.transaction() as effects:
+            effects.run("SAVEPOINT here")
+            effects.run("CREATE TABLE payments (id text)")
+            effects.run("ROLLBACK TO here")
+            effects.run("CREATE TABLE payments (id text)")
+
+    scene.act = act
+    scene.put(cron="0 9 * * *")
+    assert scene.deliver(scene.claim())[0] == 202
+
+
 def test_t04_a_context_is_of_no_use_when_its_attempt_is_over(each_scene: Scene) -> None:
     """It would commit beside the settling, or, on DynamoDB, drop what it was given."""
     scene, kept = each_scene, list[Context]()

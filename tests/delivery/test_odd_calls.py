@@ -127,6 +127,43 @@ def test_d07_a_background_run_that_a_key_has_made_is_not_queued_again(each_scene
     assert (len(scene.queued), len(scene.ran)) == (1, 1)
 
 
+def test_d07_a_background_run_is_queued_once_for_a_key(each_scene: Scene) -> None:
+    scene = each_scene
+    scene.flow.action("slow", background=True)(lambda given, ctx: scene.ran.append((given, ctx)))
+    scene.put(action="slow")
+    assert [scene.post(idempotencyKey="k")[0] for _ in range(2)] == [202, 409]
+    assert len(scene.queued) == 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_d04_a_background_run_whose_invocation_never_comes_is_brought_by_a_tick(
+    each_scene: Scene, fails: bool
+) -> None:
+    """The service dropped it, or did not even take it: the caller was told that it is queued."""
+    scene = each_scene
+    scene.flow.action("slow", background=True)(lambda given, ctx: scene.ran.append((given, ctx)))
+    scene.put(action="slow", cron="0 9 * * *")
+    scene.throttled = fails
+    assert scene.post(idempotencyKey="k")[1]["outcome"] == "queued"
+    scene.throttled = False
+    (brought,) = scene.store.ledger.claim_waiting(NINE + MINUTE)
+    scene.clock.advance(MINUTE)
+    scene.deliver(brought)
+    for call in scene.queued:
+        scene.dispatch.run_queued(call)
+    assert len(scene.ran) == 1
+    assert scene.history() == [(State.SUCCEEDED, Reason.FIRED)]
+
+
+def test_d04_a_background_run_that_nobody_can_begin_is_lost_in_the_end(each_scene: Scene) -> None:
+    scene = each_scene
+    scene.flow.action("slow", background=True)(lambda given, ctx: scene.ran.append((given, ctx)))
+    scene.put(action="slow", cron="0 9 * * *")
+    assert scene.post()[0] == 202
+    assert list(scene.store.ledger.claim_waiting(NINE + 61 * MINUTE)) == []
+    assert scene.history() == [(State.DEAD, Reason.LOST)]
+
+
 def test_d06_what_fired_before_an_edit_is_still_the_same_for_its_caller(scene: Scene) -> None:
     put = scene.put(cron="0 * * * *")
     scene.post()

@@ -1,11 +1,13 @@
 """D-17: secrets where AWS keeps them, through a rotation."""
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import boto3
 import pytest
 from duetick.domain.errors import ConfigurationError
-from duetick.runtime.secrets import Guard, kept_in_secrets_manager
+from duetick.runtime.secrets import Guard, Secrets, kept_in_secrets_manager
 from duetick.runtime.settings import Settings
 from moto import mock_aws
 
@@ -40,6 +42,25 @@ def test_d17_a_receiver_learns_of_a_rotation_from_the_first_call(rotate: Rotate)
     assert guard.admits("Bearer second")
     assert guard.admits("Bearer first")
     assert not guard.admits("Bearer third")
+
+
+def test_d17_who_calls_while_another_looks_waits_for_what_is_found() -> None:
+    looking, found = threading.Event(), threading.Event()
+
+    def source(*, fresh: bool = False) -> Secrets:
+        if fresh:
+            looking.set()
+            assert found.wait(20)
+        return ("new",) if found.is_set() else ("old",)
+
+    guard = Guard(source)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(guard.admits, "Bearer new")
+        assert looking.wait(20)
+        second = pool.submit(guard.admits, "Bearer new")
+        wait([second], timeout=0.1)
+        found.set()
+        assert (first.result(), second.result()) == (True, True)
 
 
 @pytest.mark.parametrize("text", ["-1", "x", "1.5", "600001"])

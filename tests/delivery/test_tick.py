@@ -158,10 +158,10 @@ def test_t01_a_failing_claim_is_loud_and_what_was_claimed_before_is_delivered(
     transport, real = Recorder(store), store.index.claim_due
     claims = iter([True, False])
 
-    def claim(now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim(now: int, limit: int = 100, **_: object) -> Sequence[Occurrence]:
         if not next(claims):
             raise StoreUnavailable("gone")
-        return real(now, limit, ahead=ahead)
+        return real(now, limit)
 
     monkeypatch.setattr(store.index, "claim_due", claim)
     with pytest.raises(StoreUnavailable, match="gone"):
@@ -208,11 +208,31 @@ def test_t03_what_never_began_is_the_next_ticks(store: Store) -> None:
     assert run_tick(store, Recorder(store), now=NINE + MINUTE).delivered == 5
 
 
-def test_t03_what_never_began_within_its_window_is_lost_and_counted(store: Store) -> None:
-    rows(store, 5)
-    run_tick(store, Recorder(store, status=503), now=NINE)
-    report = run_tick(store, Recorder(store), now=NINE + 2 * 60 * MINUTE)
-    assert (report.delivered, report.lost) == (0, 5)
+def test_t03_what_never_began_within_its_window_is_lost_and_counted(each_store: Store) -> None:
+    rows(each_store, 60)
+    run_tick(each_store, Recorder(each_store, status=503), now=NINE)
+    report = run_tick(each_store, Recorder(each_store), now=NINE + 2 * 60 * MINUTE)
+    assert (report.delivered, report.lost) == (0, 60)
+
+
+def test_t03_what_is_given_back_too_late_is_counted_as_lost(store: Store) -> None:
+    rows(store, 3)
+    seconds = [0.0]
+    transport = Recorder(store, status=503)
+
+    def an_hour_later(_occurrence: Occurrence, _status: int) -> None:
+        seconds[0] = 3_601.0
+
+    report = run_tick(
+        store,
+        transport,
+        now=NINE,
+        budget=9_999.0,
+        slots=1,
+        on_dispatch=an_hour_later,
+        elapsed=lambda: seconds[0],
+    )
+    assert (report.failed, report.lost) == (3, 2)
 
 
 def test_t06_look_ahead_delivers_each_at_its_own_second(each_store: Store) -> None:

@@ -1,6 +1,7 @@
 """The template, built once and deployed onto the emulated AWS: a stack for each backend."""
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.lab.sam import Parameters, Sam
 from tests.lab.this_machine import ARCHITECTURE
 
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+TRIALS = Path(__file__).parent / "trials.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +106,11 @@ def parameters(emulated_aws: EmulatedAws) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def built(sam: Sam, parameters: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The template, built once."""
-    return sam.build(TEMPLATE, tmp_path_factory.mktemp("built"), parameters)
+    """The template, built once, with the flows of `trials.py` beside the others."""
+    made = sam.build(TEMPLATE, tmp_path_factory.mktemp("built"), parameters)
+    [layer] = made.parent.glob("FlowsLayer/**/flows")
+    shutil.copy(TRIALS, layer)
+    return made
 
 
 def deploy(

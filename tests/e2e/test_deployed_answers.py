@@ -1,11 +1,10 @@
 """D-03's table through a deployed API in secret mode: what goes wrong there, and in background."""
 
 import json
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 from duetick.core.wire import delivery_json
 from duetick.domain.identity import to_path
-from duetick.domain.policies import Overlap, Policies
+from duetick.domain.policies import Delivery, Overlap, Policies
 from duetick.domain.schedule import Json, Occurrence, Schedule
 from duetick.domain.states import State
 from duetick.ports import Store
@@ -21,11 +20,10 @@ from duetick.stores import open_store
 
 from tests.e2e.conftest import Deployed, deploy
 from tests.lab.emulated_aws import EmulatedAws
-from tests.lab.postgres import EmbeddedPostgres
+from tests.lab.postgres import EmbeddedPostgres, connect
 from tests.lab.sam import Sam
 
 BEARER = "only-for-this-test"
-FLOWS = Path(__file__).parent / "trials.py"
 TIMEOUT = 60
 
 pytestmark = pytest.mark.slow
@@ -75,6 +73,13 @@ class Trials:
         """State and reason of its occurrences."""
         return [(o.state, o.reason) for o in self.store.ledger.find("bea", key)]
 
+    def effects(self, key: str) -> int:
+        """How many an action of that schedule left behind."""
+        with closing(connect(self.server.tcp_url)) as connection:
+            if connection.run("SELECT to_regclass('effects')") == [[None]]:
+                return 0
+            return len(connection.run("SELECT FROM effects WHERE id = :id", id=f"bea/{key}"))
+
 
 @pytest.fixture(scope="module")
 def trials(
@@ -82,13 +87,8 @@ def trials(
     emulated_aws: EmulatedAws,
     built: Path,
     parameters: dict[str, str],
-    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Trials]:
-    """The stack, on a Postgres of its own, with the flows of `trials.py` beside the others."""
-    copy = tmp_path_factory.mktemp("trials") / "built"
-    shutil.copytree(built.parent, copy)
-    [layer] = copy.glob("FlowsLayer/**/flows")
-    shutil.copy(FLOWS, layer)
+    """The stack, on a Postgres of its own."""
     server = EmbeddedPostgres()
     secrets = emulated_aws.session().client("secretsmanager", endpoint_url=emulated_aws.endpoint)
     password = secrets.create_secret(Name="trials", SecretString=json.dumps({"password": "any"}))
@@ -101,7 +101,7 @@ def trials(
         "DispatchSecretArn": bearer["ARN"],
         "DispatchTimeout": str(TIMEOUT),
     }
-    stack = deploy(sam, emulated_aws, copy / built.name, "duetick-trials", there)
+    stack = deploy(sam, emulated_aws, built, "duetick-trials", there)
     store = open_store(server.tcp_url)
     yield Trials(stack, server, store)
     store.close()
@@ -117,10 +117,32 @@ def code(answer: Row) -> tuple[int, str]:
     return status, body["error"]
 
 
-def test_accepted_from_whoever_has_the_secret(trials: Trials) -> None:
-    status, body = trials.deliver(trials.claim(trials.put("accepted")))
+@pytest.mark.parametrize("delivery", Delivery)
+def test_accepted_then_duplicate_under_each_promise(trials: Trials, delivery: Delivery) -> None:
+    key = f"accepted-{delivery}"
+    claimed = trials.claim(trials.put(key, "writes", False, Policies(delivery=delivery)))
+    status, body = trials.deliver(claimed)
     assert (status, body["status"], body["outcome"]) == (202, "accepted", "succeeded")
-    assert trials.became("accepted") == [("succeeded", "fired")]
+    assert trials.deliver(claimed) == (200, {"status": "duplicate", "state": "succeeded"})
+    assert (trials.became(key), trials.effects(key)) == ([("succeeded", "fired")], 1)
+
+
+@pytest.mark.parametrize(
+    ("delivery", "became"),
+    [
+        (Delivery.AT_MOST_ONCE, ("dead", "failed")),
+        (Delivery.AT_LEAST_ONCE, ("retrying", None)),
+        (Delivery.EFFECTIVELY_ONCE, ("retrying", None)),
+    ],
+)
+def test_action_failed_then_duplicate_under_each_promise(
+    trials: Trials, delivery: Delivery, became: tuple[str, str | None]
+) -> None:
+    key = f"fails-{delivery}"
+    claimed = trials.claim(trials.put(key, "writes", True, Policies(delivery=delivery)))
+    assert code(trials.deliver(claimed)) == (500, "action_failed")
+    assert trials.deliver(claimed) == (200, {"status": "duplicate", "state": became[0]})
+    assert (trials.became(key), trials.effects(key)) == ([became], 0)
 
 
 @pytest.mark.parametrize("token", ["-", "wrong", f"{BEARER}x", BEARER[:-1]])
@@ -230,6 +252,14 @@ def test_a_background_action_runs_in_an_asynchronous_invocation(trials: Trials) 
     assert (ended.attempts, ended.updated_at - (ended.begun_at or 0) > 15_000) == (1, True)
     shown = trials.stack.call("GET", "/api/users/bea/schedules/long/history")[1]["history"]
     assert [(line["state"], line["attempts"]) for line in shown] == [("succeeded", 1)]
+
+
+def test_a_background_action_whose_process_dies_is_lost_once(trials: Trials) -> None:
+    claimed = trials.claim(trials.put("dies", "dies"))
+    assert trials.deliver(claimed)[1]["outcome"] == "queued"
+    wait(lambda: held(trials, claimed).attempts == 1)
+    trials.store.ledger.claim_waiting(lease_of(held(trials, claimed)))
+    assert (trials.became("dies"), held(trials, claimed).attempts) == ([("dead", "lost")], 1)
 
 
 def held(trials: Trials, claimed: Occurrence) -> Occurrence:

@@ -1,8 +1,18 @@
 """D-03 through the deployed REST API: what a signed caller is answered, row by row."""
 
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
 import pytest
+from duetick.domain.mirror import row_of
+from duetick.domain.policies import Policies
+from duetick.domain.schedule import Occurrence, Schedule
+from duetick.ports import Store
+from duetick.stores import open_store
 
 from tests.e2e.conftest import Deployed
+from tests.lab.emulated_aws import REGION
 
 HOURLY = {
     "cron": "0 * * * *",
@@ -63,3 +73,40 @@ def test_d01_a_flow_tells_of_itself(deployed: Deployed) -> None:
 
 def test_an_unsigned_caller_is_refused_by_the_gateway(deployed: Deployed, hourly: str) -> None:
     assert deployed.call("POST", hourly, {}, signed=False)[0] == 403
+
+
+@pytest.fixture
+def table(deployed: Deployed) -> Iterator[Store]:
+    """The stack's DynamoDB table, looked at from outside."""
+    name, endpoint = deployed.outputs["TableName"], deployed.aws.endpoint
+    store = open_store(f"dynamodb://{name}?region={REGION}&endpoint={endpoint}")
+    yield store
+    store.close()
+
+
+def test_a_background_action_of_a_tick_runs_in_an_asynchronous_invocation(
+    deployed: Deployed, table: Store
+) -> None:
+    """Longer than a third of its lease, which it renews by then, and settles in the end."""
+    yearly = Schedule("cyd", "long", "0 9 1 1 *", "trials", "takes_long", input=13.0)
+    put = table.schedules.put(replace(yearly, policies=Policies(timeout=1)))
+    table.index.upsert(row_of(put, table.now() - 1_000))
+    deployed.invoke("TickFunction", {})
+    running = wait(table, lambda held: held.state == "processing")
+    renewed = wait(table, lambda held: (held.lease_until or 0) > (running.lease_until or 0))
+    assert renewed.state == "processing"
+    ended = wait(table, lambda held: held.state == "succeeded")
+    assert (ended.attempts, ended.updated_at - (ended.begun_at or 0) > 12_000) == (1, True)
+    shown = deployed.call("GET", "/api/users/cyd/schedules/long/history")[1]["history"]
+    assert [(line["state"], line["attempts"]) for line in shown] == [("succeeded", 1)]
+
+
+def wait(table: Store, until: Callable[[Occurrence], bool]) -> Occurrence:
+    """The one occurrence of cyd's, once it is so."""
+    end = time.monotonic() + 40
+    while time.monotonic() < end:
+        for held in table.ledger.find("cyd", "long"):
+            if until(held):
+                return held
+        time.sleep(0.1)
+    raise AssertionError(table.ledger.find("cyd", "long"))

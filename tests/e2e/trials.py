@@ -1,5 +1,6 @@
 """Flows that go wrong in every way, put into the layer of a stack that is only for tests."""
 
+import os
 import sys
 import time
 
@@ -37,6 +38,22 @@ def takes(seconds: float, _ctx: Context) -> None:
 def takes_long(seconds: float, _ctx: Context) -> None:
     """Take so long, in an invocation of its own."""
     time.sleep(seconds)
+
+
+@trials.action("dies", background=True)
+def dies(_: object, _ctx: Context) -> None:
+    """End the process, without a chance to say anything."""
+    os._exit(3)
+
+
+@trials.action("writes", transactional=True)
+def writes(fails: bool, ctx: Context) -> None:
+    """Leave an effect behind in the transaction that settles; fail before its end if told to."""
+    with ctx.transaction() as own:
+        own.run("CREATE TABLE IF NOT EXISTS effects (id text)")
+        own.run("INSERT INTO effects VALUES (:id)", id=ctx.schedule_id)
+        if fails:
+            raise RuntimeError("password=hunter2")
 
 
 @broken.resolver

@@ -8,7 +8,6 @@ from duetick.domain.policies import Backoff, Delivery, Overlap, Policies, Retry
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import REASONS, Reason, State
 from duetick.ports import Begun, Event, Outcome, Refused
-from duetick.stores.given_up import GivenUp
 from duetick.stores.postgres.address import read_address
 from duetick.stores.postgres.connecting import connect_to
 from duetick.stores.postgres.database import PostgresDatabase
@@ -159,8 +158,8 @@ def both(postgres: Postgres) -> Iterator[Both]:
     count_run = SqlSchedules(database, database.now, new_id).count_run
     yield Both(
         database,
-        PostgresLedger(database, database.now, new_id, count_run, GivenUp(), clock=None),
-        SqlLedger(database, database.now, new_id, count_run, GivenUp()),
+        PostgresLedger(database, None, database.now, new_id, count_run),
+        SqlLedger(database, database.now, new_id, count_run),
     )
     database.close()
     drop_database(postgres, url)

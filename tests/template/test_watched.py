@@ -26,7 +26,7 @@ def emitted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     telemetry.metrics.clear_metrics()
     telemetry.record_tick(TickReport())
     telemetry.record_settled(dead)
-    telemetry.record_answer(500, {Reason.LOST: 1})
+    telemetry.record_answer(500)
     telemetry.record_audit(Audit(0, 0))
     lines = capsys.readouterr().out.splitlines()
     described = [json.loads(line)["_aws"] for line in lines if '"_aws"' in line]

@@ -10,10 +10,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from duetick.domain.attempts import SUCCEEDED, Outcome, Refused
+from duetick.domain.attempts import SUCCEEDED, OnLost, Outcome, Refused
 from duetick.domain.mirror import Problem
 from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
-from duetick.domain.states import Reason, State
+from duetick.domain.states import State
 
 __all__ = [
     "SUCCEEDED",
@@ -25,6 +25,8 @@ __all__ = [
     "Event",
     "Index",
     "Ledger",
+    "OnLost",
+    "OnPoisoned",
     "Outcome",
     "Page",
     "Refused",
@@ -33,6 +35,9 @@ __all__ = [
     "Transaction",
     "Transport",
 ]
+
+OnPoisoned: TypeAlias = Callable[[Occurrence], object]
+"""Told what was recorded of a row that cannot be read."""
 
 Clock: TypeAlias = Callable[[], int]
 """Milliseconds since the epoch."""
@@ -75,11 +80,14 @@ class Index(Protocol):
     def get(self, user_id: str, key: str) -> IndexRow | None:
         """The row, unless it is absent or poisoned."""
 
-    def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_due(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_poisoned: OnPoisoned | None = None
+    ) -> Sequence[Occurrence]:
         """Advance at most `limit` rows that are due, oldest first; record and lease what fires.
 
         In one transaction, or one item at a time. Rows that yield nothing do not end it early:
         an empty answer means that nothing is due. A row may yield several occurrences.
+        `on_poisoned` is told of each row that cannot be read, once that is committed.
         """
 
     def poisoned(self, limit: int = 100, *, since: int = 0) -> Sequence[Occurrence]:
@@ -173,13 +181,28 @@ class Ledger(Protocol):
     """All occurrences and what became of them."""
 
     def begin(
-        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+        self,
+        occurrence: Occurrence,
+        *,
+        now: int | None = None,
+        key: CallerKey | None = None,
+        on_lost: OnLost | None = None,
     ) -> Begun | Refused:
         """Take up an attempt if the fence, the schedule and the overlap policy allow it.
 
         One conditional write: it counts the attempt. A fence of 0 records the occurrence first
         (a caller that is not the tick), unless it is recorded already. With `key`, in the same
         write, only if no other occurrence holds it; a failure or the end of its window frees it.
+        It ends another of its schedule that runs with its lease over.
+        """
+
+    def bring(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Occurrence | Refused:
+        """Record a caller's occurrence under a lease, for a call with its fence to begin.
+
+        Should that call never come, a tick finds the end of its lease. Refused where it is
+        recorded already, or where another one holds the `key`, which it takes as `begin` does.
         """
 
     def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:
@@ -200,7 +223,9 @@ class Ledger(Protocol):
         writes nothing, where the fence is stale at the block's end.
         """
 
-    def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
+    def release(
+        self, occurrence: Occurrence, *, now: int | None = None, on_lost: OnLost | None = None
+    ) -> bool:
         """Give back what never began: it is due again, or lost when its time is over.
 
         False where it began, or where another holds the fence: then nothing changes. A straggler
@@ -210,7 +235,9 @@ class Ledger(Protocol):
     def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
         """Hold a begun attempt longer; None where the fence is stale."""
 
-    def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_waiting(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_lost: OnLost | None = None
+    ) -> Sequence[Occurrence]:
         """Lease what waits: ended leases first, then due scheduled and retrying occurrences.
 
         With `ahead`, those too that come due by then. Those that may not be tried again become
@@ -263,12 +290,6 @@ class Store(Protocol):
 
     def check_schema(self) -> None:
         """Raise SchemaOutdated, naming the command that mends it, unless this code can use it."""
-
-    def given_up(self) -> Mapping[Reason, int]:
-        """How many were lost, and how many rows poisoned, by this object since it was last asked.
-
-        Counted as they are committed: whoever reports them need not ask the database.
-        """
 
     def check(self, *, now: int | None = None) -> Sequence[Difference]:
         """Where records and index rows disagree. Rows without a record are left alone.

@@ -1,17 +1,23 @@
 """What a tick claims: a chunk at a time, and no more than it can deliver."""
 
+import logging
 from collections.abc import Sequence
 from typing import Final
 
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Store
 
+logger = logging.getLogger("duetick.tick")
+
 MARGIN: Final = 5.0
 """Seconds that a delivery may take beyond its action's timeout, and the least that it is given."""
 
 
 class Claiming:
-    """What is claimed, a chunk at a time; `over` when nothing is left to be claimed."""
+    """What is claimed, a chunk at a time; `over` when nothing is left to be claimed.
+
+    `lost` counts what had run out of attempts or time, `poisoned` the rows that cannot be read.
+    """
 
     def __init__(self, store: Store, now: int, chunk: int, look_ahead: int) -> None:
         self._store = store
@@ -19,6 +25,8 @@ class Claiming:
         self._chunk = chunk
         self._look_ahead = look_ahead
         self.over = False
+        self.lost = 0
+        self.poisoned = 0
 
     def next(self, deliverable: int, left: float) -> Sequence[Occurrence]:
         """As many as can be delivered in the time that is left; none is the end.
@@ -28,7 +36,33 @@ class Claiming:
         """
         limit = max(1, min(self._chunk, deliverable))
         ahead = max(0, min(self._look_ahead, int((left - MARGIN) * 1_000)))
-        waiting = self._store.ledger.claim_waiting(self._now, limit, ahead=ahead)
-        claimed = waiting or self._store.index.claim_due(self._now, limit, ahead=ahead)
+        waiting = self._store.ledger.claim_waiting(
+            self._now, limit, ahead=ahead, on_lost=self._count_lost
+        )
+        claimed = waiting or self._store.index.claim_due(
+            self._now, limit, ahead=ahead, on_poisoned=self._count_poisoned
+        )
         self.over = not claimed
         return claimed
+
+    def _count_lost(self, occurrence: Occurrence) -> None:
+        self.lost += 1
+        _log(occurrence)
+
+    def _count_poisoned(self, occurrence: Occurrence) -> None:
+        self.poisoned += 1
+        _log(occurrence)
+
+
+def _log(dead: Occurrence) -> None:
+    """As a dispatch tells of what dies there: for whom, and why."""
+    details = {
+        "action": "dead",
+        "occurrence": dead.id,
+        "schedule": dead.schedule_id,
+        "user": dead.user_id,
+        "flow": dead.flow,
+        "reason": dead.reason,
+        "attempts": dead.attempts,
+    }
+    logger.error("dead", extra=details)

@@ -22,11 +22,12 @@ from duetick.core.flows import Flow, Flows
 from duetick.core.resolving import is_own, resolve
 from duetick.core.running import Runner
 from duetick.core.wire import iso, read_object, static_json
+from duetick.domain.attempts import refuse
 from duetick.domain.errors import InvalidSchedule, StoreUnavailable
 from duetick.domain.expression import InvalidExpression, InvalidTimezone
 from duetick.domain.identity import InvalidId, check_id, from_path
 from duetick.domain.schedule import Json, Occurrence, Schedule, check_timing
-from duetick.domain.states import TERMINAL, Reason, State
+from duetick.domain.states import Reason, State
 from duetick.ports import SUCCEEDED, Begun, Clock, Outcome, Refused, Store
 
 LARGEST_BODY: Final = 256 * 1024
@@ -46,7 +47,7 @@ class Dispatcher:
     """The path of an occurrence, for one deployment's flows.
 
     `enqueue` starts an invocation of its own that calls `run_queued`, and returns when that is
-    durable. `on_settled` sees every occurrence as it was settled.
+    durable. `on_settled` sees every occurrence as it was settled, or as a begin found it lost.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class Dispatcher:
             return self._take_up(flow, call, leased, None, request) if leased else _missing()
         occurrence = leased or asked_for(self._store.ledger, definition, call, self._clock())
         if self._flows.action_of(definition).background and not queued:
-            return self._queue(occurrence, request)
+            return self._queue(occurrence, call, request)
         return self._take_up(flow, call, occurrence, definition, request)
 
     def _definition(self, flow: Flow, call: Call, request: Request) -> Schedule | None:
@@ -143,18 +144,33 @@ class Dispatcher:
         self._flows.check_input(found)
         return found
 
-    def _queue(self, occurrence: Occurrence, request: Request) -> Answer:
+    def _queue(self, occurrence: Occurrence, call: Call, request: Request) -> Answer:
         """Hand it to an invocation of its own, unless it was taken up already."""
-        held = self._store.ledger.get(*occurrence.identity)
-        if held and held.state is State.PROCESSING:
-            return error("in_progress", "This occurrence is running.")
-        if held and held.state in TERMINAL:
-            return _ended(held.state, held.reason)
         if self._enqueue is None:
             return error("dispatch_failed", "Background actions need an `enqueue` of yours.")
-        named = {**read_object(request.body), "nominalFireTime": iso(occurrence.nominal_at)}
-        self._enqueue(replace(request, body=json.dumps(named)))
-        return accepted(occurrence.schedule_id, occurrence.origin, request.request_id, "queued")
+        held = self._leased(occurrence, call)
+        if isinstance(held, Refused):
+            return _refused(held)
+        named = {"nominalFireTime": iso(held.nominal_at), "origin": held.origin}
+        body = read_object(request.body) | named | {"fence": held.fence}
+        try:
+            self._enqueue(replace(request, body=json.dumps(body)))
+        except Exception:
+            if occurrence.fence:
+                raise
+            # It is recorded, so it is taken: the next tick brings it.
+            logger.warning("not enqueued", extra={"action": "enqueue_failed"}, exc_info=True)
+            self._store.ledger.release(held, now=self._clock())
+        return accepted(held.schedule_id, held.origin, request.request_id, "queued")
+
+    def _leased(self, occurrence: Occurrence, call: Call) -> Occurrence | Refused:
+        """Under a lease, so that a tick finds it should its invocation never come."""
+        now = self._clock()
+        if not occurrence.fence:
+            return self._store.ledger.bring(occurrence, now=now, key=call.own_key)
+        held = self._store.ledger.get(*occurrence.identity)
+        refused = refuse(held, occurrence, now) if held else Refused("unknown")
+        return refused or occurrence
 
     def _take_up(
         self,
@@ -164,7 +180,9 @@ class Dispatcher:
         definition: Schedule | None,
         request: Request,
     ) -> Answer:
-        begun = self._store.ledger.begin(occurrence, now=self._clock(), key=call.own_key)
+        begun = self._store.ledger.begin(
+            occurrence, now=self._clock(), key=call.own_key, on_lost=self._on_settled
+        )
         if isinstance(begun, Refused):
             return _refused(begun)
         own = is_own(flow, call.schedule_id)

@@ -57,6 +57,11 @@ class Tally:
             _log_failure(occurrence, delivery)
         return success
 
+    def lost(self, _occurrence: Occurrence) -> None:
+        """What could not be given back: its time is over."""
+        with self._lock:
+            self.report.lost += 1
+
     def gave_back(self, count: int) -> None:
         """What there was no time for."""
         with self._lock:

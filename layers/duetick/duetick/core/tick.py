@@ -11,7 +11,6 @@ from duetick.core.claiming import MARGIN, Claiming
 from duetick.core.tally import Tally, TickReport
 from duetick.core.turns import Turns
 from duetick.domain.schedule import Occurrence
-from duetick.domain.states import Reason
 from duetick.ports import Delivery, Store, Transport
 
 Observer: TypeAlias = Callable[[Occurrence, int], object]
@@ -70,9 +69,8 @@ def run_tick(
     tick.run(claiming, sleep)
     if not claiming.over:  # the last claim found something
         tick.report.backlog = store.index.backlog(at)
-    given_up = store.given_up()
-    tick.report.lost = given_up.get(Reason.LOST, 0)
-    tick.report.poisoned = given_up.get(Reason.POISONED, 0)
+    tick.report.poisoned = claiming.poisoned
+    tick.report.lost += claiming.lost
     return tick.report
 
 
@@ -211,7 +209,9 @@ class Tick:
     def _give_up(self, occurrence: Occurrence) -> bool:
         """Give back what never began. Where the store does not answer, its lease's end will."""
         try:
-            return self._store.ledger.release(occurrence, now=self._clock())
+            return self._store.ledger.release(
+                occurrence, now=self._clock(), on_lost=self._tally.lost
+            )
         except Exception:
             logger.warning("not released", extra={"action": "release_failed"}, exc_info=True)
             return True

@@ -4,9 +4,9 @@ A store reads the occurrence as it stands, asks here, and writes the answer on t
 nothing came in between. Every transition passes through `moved`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from duetick.domain.lifecycle import (
     after_failure,
@@ -19,6 +19,9 @@ from duetick.domain.occurrences import leased
 from duetick.domain.policies import Overlap
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import LEASED, WAITING, Reason, State, check_reason, check_transition
+
+OnLost: TypeAlias = Callable[[Occurrence], object]
+"""Told of each occurrence that a call made dead, reason `lost`, when that is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,11 @@ def refuse(held: Occurrence, asked: Occurrence, now: int) -> Refused | None:
     if asked.fence == held.fence:
         return Refused("stale", held.state) if lease_over(held, now) else None
     return Refused("stale" if asked.fence else "in_progress", held.state)
+
+
+def recorded_already(held: Occurrence, asked: Occurrence, now: int) -> Refused:
+    """What is told to who brings an occurrence that is there."""
+    return refuse(held, asked, now) or Refused("in_progress", held.state)
 
 
 def begun(
@@ -169,6 +177,13 @@ def released(held: Occurrence, now: int) -> Occurrence:
 def renewed(held: Occurrence, now: int) -> Occurrence:
     """A begun attempt, held longer."""
     return replace(held, lease_until=now + held.policies.lease_ms, updated_at=now)
+
+
+def tell_lost(on_lost: OnLost | None, after: Iterable[Occurrence]) -> None:
+    """Of what was made of ended leases and releases, those that are lost."""
+    for one in after:
+        if on_lost and one.reason is Reason.LOST:
+            on_lost(one)
 
 
 def trace_of_loss(before: Occurrence, after: Occurrence) -> str | None:

@@ -2,9 +2,10 @@
 
 import json
 from functools import cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from duetick.core.calls import Request
+from duetick.core.runs import PATIENCE
 from duetick.core.wire import delivery_json
 from duetick.domain.identity import to_path
 from duetick.domain.schedule import Occurrence
@@ -13,8 +14,6 @@ from duetick.runtime.background import to_event
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
-
-PATIENCE: Final = 20
 
 
 class InvokeTransport:

@@ -6,6 +6,7 @@ most once in a few seconds, so that guessing costs the one who guesses.
 """
 
 import hmac
+import threading
 import time
 from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias
@@ -67,6 +68,7 @@ class Guard:
         self._source = source
         self._elapsed = elapsed
         self._looked_at = float("-inf")
+        self._looking = threading.Lock()
 
     def admits(self, header: str) -> bool:
         """Whether this `Authorization` may come in."""
@@ -75,10 +77,13 @@ class Guard:
             return False
         if _known(secret, self._source()):
             return True
-        if self._elapsed() - self._looked_at < LOOK_AGAIN_SECONDS:
-            return False
-        self._looked_at = self._elapsed()
-        return _known(secret, self._source(fresh=True))
+        with self._looking:  # who comes meanwhile is told by what is found
+            if _known(secret, self._source()):
+                return True
+            if self._elapsed() - self._looked_at < LOOK_AGAIN_SECONDS:
+                return False
+            self._looked_at = self._elapsed()
+            return _known(secret, self._source(fresh=True))
 
 
 def _known(secret: str, live: Secrets) -> bool:

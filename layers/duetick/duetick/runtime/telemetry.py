@@ -10,15 +10,12 @@ from aws_lambda_powertools.logging.utils import copy_config_to_registered_logger
 from aws_lambda_powertools.metrics import MetricUnit
 
 from duetick.domain.redaction import redact_text
-from duetick.domain.states import State
+from duetick.domain.states import Reason, State
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from duetick.core.audit import Audit
     from duetick.core.tally import TickReport
     from duetick.domain.schedule import Occurrence
-    from duetick.domain.states import Reason
 
 # The stack's name, so that the metrics of two stacks in one account do not run together.
 SERVICE: Final = os.environ.get("POWERTOOLS_SERVICE_NAME", "duetick")
@@ -67,18 +64,18 @@ def record_tick(report: "TickReport") -> None:
     logger.info("tick", action="tick", **asdict(report))
 
 
-def record_answer(status: int, given_up: "Mapping[Reason, int]") -> None:
-    """One call of dispatch, by how it was answered, and what was found lost on the way."""
-    for reason, count in given_up.items():
-        metrics.add_metric(reason.capitalize(), MetricUnit.Count, count)
+def record_answer(status: int) -> None:
+    """One call of dispatch, by how it was answered."""
     metrics.add_metric("Dispatches", MetricUnit.Count, 1)
     metrics.add_metric("DispatchErrors", MetricUnit.Count, int(status >= SERVER_ERROR))
 
 
 def record_settled(occurrence: "Occurrence") -> None:
     """One attempt's end, where it is counted: the death of an occurrence wants an alarm."""
-    dead = occurrence.state is State.DEAD
-    metrics.add_metric("Dead", MetricUnit.Count, int(dead))
+    dead, lost = occurrence.state is State.DEAD, occurrence.reason is Reason.LOST
+    metrics.add_metric("Dead", MetricUnit.Count, int(dead and not lost))
+    if lost:
+        metrics.add_metric("Lost", MetricUnit.Count, 1)
     if dead:
         logger.error(
             "dead",

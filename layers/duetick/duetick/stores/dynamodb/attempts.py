@@ -23,13 +23,15 @@ from duetick.stores.dynamodb.items import Entity, excludes, wake_of
 from duetick.stores.dynamodb.occurrences import Entry, slot_of
 
 
-def begin(entity: Entity, held: Occurrence, now: int, token: str) -> Occurrence:
-    """Take the attempt up, or write what stands against it."""
+def begin(
+    entity: Entity, held: Occurrence, now: int, token: str, ended: list[Occurrence]
+) -> Occurrence:
+    """Take the attempt up, or write what stands against it. `ended` gets what was lost by that."""
     after = begun(
         held,
         entity.record,
         now,
-        lambda: _another_runs(entity, now),
+        lambda: _another_runs(entity, now, ended),
         lambda record: _count_run(entity, record, now),
     )
     if after.state is State.QUEUED:
@@ -56,13 +58,13 @@ def _count_run(entity: Entity, record: Schedule, now: int) -> bool:
     return True
 
 
-def _another_runs(entity: Entity, now: int) -> bool:
+def _another_runs(entity: Entity, now: int, ended: list[Occurrence]) -> bool:
     """Whether another one runs; one whose lease is over is ended here and now."""
     for entry in list(entity.open.values()):
         if excludes(entry.occurrence):
             if not lease_over(entry.occurrence, now):
                 return True
-            lose(entity, entry.occurrence, now)
+            ended.append(lose(entity, entry.occurrence, now))
     return False
 
 
@@ -79,9 +81,11 @@ def settle(entity: Entity, entry: Entry, outcome: Outcome, now: int) -> Occurren
     return after
 
 
-def release(entity: Entity, held: Occurrence, now: int) -> None:
+def release(entity: Entity, held: Occurrence, now: int) -> Occurrence:
     """Give it back."""
-    entity.become(released(held, now), RELEASED)
+    after = released(held, now)
+    entity.become(after, RELEASED)
+    return after
 
 
 def take_up(entity: Entity, held: Occurrence, now: int) -> Occurrence:

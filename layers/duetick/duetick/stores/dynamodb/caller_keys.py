@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from duetick.domain.lifecycle import held_key
 from duetick.domain.policies import DAY
 from duetick.domain.schedule import Identity, Occurrence
-from duetick.ports import Begun, CallerKey, Refused
+from duetick.ports import CallerKey, Refused
 from duetick.stores.dynamodb.errors import Refusal
 from duetick.stores.dynamodb.occurrences import number, text
 from duetick.stores.dynamodb.table import Item, Key, Table, keyed
@@ -15,8 +15,7 @@ from duetick.stores.dynamodb.table import Item, Key, Table, keyed
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
-    Begin: TypeAlias = Callable[[TransactWriteItemTypeDef], Begun | Refused]
-
+T = TypeVar("T")
 Find: TypeAlias = Callable[[str, str, int, str], Occurrence | None]
 
 TRIES: Final = 5
@@ -33,15 +32,21 @@ class CallerKeys:
         """What stands against another run with the key."""
         return self._held(self._table.get(caller_key(key.flow, key.key)), now)
 
-    def take(self, key: CallerKey, taker: Occurrence, now: int, begin: "Begin") -> Begun | Refused:
-        """Begin with the key, or say what holds it."""
+    def take(
+        self,
+        key: CallerKey,
+        taker: Occurrence,
+        now: int,
+        together: "Callable[[TransactWriteItemTypeDef], T | Refused]",
+    ) -> T | Refused:
+        """Take the key together with what it is for, or say what holds it."""
         for _ in range(TRIES):
             seen = self._table.get(caller_key(key.flow, key.key))
             refused = self._held(seen, now)
             if refused:
                 return refused
             try:
-                return begin(self._taking(key, taker, now, seen))
+                return together(self._taking(key, taker, now, seen))
             except Refusal:
                 continue
         return Refused("in_progress")

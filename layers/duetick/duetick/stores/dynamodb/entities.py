@@ -23,7 +23,6 @@ from duetick.stores.dynamodb.items import (
 from duetick.stores.dynamodb.layout import Layout
 from duetick.stores.dynamodb.occurrences import number, slot_of, write_history
 from duetick.stores.dynamodb.table import Item, Table
-from duetick.stores.given_up import GivenUp
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
@@ -44,7 +43,6 @@ class Entities:
         self.table = table
         self.shards = shards
         self.layout = Layout(table, shards)
-        self.given_up = GivenUp()
 
     def load(self, user_id: str, key: str) -> Entity:
         """The item as it is now; an empty one where there is none."""
@@ -61,7 +59,6 @@ class Entities:
         if entity.row:
             self.layout.announce()
         self.table.put(write(entity, self.shards, now), entity.rev)
-        self.given_up.add(entity.given_up)
 
     def move(self, entity: Entity, now: int) -> bool:
         """Bring the row to its shard of the present layout; False where it stands there."""
@@ -104,7 +101,6 @@ class Entities:
         if together:
             item = write(entity, self.shards, now)
             self.table.transact_with(put_revised(self.table.name, item, entity.rev), together)
-            self.given_up.add(entity.given_up)
         else:
             self.save(entity, now)
 

@@ -24,7 +24,7 @@ from duetick.domain.mirror import row_of
 from duetick.domain.occurrences import apart
 from duetick.domain.policies import DAY, Overlap
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
-from duetick.domain.states import LEASED, Reason, State
+from duetick.domain.states import LEASED, State
 from duetick.stores.dynamodb.occurrences import (
     Definition,
     Entry,
@@ -61,7 +61,6 @@ class Entity:
     """The item, read. Change it, then `write` it back under its revision.
 
     `apart`: the record's input is in an item of its own, and None here until it is fetched.
-    `given_up`: what was lost or poisoned since it was read.
     """
 
     user_id: str
@@ -75,7 +74,6 @@ class Entity:
     defined_at: int = 0
     status: str | None = None
     open: dict[str, Entry] = field(default_factory=dict)
-    given_up: list[Occurrence] = field(default_factory=list)
 
     @property
     def indexed(self) -> IndexRow | None:
@@ -147,8 +145,6 @@ class Entity:
         """A transition of one that is held."""
         name = slot_of(after)
         self.open[name] = self.open[name].become(after, note)
-        if after.reason is Reason.LOST:
-            self.given_up.append(after)
 
 
 def wake_of(occurrence: Occurrence) -> int:

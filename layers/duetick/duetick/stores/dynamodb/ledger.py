@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from duetick.domain.attempts import brought, not_begun, refuse, renewed
+from duetick.domain.attempts import (
+    brought,
+    not_begun,
+    recorded_already,
+    refuse,
+    renewed,
+    tell_lost,
+)
 from duetick.domain.errors import EffectsRefused, LeaseLost
 from duetick.domain.lifecycle import same_outcome
 from duetick.domain.schedule import Identity, Occurrence
@@ -16,6 +23,7 @@ from duetick.ports import (
     CallerKey,
     Clock,
     Event,
+    OnLost,
     Outcome,
     Refused,
     Transaction,
@@ -54,7 +62,12 @@ class DynamoLedger:
         self._keys = CallerKeys(entities.table, self.get)
 
     def begin(
-        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+        self,
+        occurrence: Occurrence,
+        *,
+        now: int | None = None,
+        key: CallerKey | None = None,
+        on_lost: OnLost | None = None,
     ) -> Begun | Refused:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
@@ -68,9 +81,9 @@ class DynamoLedger:
             else:
                 return self._begun(read(item), occurrence)
         if key is None:
-            return self._begin(occurrence, at, token)
+            return self._begin(occurrence, at, token, on_lost)
         return self._keys.take(
-            key, occurrence, at, lambda write: self._begin(occurrence, at, token, [write])
+            key, occurrence, at, lambda write: self._begin(occurrence, at, token, on_lost, [write])
         )
 
     def _begun(self, entity: Entity, occurrence: Occurrence) -> Begun:
@@ -82,17 +95,19 @@ class DynamoLedger:
         occurrence: Occurrence,
         now: int,
         token: str,
+        on_lost: OnLost | None,
         together: "Sequence[TransactWriteItemTypeDef]" = (),
     ) -> Begun | Refused:
         """Read, decide and write. A caller that is not the tick brings its occurrence along."""
-        name, noted = self._new_id(), False
+        name, noted, ended = self._new_id(), False, list[Occurrence]()
 
         def alter(entity: Entity) -> tuple[Begun | Refused, bool]:
             nonlocal noted
+            ended.clear()
             entry, asked = entity.open.get(slot_of(occurrence)), occurrence
             if entry and entry.token == token:
                 return self._begun(entity, occurrence), False
-            held = entry.occurrence if entry else self._history.ended(occurrence)
+            held = self._known(entity, occurrence)
             if held is None and occurrence.fence == 0:
                 held = asked = brought(occurrence, name, now)
                 entity.keep(held)
@@ -102,13 +117,51 @@ class DynamoLedger:
             refused = refuse(held, asked, now)
             if refused:
                 return refused, False
-            after = attempts.begin(entity, held, now, token)
+            after = attempts.begin(entity, held, now, token, ended)
             return not_begun(after) or self._begun(entity, after), True
 
         answer = self._entities.change(occurrence.user_id, occurrence.key, now, alter, together)
+        tell_lost(on_lost, ended)
         if isinstance(answer, Refused) and answer.state is State.QUEUED and answer.reason:
             self._note(occurrence, now + 1)
         return answer
+
+    def bring(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Occurrence | Refused:
+        """See `ports.Ledger`."""
+        at = self._now() if now is None else now
+        if key is None:
+            return self._bring(occurrence, at)
+        return self._keys.take(
+            key, occurrence, at, lambda write: self._bring(occurrence, at, [write])
+        )
+
+    def _bring(
+        self,
+        occurrence: Occurrence,
+        now: int,
+        together: "Sequence[TransactWriteItemTypeDef]" = (),
+    ) -> Occurrence | Refused:
+        name, noted = self._new_id(), False
+
+        def alter(entity: Entity) -> tuple[Occurrence | Refused, bool]:
+            nonlocal noted
+            held = self._known(entity, occurrence)
+            if held:
+                ours = held.id == name
+                return held if ours else recorded_already(held, occurrence, now), False
+            made = brought(occurrence, name, now)
+            entity.keep(made)
+            noted = noted or self._note(made, made.lease_until or now)
+            return made, True
+
+        return self._entities.change(occurrence.user_id, occurrence.key, now, alter, together)
+
+    def _known(self, entity: Entity, occurrence: Occurrence) -> Occurrence | None:
+        """The occurrence as it stands, under way or ended."""
+        entry = entity.open.get(slot_of(occurrence))
+        return entry.occurrence if entry else self._history.ended(occurrence)
 
     def _note(self, occurrence: Occurrence, wake: int) -> bool:
         self._journal.write([Line(occurrence.user_id, occurrence.key, wake)])
@@ -154,7 +207,7 @@ class DynamoLedger:
     ) -> Occurrence | None:
         def alter(entity: Entity) -> tuple[Occurrence | None, bool]:
             entry = entity.open.get(slot_of(occurrence))
-            held = entry.occurrence if entry else self._history.ended(occurrence)
+            held = self._known(entity, occurrence)
             if held is None or held.fence != occurrence.fence:
                 return None, False
             if entry and held.state is State.PROCESSING:
@@ -167,19 +220,23 @@ class DynamoLedger:
             self._note(after, after.due_at)
         return after
 
-    def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
+    def release(
+        self, occurrence: Occurrence, *, now: int | None = None, on_lost: OnLost | None = None
+    ) -> bool:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
 
-        def alter(entity: Entity) -> tuple[bool, bool]:
+        def alter(entity: Entity) -> tuple[Occurrence | None, bool]:
             held = _held(entity, occurrence)
             if held is None or held.state is not State.QUEUED:
-                return False, False
-            attempts.release(entity, held, at)
-            return True, True
+                return None, False
+            return attempts.release(entity, held, at), True
 
-        released = self._entities.change(occurrence.user_id, occurrence.key, at, alter)
-        return released and self._note(occurrence, at + 1)
+        after = self._entities.change(occurrence.user_id, occurrence.key, at, alter)
+        if after is None:
+            return False
+        tell_lost(on_lost, [after])
+        return self._note(occurrence, at + 1)
 
     def renew(self, occurrence: Occurrence, *, now: int | None = None) -> Occurrence | None:
         """See `ports.Ledger`."""
@@ -195,9 +252,11 @@ class DynamoLedger:
 
         return self._entities.change(occurrence.user_id, occurrence.key, at, alter)
 
-    def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_waiting(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_lost: OnLost | None = None
+    ) -> Sequence[Occurrence]:
         """See `ports.Ledger`."""
-        return self._waiting.claim(now, limit, ahead)
+        return self._waiting.claim(now, limit, ahead, on_lost)
 
     def find(
         self,

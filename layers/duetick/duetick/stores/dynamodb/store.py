@@ -1,12 +1,11 @@
 """The store on DynamoDB: one table, and no transaction in anything that a fire needs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from duetick.domain.errors import InvalidStoreUrl
 from duetick.domain.mirror import problem_of, repair
-from duetick.domain.states import Reason
 from duetick.ports import Clock, Difference
 from duetick.stores.dynamodb.clock import Skew, host_clock
 from duetick.stores.dynamodb.entities import Entities, Name
@@ -61,10 +60,6 @@ class DynamoStore:
     def check_schema(self) -> None:
         """See `ports.Store`."""
         check_schema(self._table)
-
-    def given_up(self) -> Mapping[Reason, int]:
-        """See `ports.Store`."""
-        return self._entities.given_up.take()
 
     def check(self, *, now: int | None = None) -> Sequence[Difference]:
         """See `ports.Store`."""

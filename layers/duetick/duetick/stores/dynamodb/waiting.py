@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from duetick.domain.attempts import OnLost, tell_lost
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import WAITING, State
 from duetick.stores.dynamodb import attempts
@@ -21,7 +22,9 @@ class Waiting:
         self._entities = entities
         self._journal = journal
 
-    def claim(self, now: int, limit: int, ahead: int) -> Sequence[Occurrence]:
+    def claim(
+        self, now: int, limit: int, ahead: int, on_lost: OnLost | None
+    ) -> Sequence[Occurrence]:
         """See `Ledger.claim_waiting`."""
         until = now + ahead
         while True:
@@ -29,6 +32,7 @@ class Waiting:
             names = {(line.user_id, line.key) for note in notes for line in _due(note, until)}
             entities = self._entities.load_many(names)
             taken = self._take_up(entities, now, limit, ahead)
+            tell_lost(on_lost, taken)
             self._cover(notes, entities, now)
             alive = [held for held in taken if held.state is State.QUEUED]
             if alive or not taken:

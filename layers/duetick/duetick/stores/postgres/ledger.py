@@ -12,8 +12,7 @@ from typing import Final
 
 from duetick.domain.policies import LEASE_MARGIN, Policies
 from duetick.domain.schedule import Occurrence
-from duetick.ports import Begun, CallerKey, Clock, Outcome, Refused
-from duetick.stores.given_up import GivenUp
+from duetick.ports import Begun, CallerKey, Clock, OnLost, Outcome, Refused
 from duetick.stores.postgres.errors import InDoubt
 from duetick.stores.sql.ledger import CountRun, SqlLedger
 from duetick.stores.sql.rows import identity_params, read_begin, read_occurrence, storable
@@ -28,27 +27,30 @@ class PostgresLedger(SqlLedger):
     def __init__(
         self,
         database: Database,
+        clock: Clock | None,
         now: Callable[[], int],
         new_id: Callable[[], str],
         count_run: CountRun,
-        given_up: GivenUp,
-        *,
-        clock: Clock | None,
     ) -> None:
-        super().__init__(database, now, new_id, count_run, given_up)
+        super().__init__(database, now, new_id, count_run)
         self._clock = clock
 
     def begin(
-        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+        self,
+        occurrence: Occurrence,
+        *,
+        now: int | None = None,
+        key: CallerKey | None = None,
+        on_lost: OnLost | None = None,
     ) -> Begun | Refused:
         """See `ports.Ledger`."""
         if key or not occurrence.fence:
-            return super().begin(occurrence, now=now, key=key)
+            return super().begin(occurrence, now=now, key=key, on_lost=on_lost)
         try:
             told = self._begin_at_once(occurrence, now)
         except InDoubt as doubt:
             return self._begin_again(occurrence, now, doubt)
-        return super().begin(occurrence, now=now) if told is None else told
+        return super().begin(occurrence, now=now, on_lost=on_lost) if told is None else told
 
     def settle(
         self, occurrence: Occurrence, outcome: Outcome, *, now: int | None = None

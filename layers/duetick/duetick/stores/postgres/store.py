@@ -31,9 +31,7 @@ class PostgresStore(SqlStore):
     ) -> None:
         super().__init__(database, claim, steps, clock, look_ahead=look_ahead)
         count_run = self.schedules.count_run
-        self.ledger = PostgresLedger(
-            database, self.now, new_id, count_run, self._given_up, clock=clock
-        )
+        self.ledger = PostgresLedger(database, clock, self.now, new_id, count_run)
 
     @retried
     def admit(self, user: str, password: Password) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 from duetick.domain.mirror import restored
 from duetick.domain.occurrences import apart
 from duetick.domain.schedule import IndexRow, Occurrence
-from duetick.stores.given_up import GivenUp
+from duetick.ports import OnPoisoned
 from duetick.stores.sql.rows import (
     index_params,
     occurrence_params,
@@ -89,13 +89,11 @@ class SqlIndex:
         now: Callable[[], int],
         new_id: Callable[[], str],
         claim: Claim,
-        given_up: GivenUp,
     ) -> None:
         self._database = database
         self._now = now
         self._new_id = new_id
         self._claim = claim
-        self._given_up = given_up
 
     @retried
     def upsert(self, row: IndexRow) -> None:
@@ -118,12 +116,16 @@ class SqlIndex:
         return read_index(rows[0]) if rows else None
 
     @retried
-    def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_due(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_poisoned: OnPoisoned | None = None
+    ) -> Sequence[Occurrence]:
         """See `ports.Index`."""
         while True:
             with self._database.claiming() as session:
                 claimed = self._claim(session, now, limit, ahead)
-            self._given_up.add(claimed.poisoned)
+            if on_poisoned:
+                for one in claimed.poisoned:
+                    on_poisoned(one)
             if claimed.occurrences or not claimed.due:
                 return claimed.occurrences
 

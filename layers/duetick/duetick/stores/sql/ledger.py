@@ -13,11 +13,13 @@ from duetick.domain.attempts import (
     displaces,
     lost,
     not_begun,
+    recorded_already,
     refuse,
     released,
     renewed,
     settled,
     taken_up,
+    tell_lost,
     trace_of_loss,
     trace_of_retry,
 )
@@ -31,18 +33,18 @@ from duetick.ports import (
     CallerKey,
     Clock,
     Event,
+    OnLost,
     Outcome,
     Refused,
     Transaction,
 )
-from duetick.stores.given_up import GivenUp
 from duetick.stores.paging import check_findable, place_of
 from duetick.stores.sql.caller_keys import key_held, take_key
+from duetick.stores.sql.occurrences import lock, move, select, trace, trace_lost
 from duetick.stores.sql.rows import (
     identity_params,
     move_params,
     occurrence_params,
-    read_occurrence,
     read_schedule,
     storable,
 )
@@ -62,29 +64,23 @@ class SqlLedger:
         now: Callable[[], int],
         new_id: Callable[[], str],
         count_run: CountRun,
-        given_up: GivenUp,
     ) -> None:
         self._database = database
         self._now = now
         self._new_id = new_id
         self._count_run = count_run
-        self._given_up = given_up
-
-    def begin(
-        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
-    ) -> Begun | Refused:
-        """See `ports.Ledger`."""
-        lost: list[Occurrence] = []
-        answer = self._take(occurrence, self._now() if now is None else now, key, lost)
-        self._given_up.add(lost)
-        return answer
 
     @retried
-    def _take(
-        self, occurrence: Occurrence, at: int, key: CallerKey | None, ended: list[Occurrence]
+    def begin(
+        self,
+        occurrence: Occurrence,
+        *,
+        now: int | None = None,
+        key: CallerKey | None = None,
+        on_lost: OnLost | None = None,
     ) -> Begun | Refused:
-        """In one transaction; what it `ended` besides is told there."""
-        ended.clear()
+        """See `ports.Ledger`."""
+        at = self._now() if now is None else now
         with self._database.transaction() as session:
             # One at a time: one that waits looks at others of its schedule, and they at it.
             session.rows("name_lock", {"user_id": occurrence.user_id, "key": occurrence.key})
@@ -92,10 +88,29 @@ class SqlLedger:
             if taken:
                 return taken
             made = self._record(session, occurrence, at) if occurrence.fence == 0 else None
-            held = made or _lock(session, occurrence)
+            held = made or lock(session, occurrence)
             if held is None:
                 return Refused("unknown")
-            return refuse(held, made or occurrence, at) or self._begin(session, held, at, ended)
+            refused, ended = refuse(held, made or occurrence, at), list[Occurrence]()
+            answer = refused or self._begin(session, held, at, ended)
+        tell_lost(on_lost, ended)
+        return answer
+
+    @retried
+    def bring(
+        self, occurrence: Occurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Occurrence | Refused:
+        """See `ports.Ledger`."""
+        at = self._now() if now is None else now
+        with self._database.transaction() as session:
+            taken = key and take_key(session, key, occurrence, at)
+            if taken:
+                return taken
+            made = self._record(session, occurrence, at)
+            held = made or lock(session, occurrence)
+            if made or held is None:
+                return made or Refused("unknown")
+            return recorded_already(held, occurrence, at)
 
     @retried
     def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:
@@ -122,17 +137,19 @@ class SqlLedger:
                 raise LeaseLost("The lease ended before the transaction; nothing was written.")
 
     @retried
-    def release(self, occurrence: Occurrence, *, now: int | None = None) -> bool:
+    def release(
+        self, occurrence: Occurrence, *, now: int | None = None, on_lost: OnLost | None = None
+    ) -> bool:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
-            held = _lock(session, occurrence)
+            held = lock(session, occurrence)
             if held is None or held.fence != occurrence.fence or held.state is not State.QUEUED:
                 return False
             given_back = released(held, at)
-            _trace(session, held, given_back, RELEASED)
-            _move(session, given_back)
-        self._given_up.add([given_back])
+            trace(session, held, given_back, RELEASED)
+            move(session, given_back)
+        tell_lost(on_lost, [given_back])
         return True
 
     @retried
@@ -140,24 +157,26 @@ class SqlLedger:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
-            held = _lock(session, occurrence)
+            held = lock(session, occurrence)
             stale = held is None or held.fence != occurrence.fence
             if held is None or stale or held.state is not State.PROCESSING:
                 return None
-            return _move(session, renewed(held, at))
+            return move(session, renewed(held, at))
 
     @retried
-    def claim_waiting(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_waiting(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_lost: OnLost | None = None
+    ) -> Sequence[Occurrence]:
         """See `ports.Ledger`."""
         while self._anything_waits(now, now + ahead):
             with self._database.transaction() as session:
-                found = _select(session, "occurrences_lease_over", {"now": now, "limit": limit})
+                found = select(session, "occurrences_lease_over", {"now": now, "limit": limit})
                 rest: Params = {"until": now + ahead, "limit": limit - len(found)}
-                found += _select(session, "occurrences_due", rest)
+                found += select(session, "occurrences_due", rest)
                 claimed = [taken_up(held, now) for held in found]
-                _trace_lost(session, found, claimed)
+                trace_lost(session, found, claimed)
                 session.each("occurrence_move", [move_params(after) for after in claimed])
-            self._given_up.add(claimed)
+            tell_lost(on_lost, claimed)
             alive = [held for held in claimed if held.state is State.QUEUED]
             if alive or not claimed:
                 return alive
@@ -187,14 +206,14 @@ class SqlLedger:
         wanted: Params = {"user_id": user_id, "key": key, "state": state or "", "limit": limit}
         params = {**wanted, **_page_params(before)}
         with self._database.transaction() as session:
-            return _select(session, name, params)
+            return select(session, name, params)
 
     @retried
     def get(self, user_id: str, key: str, nominal_at: int, origin: str) -> Occurrence | None:
         """See `ports.Ledger`."""
         name: Params = {"user_id": user_id, "key": key, "nominal_at": nominal_at, "origin": origin}
         with self._database.transaction() as session:
-            found = _select(session, "occurrence_get", name)
+            found = select(session, "occurrence_get", name)
         return found[0] if found else None
 
     @retried
@@ -226,20 +245,20 @@ class SqlLedger:
         )
         if after.state is State.QUEUED:
             _displace(session, after, now)
-        return not_begun(_move(session, after)) or Begun(after, _schedule_of(session, held))
+        return not_begun(move(session, after)) or Begun(after, _schedule_of(session, held))
 
 
 def _settle(
     session: Session, occurrence: Occurrence, outcome: Outcome, now: int
 ) -> Occurrence | None:
-    held = _lock(session, occurrence)
+    held = lock(session, occurrence)
     if held is None or held.fence != occurrence.fence:
         return None
     if held.state is not State.PROCESSING:
         return held if same_outcome(held, outcome.state, outcome.reason) else None
     after = settled(held, replace(outcome, error=storable(outcome.error)), now)
-    _trace(session, held, after, trace_of_retry(held, after))
-    return _move(session, after)
+    trace(session, held, after, trace_of_retry(held, after))
+    return move(session, after)
 
 
 def _page_params(before: int | Identity | None) -> Params:
@@ -259,12 +278,12 @@ def _schedule_of(session: Session, held: Occurrence) -> Schedule | None:
 
 def _another_runs(session: Session, held: Occurrence, now: int, ended: list[Occurrence]) -> bool:
     """Whether another one runs; one whose lease is over is ended here and now."""
-    for other in _select(session, "occurrence_running", {"user_id": held.user_id, "key": held.key}):
+    for other in select(session, "occurrence_running", {"user_id": held.user_id, "key": held.key}):
         if not lease_over(other, now):
             return True
         after = lost(other, now)
-        _trace(session, other, after, trace_of_loss(other, after))
-        ended.append(_move(session, after))
+        trace(session, other, after, trace_of_loss(other, after))
+        ended.append(move(session, after))
     return False
 
 
@@ -274,44 +293,6 @@ def _displace(session: Session, waiting: Occurrence, now: int) -> None:
         "key": waiting.key,
         "nominal_at": waiting.nominal_at,
     }
-    for other in _select(session, "occurrences_waiting_behind", older):
+    for other in select(session, "occurrences_waiting_behind", older):
         if displaces(waiting, other):
-            _move(session, cancelled(other, Reason.OVERLAP, now))
-
-
-def _select(session: Session, name: str, params: Params) -> list[Occurrence]:
-    return [read_occurrence(row) for row in session.rows(name, params)]
-
-
-def _lock(session: Session, occurrence: Occurrence) -> Occurrence | None:
-    found = _select(session, "occurrence_lock", identity_params(occurrence))
-    return found[0] if found else None
-
-
-def _move(session: Session, after: Occurrence) -> Occurrence:
-    session.rows("occurrence_move", move_params(after))
-    return after
-
-
-def _trace(session: Session, before: Occurrence, after: Occurrence, note: str | None) -> None:
-    if note is not None:
-        session.rows("event_put", _event(before, after, note))
-
-
-def _trace_lost(session: Session, before: list[Occurrence], after: list[Occurrence]) -> None:
-    """Those whose lease ended; of one that waited there is nothing to tell."""
-    traced = [
-        _event(held, now, note)
-        for held, now in zip(before, after, strict=True)
-        if held.state not in WAITING and (note := trace_of_loss(held, now)) is not None
-    ]
-    session.each("event_put", traced)
-
-
-def _event(before: Occurrence, after: Occurrence, note: str) -> Params:
-    return identity_params(before) | {
-        "at": after.updated_at,
-        "before": before.state,
-        "after": after.state,
-        "note": storable(note),
-    }
+            move(session, cancelled(other, Reason.OVERLAP, now))

@@ -1,15 +1,13 @@
 """A store on a SQL database: everything but the claim, which each backend does its own way."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
 from duetick.domain.errors import MIGRATE, SchemaOutdated
 from duetick.domain.mirror import drifted, fresh_row, problem_of, repair
 from duetick.domain.schedule import IndexRow
-from duetick.domain.states import Reason
 from duetick.ports import Clock, Difference
-from duetick.stores.given_up import GivenUp
 from duetick.stores.ids import new_id
 from duetick.stores.sql.index import Claim, SqlIndex, drop_row
 from duetick.stores.sql.ledger import SqlLedger
@@ -55,11 +53,10 @@ class SqlStore:
         self._database = database
         self._steps = steps
         self.now: Clock = clock or database.now
-        self._given_up = GivenUp()
-        self.index = SqlIndex(database, self.now, new_id, claim, self._given_up)
+        self.index = SqlIndex(database, self.now, new_id, claim)
         self.schedules = SqlSchedules(database, self.now, new_id, look_ahead=look_ahead)
         count_run = self.schedules.count_run
-        self.ledger: SqlLedger = SqlLedger(database, self.now, new_id, count_run, self._given_up)
+        self.ledger: SqlLedger = SqlLedger(database, self.now, new_id, count_run)
 
     def check_transactions(self) -> None:
         """Raise NoTransactions where the connections cannot hold one."""
@@ -95,10 +92,6 @@ class SqlStore:
                 f"The schema is at version {version} and serves code from version {oldest_code} "
                 f"on; this code is of version {code}. Deploy a newer release."
             )
-
-    def given_up(self) -> Mapping[Reason, int]:
-        """See `ports.Store`."""
-        return self._given_up.take()
 
     @retried
     def check(self, *, now: int | None = None) -> Sequence[Difference]:

@@ -1,10 +1,26 @@
 """What an action may do in the transaction that settles it."""
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from duetick.domain.errors import ConfigurationError
+from duetick.domain.errors import ConfigurationError, EffectsRefused
 from duetick.stores.sql.session import Session
+
+BEFORE: Final = r"(?:\s|;|--[^\n]*\n|/\*.*?\*/)*"
+"""What may stand before a statement."""
+
+ENDS: Final = re.compile(
+    BEFORE + r"(?:BEGIN|START|COMMIT|END|ABORT|PREPARE\s+TRANSACTION|"
+    r"ROLLBACK(?!(?:\s+(?:WORK|TRANSACTION))?\s+TO\b))\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A statement after which effects and settling would no longer be one transaction."""
+
+STAYS: Final = re.compile(
+    BEFORE + r"SET\s+(?!LOCAL\b|CONSTRAINTS\b|TRANSACTION\b)", re.IGNORECASE | re.DOTALL
+)
+"""A setting that would outlive the transaction, on a connection that is lent to others."""
 
 
 class SqlTransaction:
@@ -15,6 +31,15 @@ class SqlTransaction:
 
     def run(self, sql: str, /, **params: object) -> Sequence[Sequence[object]]:
         """See `ports.Transaction`."""
+        if ENDS.match(sql):
+            raise EffectsRefused(
+                "The transaction ends with the `with` block, and settles the attempt. "
+                "Raise to undo it; a savepoint may be rolled back to."
+            )
+        if STAYS.match(sql):
+            raise EffectsRefused(
+                "The setting would stay on a connection that others use. Write SET LOCAL."
+            )
         return self._session.run(sql, params)
 
     def write(self, item: Mapping[str, Any], /) -> None:

@@ -7,7 +7,7 @@ import pytest
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, Outcome, Store
+from duetick.ports import SUCCEEDED, CallerKey, Outcome, Refused, Store
 from duetick.testing.conformance.samples import (
     ALLOW,
     DAY,
@@ -255,6 +255,34 @@ class CallerConformance(StoreSuite):
         asked = replace(by_hand(), timing=made.timing)
         answer = refused(store.ledger.begin(asked, now=SOON))
         assert (answer.verdict, answer.reason) == ("cancelled", Reason.SCHEDULE_DELETED)
+
+    def test_d04_what_is_brought_is_leased_until_it_begins(self, store: Store) -> None:
+        brought = store.ledger.bring(by_hand(), now=SOON)
+        assert isinstance(brought, Occurrence)
+        assert recorded(store, brought) == brought
+        assert (brought.state, brought.attempts, brought.fence > 0) == (State.QUEUED, 0, True)
+        assert start(store, brought, SOON + SECOND).attempts == 1
+
+    def test_d04_what_is_brought_and_never_begins_is_handed_out(self, store: Store) -> None:
+        brought = store.ledger.bring(by_hand(at=SOON), now=SOON)
+        assert isinstance(brought, Occurrence)
+        again = only(store.ledger.claim_waiting(must(brought.lease_until)))
+        assert again.identity == brought.identity
+
+    def test_d07_what_is_recorded_already_is_not_brought_again(self, store: Store) -> None:
+        occurrence = claimed(store)
+        answer = store.ledger.bring(replace(occurrence, fence=0), now=SOON)
+        assert answer == Refused("in_progress", State.QUEUED)
+        store.ledger.settle(start(store, occurrence, SOON), SUCCEEDED, now=SOON)
+        answer = store.ledger.bring(replace(occurrence, fence=0), now=SOON)
+        assert answer == Refused("duplicate", State.SUCCEEDED, Reason.FIRED)
+
+    def test_d07_what_is_brought_takes_its_callers_key(self, store: Store) -> None:
+        key = CallerKey("reminders", "k", 60 * SECOND)
+        assert isinstance(store.ledger.bring(by_hand(), now=SOON, key=key), Occurrence)
+        other = store.ledger.bring(by_hand(run="run:2"), now=SOON, key=key)
+        assert other == Refused("in_progress", State.QUEUED)
+        assert store.ledger.get("ada", "digest", NOON, "run:2") is None
 
     def test_d18_a_run_by_hand_of_a_disabled_schedule_begins(self, store: Store) -> None:
         made = store.schedules.put(schedule(enabled=False), now=NOON)

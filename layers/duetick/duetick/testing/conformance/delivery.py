@@ -222,25 +222,13 @@ class AheadConformance(StoreSuite):
         assert [o.key for o in store.index.poisoned(since=NOON + MINUTE)] == ["k1"]
         assert len(store.index.poisoned()) == 2
 
-    def test_t01_what_was_lost_or_poisoned_is_told_once(self, store: Store) -> None:
+    def test_t01_a_claim_tells_of_each_row_that_it_poisons(self, store: Store) -> None:
         store.index.upsert(row("bad", cron="not a cron"))
         store.index.upsert(row("good"))
-        held = only(drain(store, SOON))
-        assert store.given_up() == {Reason.POISONED: 1}
-        start(store, held, SOON)
-        assert list(store.ledger.claim_waiting(SOON + HOUR)) == []
-        assert store.given_up() == {Reason.LOST: 1}
-        assert store.given_up() == {}
-
-    def test_t01_what_a_release_or_another_begin_finds_lost_is_told(self, store: Store) -> None:
-        store.schedules.put(schedule(cron="0 * * * *"), now=NOON)
-        for fire in (NOON + HOUR, NOON + 2 * HOUR):
-            start(store, only(drain(store, fire + SECOND)), fire + SECOND)
-        assert store.given_up() == {Reason.LOST: 1}
-        store.index.upsert(row("other", at=NOON + 2 * HOUR + MINUTE))
-        claimed = only(drain(store, NOON + 2 * HOUR + MINUTE + SECOND))
-        assert store.ledger.release(claimed, now=NOON + 5 * HOUR)
-        assert store.given_up() == {Reason.LOST: 1}
+        told: list[Occurrence] = []
+        for _ in range(2):
+            store.index.claim_due(SOON, on_poisoned=told.append)
+        assert [(one.key, one.reason) for one in told] == [("bad", Reason.POISONED)]
 
     def test_d12_an_occurrence_of_another_flow_is_unknown(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)

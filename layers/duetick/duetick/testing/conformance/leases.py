@@ -195,6 +195,34 @@ class FenceConformance(StoreSuite):
         end = max(must(o.lease_until) for o in drain(store, SOON))
         assert [o.key for o in store.ledger.claim_waiting(end, 2)] == ["lives"]
 
+    def test_t01_each_one_that_is_lost_is_told_once(self, store: Store) -> None:
+        for number in range(60):
+            store.index.upsert(row(f"k{number:02}"))
+        drain(store, SOON)
+        late = SOON + Policies().begin_within_ms + 1
+        told: list[Occurrence] = []
+        for _ in range(2):
+            assert list(store.ledger.claim_waiting(late, 25, on_lost=told.append)) == []
+        assert {one.reason for one in told} == {Reason.LOST}
+        assert sorted(one.key for one in told) == [f"k{number:02}" for number in range(60)]
+
+    def test_t01_what_is_released_too_late_is_told(self, store: Store) -> None:
+        occurrence = claimed(store)
+        told: list[Occurrence] = []
+        late = SOON + occurrence.policies.begin_within_ms + 1
+        assert store.ledger.release(occurrence, now=late, on_lost=told.append)
+        assert told == [recorded(store, occurrence)]
+
+    def test_t01_what_is_not_lost_is_not_told(self, store: Store) -> None:
+        store.index.upsert(row(policies=AT_LEAST_ONCE))
+        told: list[Occurrence] = []
+        occurrence = only(drain(store, SOON))
+        store.ledger.release(occurrence, now=SOON, on_lost=told.append)
+        again = only(store.ledger.claim_waiting(SOON + SECOND, on_lost=told.append))
+        running = start(store, again, SOON + SECOND)
+        store.ledger.claim_waiting(must(running.lease_until), on_lost=told.append)
+        assert told == []
+
     def test_j05_a_lost_attempt_leaves_a_trace(self, store: Store) -> None:
         self.needs(Capability.TRACES)
         running = start(store, claimed(store), SOON)

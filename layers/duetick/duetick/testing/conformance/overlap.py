@@ -23,6 +23,7 @@ from duetick.testing.conformance.samples import (
 from duetick.testing.conformance.suite import (
     Capability,
     StoreSuite,
+    begun,
     drain,
     must,
     only,
@@ -91,8 +92,10 @@ class OverlapConformance(StoreSuite):
         crashed = start(store, only(drain(store, SOON)), SOON)
         end = must(crashed.lease_until)
         later = only([o for o in drain(store, end) if o.nominal_at > NOON])
-        start(store, later, end)
+        told: list[Occurrence] = []
+        begun(store.ledger.begin(later, now=end, on_lost=told.append))
         assert recorded(store, crashed).state is State.DEAD
+        assert told == [recorded(store, crashed)]
 
     def test_d08_the_policy_of_now_decides(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE, policies=ALLOW), now=NOON)

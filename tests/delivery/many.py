@@ -1,0 +1,113 @@
+"""Many actions at once on one store, and how many connections they hold."""
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from duetick.domain.schedule import Occurrence
+from duetick.domain.states import State
+from duetick.ports import Begun, Store
+from duetick.stores import open_store
+
+from tests.delivery.office import wait
+from tests.delivery.outages import door
+from tests.delivery.scene import NINE, Scene
+from tests.lab.dynamodb import DynamoDB, table_name
+
+STEP = 20
+"""How many begin or settle at a time: it is one process that does it for all."""
+
+POOL = 8
+KEPT = 32
+"""How many connections the DynamoDB client keeps."""
+
+OPEN = Path("/proc/self/fd")
+"""Where this process is told what it has open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A store, how many connections it has at the moment, and how many it may have."""
+
+    store: Store
+    connections: Callable[[], int]
+    most: int
+
+
+def sqlite(path: Path) -> Iterator[Watched]:
+    """One connection for a process: the files that it has open tell."""
+    store = open_store(f"sqlite:///{path}", clock=lambda: NINE)
+    yield Watched(store, lambda: open_files(path), 1)
+    store.close()
+
+
+def open_files(path: Path) -> int:
+    """How often this process has the file open."""
+    named = (os.readlink(each) for each in OPEN.iterdir() if each.is_symlink())
+    return sum(name == str(path) for name in named)
+
+
+def postgres(url: str) -> Iterator[Watched]:
+    """A pool for a process, lent for a transaction at a time: the server tells."""
+    pool = f"{'&' if '?' in url else '?'}pool={POOL}"
+    store = open_store(f"{url}{pool}", clock=lambda: NINE)
+    watcher = open_store(url, clock=lambda: NINE)
+    yield Watched(store, lambda: backends(watcher) - 1, POOL)
+    for each in (store, watcher):
+        each.close()
+
+
+def backends(watcher: Store) -> int:
+    """How many connections the database has, as it says itself: the watcher's is one of them."""
+    asked = Occurrence("test", "sql", "", None, NINE, origin="run:1", due_at=NINE)
+    begun = watcher.ledger.begin(asked, now=NINE)
+    assert isinstance(begun, Begun)
+    with watcher.ledger.settling(begun.occurrence, lambda: NINE) as effects:
+        rows = effects.run(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        )
+    return int(str(rows[0][0]))
+
+
+def dynamodb(local: DynamoDB) -> Iterator[Watched]:
+    """HTTP connections, a few of which are kept: the door before the endpoint counts."""
+    port = local.endpoint.rpartition(":")[2]
+    with door(int(port)) as way:
+        address = local.table_url(table_name()).replace(port, str(way.port))
+        store = open_store(address, clock=lambda: NINE)
+        yield Watched(store, way.count, KEPT)
+        store.close()
+
+
+def at_once(watched: Watched, many: int) -> int:
+    """Run so many actions, all at once; the connections that they held."""
+    watched.store.migrate()
+    scene, goes_on = Scene(watched.store), threading.Semaphore(0)
+    for number in range(many):
+        scene.put(f"k{number:04}", cron="0 9 * * *")
+    scene.act = lambda *_: goes_on.acquire(timeout=300)
+    claimed = watched.store.index.claim_due(NINE, many)
+    threads = [threading.Thread(target=scene.deliver, args=(each,)) for each in claimed]
+    for number, thread in enumerate(threads):
+        thread.start()
+        wait(partial(has_begun, scene, number - STEP))
+    wait(lambda: len(scene.ran) == many)
+    peak = watched.connections()
+    for _ in range(many // STEP):
+        goes_on.release(STEP)
+        time.sleep(0.01)
+    for thread in threads:
+        thread.join(300)
+    states = Counter(o.state for o in watched.store.ledger.find("ada", limit=2 * many))
+    assert states == {State.SUCCEEDED: many}
+    return peak
+
+
+def has_begun(scene: Scene, many: int) -> bool:
+    """Whether so many actions run."""
+    return len(scene.ran) >= many
