@@ -2,12 +2,13 @@
 
 import time
 
+from duetick.transports.http import Headers
 from duetick.transports.sigv4 import Credentials, Signer
 
 SIGNER = Signer(lambda: Credentials("AKID", "secret", "token"), "eu-central-1")
 
 
-def signed(host: str, path: str, body: bytes, *, fresh: bool = False) -> dict[str, str]:
+def signed(host: str, path: str, body: bytes, *, refused: Headers | None = None) -> Headers:
     """As the deployed tick signs."""
-    del fresh
+    del refused
     return SIGNER.headers(host, path, body, time.time_ns() // 1_000_000)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from duetick.domain.creation import Repeatable
 from duetick.domain.firing import Times
 from duetick.domain.mirror import Change, fresh_row
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
@@ -211,8 +212,11 @@ class MovesTheUnchanged(SqlSchedules):
         now: int | None = None,
         if_version: int | None = None,
         at_most: int | None = None,
+        repeatable: Repeatable | None = None,
     ) -> Schedule:
-        made = super().put(schedule, now=now, if_version=if_version, at_most=at_most)
+        made = super().put(
+            schedule, now=now, if_version=if_version, at_most=at_most, repeatable=repeatable
+        )
         row = fresh_row(made, self._now() if now is None else now)
         if row and made.enabled:
             with self._database.transaction() as session:

@@ -7,6 +7,7 @@ from threading import RLock
 from typing import Any
 
 from duetick.domain import attempts, mirror
+from duetick.domain.creation import Made
 from duetick.domain.errors import ConfigurationError, LeaseLost
 from duetick.domain.lifecycle import held_key, lease_over, same_outcome
 from duetick.domain.occurrences import apart
@@ -56,6 +57,8 @@ class Data:
     ledger: dict[Identity, Occurrence] = field(default_factory=dict)
     events: dict[Identity, list[Event]] = field(default_factory=dict)
     caller_keys: dict[tuple[str, str], tuple[Identity, int]] = field(default_factory=dict)
+    runs: dict[tuple[str, int], int] = field(default_factory=dict)
+    made: dict[tuple[str, str], tuple[Made, int]] = field(default_factory=dict)
 
     def of(self, user_id: str, key: str) -> Kept:
         return self.kept.setdefault((user_id, key), Kept())
@@ -95,6 +98,8 @@ class Data:
         mine = [self.kept.pop(name) for name in list(self.kept) if name[0] == user_id]
         self.ledger = {name: one for name, one in self.ledger.items() if name[0] != user_id}
         self.events = {name: some for name, some in self.events.items() if name[0] != user_id}
+        self.runs = {name: one for name, one in self.runs.items() if name[0] != user_id}
+        self.made = {name: one for name, one in self.made.items() if name[0] != user_id}
         self.caller_keys = {k: v for k, v in self.caller_keys.items() if v[0][0] != user_id}
         return sum(kept.record is not None for kept in mine)
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from duetick.domain import mirror
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.creation import Made, Repeatable
+from duetick.domain.errors import InvalidSchedule, VersionConflict
 from duetick.domain.firing import decide, unfired
 from duetick.domain.occurrences import fired, poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
@@ -100,21 +101,33 @@ class MemorySchedules:
         now: int | None = None,
         if_version: int | None = None,
         at_most: int | None = None,
+        repeatable: Repeatable | None = None,
     ) -> Schedule:
+        at = self._now() if now is None else now
         with self._data.lock:
             kept = self._data.of(schedule.user_id, schedule.key)
             current = self.get(schedule.user_id, schedule.key)
             mirror.check_version(current, if_version)
             before = mirror.Before(current, kept.indexed, kept.mark, kept.defined_at)
-            change = mirror.plan_put(before, schedule, self._now() if now is None else now)
+            change = mirror.plan_put(before, schedule, at)
             owner = schedule.external_id and self.find_by_external(schedule.external_id)
             if owner and owner.id != schedule.id:
                 raise InvalidSchedule("external_id", "is already another schedule's.")
             if current is None and at_most is not None:
                 self._check_count(schedule.user_id, at_most)
+            if repeatable and self.made(schedule.user_id, repeatable.name, now=at):
+                raise VersionConflict(0, 1)
             if change:
                 self.write(kept, change)
-            return self.get(schedule.user_id, schedule.key) or schedule
+            put = self.get(schedule.user_id, schedule.key) or schedule
+            if repeatable:
+                made = Made(repeatable.digest, at, put.next_fire_at)
+                self._data.made[put.user_id, repeatable.name] = made, repeatable.until
+            return put
+
+    def made(self, user_id: str, name: str, *, now: int | None = None) -> Made | None:
+        made, until = self._data.made.get((user_id, name), (None, 0))
+        return made if until > (self._now() if now is None else now) else None
 
     def _check_count(self, user_id: str, at_most: int) -> None:
         names = [name for name, kept in self._data.kept.items() if kept.record]
@@ -202,6 +215,13 @@ class MemoryStore:
         at = self.now() if now is None else now
         with self._data.lock:
             return sum(self._mend(one, at) for one in self.check(now=at))
+
+    def admit_run(self, user_id: str, at_most: int, *, now: int | None = None) -> bool:
+        name = user_id, (self.now() if now is None else now) // 60_000
+        with self._data.lock:
+            runs = self._data.runs.get(name, 0)
+            self._data.runs[name] = min(runs + 1, at_most)
+            return runs < at_most
 
     def erase(self, user_id: str) -> int:
         with self._data.lock:

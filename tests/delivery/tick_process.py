@@ -4,15 +4,17 @@ import sys
 
 from duetick.core.tick import run_tick
 from duetick.stores import open_store
-from duetick.transports.http import HttpTransport
+from duetick.transports.http import Headers, HttpTransport
 
 from tests.delivery.scene import NINE
 
 
-def authorize(host: str, path: str, body: bytes, *, fresh: bool = False) -> dict[str, str] | None:
+def authorize(
+    host: str, path: str, body: bytes, *, refused: Headers | None = None
+) -> Headers | None:
     """The scene asks for no more than a header."""
     del host, path, body
-    return None if fresh else {"authorization": "yes"}
+    return None if refused else {"authorization": "yes"}
 
 
 def main(address: str, url: str) -> None:

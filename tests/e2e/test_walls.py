@@ -1,17 +1,21 @@
-"""Two real Cognito users on the deployed stack: neither reaches anything of the other's."""
+"""Two users on the deployed stack: neither reaches anything of the other's.
+
+Once they are Cognito's, once those that a Lambda authorizer names.
+"""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
-from tests.e2e.conftest import TEMPLATE
 from tests.lab.emulated_aws import Answer, EmulatedAws
 from tests.lab.sam import Sam
-from tests.lab.this_machine import ARCHITECTURE
 
 HELLO = {
     "cron": "* * * * *",
@@ -33,6 +37,30 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PUT", "/api/schedules/{key}"): HELLO,
     ("PATCH", "/api/schedules/{key}"): {"cron": "@daily"},
 }
+
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Action": "sts:AssumeRole",
+            "Effect": "Allow",
+            "Principal": {"Service": "lambda.amazonaws.com"},
+        }
+    ],
+}
+TOKENS = ("only-for-this-test-ann", "only-for-this-test-bob")
+AUTHORIZER = """
+def handler(event, context):
+    token = event["authorizationToken"].removeprefix("Bearer only-for-this-test-")
+    if token not in ("ann", "bob"):
+        raise Exception("Unauthorized")
+    allowed = {"Action": "execute-api:Invoke", "Effect": "Allow", "Resource": "*"}
+    return {
+        "principalId": token,
+        "policyDocument": {"Version": "2012-10-17", "Statement": [allowed]},
+        "context": {"sub": "bob", "claims": '{"sub": "bob"}', "user": "bob"},
+    }
+"""
 
 pytestmark = pytest.mark.slow
 
@@ -85,22 +113,47 @@ class Town:
             self.call(self.ann, "DELETE", f"/api/schedules/{key}")
 
 
-@pytest.fixture(scope="module")
-def town(sam: Sam, emulated_aws: EmulatedAws, tmp_path_factory: pytest.TempPathFactory) -> Town:
-    """The stack with Cognito, and bob's schedule."""
-    parameters = {
-        "Architecture": ARCHITECTURE,
-        "ApiDomain": f"execute-api.localhost:{emulated_aws.port}",
-        "ApiAddress": emulated_aws.endpoint,
-        "Users": "cognito",
-        "AllowedOrigin": PAGE,
-    }
-    built = sam.build(TEMPLATE, tmp_path_factory.mktemp("built"), parameters)
-    outputs = sam.deploy(emulated_aws, built, "town", parameters)
-    ann, bob = (_token(emulated_aws, outputs, name) for name in ("ann", "bob"))
+@pytest.fixture(scope="module", params=["cognito", "lambda"])
+def town(
+    request: pytest.FixtureRequest,
+    sam: Sam,
+    emulated_aws: EmulatedAws,
+    built: Path,
+    parameters: dict[str, str],
+) -> Town:
+    """The stack with users of either kind, and bob's schedule."""
+    parameters = {**parameters, "AllowedOrigin": PAGE}
+    if request.param == "lambda":
+        given = {**parameters, "Users": "lambda", "AuthorizerArn": _authorizer(emulated_aws)}
+        outputs = sam.deploy(emulated_aws, built, "village", given)
+        ann, bob = TOKENS
+    else:
+        outputs = sam.deploy(emulated_aws, built, "town", parameters)
+        ann, bob = (_token(emulated_aws, outputs, name) for name in ("ann", "bob"))
     made = Town(emulated_aws, outputs, ann, bob)
     assert made.call(bob, "PUT", "/api/schedules/theirs", HELLO)[0] == 201
     return made
+
+
+def _authorizer(aws: EmulatedAws) -> str:
+    """A function that knows two tokens, and says of bob in all but the principal."""
+    packed = BytesIO()
+    with ZipFile(packed, "w") as archive:
+        archive.writestr("app.py", AUTHORIZER)
+    role = (
+        aws.session()
+        .client("iam", endpoint_url=aws.endpoint)
+        .create_role(RoleName="authorizer", AssumeRolePolicyDocument=json.dumps(TRUST))
+    )
+    client = aws.session().client("lambda", endpoint_url=aws.endpoint)
+    made = client.create_function(
+        FunctionName="authorizer",
+        Runtime="python3.13",
+        Role=role["Role"]["Arn"],
+        Handler="app.handler",
+        Code={"ZipFile": packed.getvalue()},
+    )
+    return made["FunctionArn"]
 
 
 def _token(aws: EmulatedAws, outputs: Mapping[str, str], name: str) -> str:

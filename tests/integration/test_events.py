@@ -27,6 +27,7 @@ USED = {
         "dispatch-secret",
         "operators-iam",
         "users-cognito",
+        "users-lambda",
     ),
     *("custom-resource-create", "custom-resource-update", "custom-resource-delete"),
 }
@@ -95,6 +96,60 @@ def test_a_users_call_reaches_the_subject_of_the_token(handle: Handle, store: St
     given = event("users-cognito")
     assert handle("schedules", given)["statusCode"] == 201
     assert store.schedules.get(given["requestContext"]["authorizer"]["claims"]["sub"], "hello")
+
+
+def test_metrics_that_are_turned_off_are_never_printed(
+    handle: Handle, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(250):
+        assert handle("dispatch", event("dispatch-iam"))["statusCode"] == 404
+    assert "_aws" not in capsys.readouterr().out
+
+
+def authorized(granted: object, **changes: object) -> dict[str, Any]:
+    """The call of a user for whom a function of one's own vouches, with what it says."""
+    given = event("users-lambda")
+    given["requestContext"]["authorizer"] = granted
+    return given | changes
+
+
+def test_a_users_call_reaches_the_principal_that_a_function_names(
+    handle: Handle, store: Store
+) -> None:
+    assert handle("schedules", event("users-lambda"))["statusCode"] == 201
+    assert [one.key for one in store.schedules.list("ann").schedules] == ["hello"]
+    assert store.schedules.list("bob").schedules == ()
+
+
+@pytest.mark.parametrize(
+    "granted",
+    [
+        None,
+        {},
+        {"principalId": None},
+        {"principalId": "", "sub": "bob"},
+        {"integrationLatency": 312, "user": "bob", "claims": '{"sub": "bob"}'},
+        {"claims": {"username": "bob"}, "principalId": "bob"},
+    ],
+)
+def test_whom_no_function_names_is_nobody(handle: Handle, store: Store, granted: object) -> None:
+    assert handle("schedules", authorized(granted))["statusCode"] == 401
+    assert store.schedules.list("bob").schedules == ()
+
+
+@pytest.mark.parametrize("principal", ["bob/theirs", "../bob", "..", "bob\x00", "b" * 200])
+def test_d05_a_principal_that_no_user_can_be_is_refused(
+    handle: Handle, store: Store, principal: str
+) -> None:
+    answer = handle("schedules", authorized({"principalId": principal}))
+    assert answer["statusCode"] == 400
+    assert json.loads(answer["body"])["error"] == "invalid_schedule_id"
+
+
+def test_a_principal_of_a_function_opens_no_operators_route(handle: Handle, store: Store) -> None:
+    given = authorized({"principalId": "ann"}, path="/api/users/bob/schedules/hello")
+    assert handle("schedules", given)["statusCode"] == 403
+    assert store.schedules.list("bob").schedules == ()
 
 
 def test_d01_a_signed_call_dispatches(handle: Handle, store: Store, clock: Clock) -> None:

@@ -128,10 +128,12 @@ def test_the_functions_take_every_number_that_the_template_takes(edge: str) -> N
         for name, value in told.items()
         if isinstance(value, dict) and value.get("Ref") in numbers
     }
-    assert values.keys() == {"DUETICK_QUOTA_SCHEDULES", "DUETICK_QUOTA_GAP_SECONDS"}
+    quotas = ("SCHEDULES", "GAP_SECONDS", "RUNS")
+    assert values.keys() == {f"DUETICK_QUOTA_{name}" for name in quotas}
     read = Settings.read({"DUETICK_STORE": "sqlite://", **values})
     assert read.quota_schedules == int(numbers["SchedulesPerUser"])
     assert read.quota_gap_seconds == int(numbers["SmallestGapSeconds"])
+    assert read.quota_runs == int(numbers["RunsPerMinute"])
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -1,7 +1,8 @@
 """Where a webhook may go: the internet, and nothing that is one's own."""
 
 import pytest
-from duetick.actions.addresses import is_allowed, is_public
+from duetick.actions.addresses import is_allowed, is_public, resolve
+from duetick.actions.messages import TargetFailed
 
 INWARD = [
     "127.0.0.1", "127.8.8.8", "0.1.2.3", "10.0.0.1", "172.16.0.1", "192.168.1.1",
@@ -22,6 +23,12 @@ def test_an_address_of_ones_own_network_is_not_public(address: str) -> None:
 @pytest.mark.parametrize("address", OUTWARD)
 def test_an_address_of_the_internet_is_public(address: str) -> None:
     assert is_public(address)
+
+
+@pytest.mark.parametrize("host", ["a..example.org", "x" * 64 + ".example.org", "a\0.example.org"])
+def test_a_name_that_cannot_be_leads_nowhere(host: str) -> None:
+    with pytest.raises(TargetFailed, match="has no address"):
+        resolve(host, 443)
 
 
 @pytest.mark.parametrize(

@@ -127,8 +127,16 @@ class Client:
         return self._pages(f"{self._of(key)}/history", "history", limit)
 
     def export(self) -> Fields:
-        """Everything that is kept of the user; for operators."""
-        return self.call("GET", f"{self._user}/export").body
+        """Everything that is kept of the user, all parts in one; for operators."""
+        path, whole = f"{self._user}/export", self.call("GET", f"{self._user}/export").body
+        cursor = whole.pop("cursor")
+        while cursor is not None:
+            query = urlencode({"cursor": cursor}, quote_via=quote)
+            part = self.call("GET", f"{path}?{query}").body
+            for name in ("schedules", "history"):
+                cast("list[Fields]", whole[name]).extend(cast("list[Fields]", part[name]))
+            cursor = part["cursor"]
+        return whole
 
     def erase(self) -> Fields:
         """Delete everything that is kept of the user; for operators."""
@@ -161,8 +169,12 @@ class Client:
             connection.request(method, target, data, dict(headers))
             answer = connection.getresponse()
             text = answer.read()
-        except OSError as problem:
+        except (OSError, http.client.HTTPException) as problem:
             raise ApiError(0, "unreachable", f"{self._parts.netloc}: {problem}.") from problem
+        except ValueError:  # it shows the header, which may be the token
+            raise ConfigurationError(
+                "The token, or another header, holds what no header can: a line break perhaps."
+            ) from None
         finally:
             connection.close()
         names = {name.lower(): value for name, value in answer.getheaders()}

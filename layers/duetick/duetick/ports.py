@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from duetick.domain.attempts import SUCCEEDED, OnLost, Outcome, Refused
+from duetick.domain.creation import Made, Repeatable
 from duetick.domain.mirror import Problem
 from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
 from duetick.domain.states import State
@@ -113,14 +114,19 @@ class Schedules(Protocol):
         now: int | None = None,
         if_version: int | None = None,
         at_most: int | None = None,
+        repeatable: Repeatable | None = None,
     ) -> Schedule:
         """Create or replace; the answer holds what the store set (version, anchor, next time).
 
         An unchanged schedule is left as it is. A change of timing first accounts for what was due.
         Raises VersionConflict unless the record has version `if_version`, where 0 stands for none;
         QuotaReached where it would be one more than `at_most` of its user's. Both are decided by
-        the very write: of several at once, one wins.
+        the very write: of several at once, one wins. With `repeatable`, a creation is kept in mind
+        by that write, until its end; VersionConflict too where another one is by that name.
         """
+
+    def made(self, user_id: str, name: str, *, now: int | None = None) -> Made | None:
+        """What the creation made that is kept in mind by that name, whatever became of it since."""
 
     def get(self, user_id: str, key: str) -> Schedule | None:
         """The record, or None."""
@@ -304,6 +310,12 @@ class Store(Protocol):
         """Delete everything that is kept of a user; how many schedules there were.
 
         Their history goes as well: nothing of it is accounted for afterwards.
+        """
+
+    def admit_run(self, user_id: str, at_most: int, *, now: int | None = None) -> bool:
+        """Count a run by hand, unless the user has had `at_most` in this minute; one write decides.
+
+        A minute begins where the clock says so.
         """
 
     def close(self) -> None:

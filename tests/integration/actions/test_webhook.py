@@ -20,6 +20,8 @@ from duetick.actions import Webhook
 from duetick.actions.messages import TargetFailed
 from duetick.actions.webhook import Network
 from duetick.domain.errors import ConfigurationError
+from duetick.domain.policies import Policies
+from duetick.domain.schedule import Schedule
 from duetick.testing import Fired, fire
 
 from tests.lab.process import LOCALHOST
@@ -117,11 +119,24 @@ def serving(handler: type[BaseHTTPRequestHandler], certificate: Path) -> Iterato
     thread.join()
 
 
-def sent_by(webhook: Webhook) -> Fired:
+def sent_by(webhook: Webhook, timeout: int = 25) -> Fired:
     """Fire a schedule whose action it is."""
     flow = Flow("outside")
     flow.action("notify", target=webhook)
-    return fire(flow, action="notify", input={"text": "good morning"})
+    policies = Policies(timeout=timeout)
+    return fire(
+        flow,
+        Schedule(
+            "ann",
+            "due",
+            "0 9 * * *",
+            "outside",
+            "notify",
+            None,
+            {"text": "good morning"},
+            policies=policies,
+        ),
+    )
 
 
 def test_a_webhook_tells_who_what_and_when(hooks: Hooks) -> None:
@@ -223,6 +238,21 @@ def _never(host: str, *_: object, **__: object) -> list[Any]:
     raise AssertionError(f"{host} was resolved a second time")
 
 
+def test_what_was_cut_before_it_was_connected_sends_nothing(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create: Callable[..., socket.socket] = socket.create_connection
+
+    def late(*arguments: object) -> socket.socket:
+        time.sleep(0.4)
+        return create(*arguments)
+
+    monkeypatch.setattr(socket, "create_connection", late)
+    with pytest.raises(TargetFailed, match="Timeout"):
+        sent_by(hooks.webhook(timeout=0.2))
+    assert hooks.seen == []
+
+
 def test_a_certificate_for_another_name_is_refused(hooks: Hooks) -> None:
     elsewhere = hooks.webhook(url="https://third.example.org/", hosts=("third.example.org",))
     with pytest.raises(TargetFailed, match="SSLCertVerificationError"):
@@ -240,6 +270,38 @@ def test_an_answer_that_drips_in_is_not_waited_for(hooks: Hooks) -> None:
     hooks.drip = 0.1
     with pytest.raises(TargetFailed, match="Timeout"):
         sent_by(hooks.webhook(timeout=0.5))
+
+
+@pytest.fixture
+def hanging() -> Iterator[Network]:
+    """A network whose resolver answers when the test is over."""
+    over = threading.Event()
+
+    def hang(_host: str, _port: int) -> Sequence[str]:
+        over.wait()
+        return []
+
+    yield Network(resolve=hang)
+    over.set()
+
+
+def test_a_resolver_that_hangs_is_not_waited_for(hanging: Network) -> None:
+    webhook = Webhook(f"https://{HOST}/", lambda: SIGNING, (HOST,), timeout=0.2, network=hanging)
+    with pytest.raises(TargetFailed, match="not resolved in time"):
+        sent_by(webhook, timeout=2)
+
+
+def test_a_resolver_that_hangs_holds_no_action_beyond_its_own_time(hanging: Network) -> None:
+    webhook = Webhook(f"https://{HOST}/", lambda: SIGNING, (HOST,), timeout=60, network=hanging)
+    fired = sent_by(webhook, timeout=1)
+    assert (fired.state, fired.error) == ("dead", "The action took longer than 1 s.")
+
+
+def test_redirects_have_no_time_of_their_own(hooks: Hooks) -> None:
+    hooks.status, hooks.headers, hooks.delay = 307, {"location": "/again"}, 0.2
+    with pytest.raises(TargetFailed, match="Timeout"):
+        sent_by(hooks.webhook(redirects=20, timeout=0.5))
+    assert len(hooks.seen) < 5
 
 
 @pytest.mark.parametrize(

@@ -55,12 +55,45 @@ def test_each_verb_does_what_it_says(terminal: Terminal) -> None:
     assert terminal.lines("list") == []
 
 
+def test_a_schedule_is_put_with_policies_and_labels(terminal: Terminal) -> None:
+    policies = {"delivery": "at_least_once", "retry": {"attempts": 2}, "catchUp": 3}
+    labels = ["--label", "team=garden", "--label", "note=a=b"]
+    (made,) = terminal.lines(
+        *PUT, "--input", '{"text": "hi"}', "--policies", json.dumps(policies), *labels
+    )
+    assert made["labels"] == {"team": "garden", "note": "a=b"}
+    kept = made["policies"]
+    assert isinstance(kept, dict)
+    assert (kept["delivery"], kept["retry"]["attempts"], kept["catchUp"]) == ("at_least_once", 2, 3)
+
+
+def test_a_run_repeated_with_its_idempotency_key_runs_once(terminal: Terminal) -> None:
+    terminal.lines(*PUT, "--input", '{"text": "hi"}')
+    once = ["run", "roses", "--idempotency-key", "order-7"]
+    first, again, other = (terminal.lines(*each)[-1] for each in (once, once, once[:2]))
+    assert first == again
+    assert first["origin"] != other["origin"]
+    assert len(terminal.lines("history", "roses")) == 2
+
+
+@pytest.mark.parametrize("token", ["with\nbreak", "caf\u00e9 \u65e5"])
+def test_a_token_that_no_header_can_hold_is_not_shown(terminal: Terminal, token: str) -> None:
+    code, _, err = terminal.run("list", token=token)
+    assert code == 1
+    assert "no header can" in err
+    assert token not in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["get", "none"], "No such schedule"),
         ([*PUT[:3], "75 * * * *", *PUT[4:], "--input", '{"text": "x"}'], "75"),
         ([*PUT, "--input", "{text}"], "--input is not JSON"),
+        ([*PUT, "--policies", "{grace}"], "--policies is not JSON"),
+        ([*PUT, "--policies", '{"grac": 5}'], "grac: is not a field"),
+        ([*PUT, "--label", "team"], "team=garden"),
+        ([*PUT, "--label", "=x"], "team=garden"),
     ],
 )
 def test_what_goes_wrong_is_said_in_a_line(

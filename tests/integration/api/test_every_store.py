@@ -25,6 +25,7 @@ def history(client: Client, key: str = "hello") -> list[tuple[object, object]]:
 def test_a_users_day(anywhere: Product) -> None:
     client, machine = anywhere.client(), anywhere.operator("you")
     first = client.create(HELLO, idempotency_key="order-7")
+    client.change(str(first.body["key"]), {"labels": {"late": "no"}})
     assert client.create(HELLO, idempotency_key="order-7").body == first.body
     made = machine.put("hello", HELLO | {"externalId": "project-7"})
     anywhere.clock.now = NINE

@@ -7,7 +7,7 @@ from duetick.client import ApiError, Client, Fields
 from duetick.core.accepting import Quotas, check
 from duetick.core.flows import Flows
 from duetick.domain.errors import QuotaReached
-from duetick.domain.schedule import Json, Schedule
+from duetick.domain.schedule import Schedule
 from duetick.runtime import wiring
 from flows.reminders import reminders
 
@@ -84,26 +84,6 @@ def test_t13_a_change_to_what_is_tighter_than_the_cadence_is_warned_of(
     client.put("hello", HELLO)
     assert "warning" not in client.change("hello", {"labels": {"a": "b"}}).headers
     assert "each 1800 s" in client.change("hello", {"cron": "*/5 * * * *"}).headers["warning"]
-
-
-def test_a_creation_that_was_changed_since_is_not_made_again(client: Client) -> None:
-    made = client.create(HELLO, idempotency_key="order-7")
-    client.change(str(made.body["key"]), {"cron": HOURLY})
-    with pytest.raises(ApiError, match="changed since") as problem:
-        client.create(HELLO, idempotency_key="order-7")
-    assert str(made.body["key"]) in str(problem.value)
-    assert len(list(client.list())) == 1
-
-
-def test_creations_at_once_with_one_idempotency_key_are_one(running: Product) -> None:
-    def create(_: int) -> tuple[int, Json]:
-        made = running.client().create(HELLO, idempotency_key="order-7")
-        return made.status, made.body["key"]
-
-    with ThreadPoolExecutor(6) as pool:
-        answers = set(pool.map(create, range(6)))
-    assert len(answers) == 1
-    assert len(list(running.client().list())) == 1
 
 
 def test_creations_at_once_do_not_exceed_the_quota(

@@ -4,11 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from duetick.client import Client, Fields
+from duetick.client import ApiError, Client, Fields
 from duetick.core.context import Context
 from duetick.core.runs import run_by_hand
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Delivery
+from duetick.runtime import wiring
 from flows import reminders
 
 from tests.integration.api.asking import DAY, HELLO, MINUTE, refused
@@ -141,6 +142,61 @@ def test_an_idempotency_key_that_cannot_be_is_refused(client: Client, key: str) 
     assert refused(client.create, HELLO, idempotency_key=key)[0] == 400
 
 
+@pytest.fixture
+def twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deployment in which a user may run by hand twice in a minute."""
+    monkeypatch.setenv("DUETICK_QUOTA_RUNS", "2")
+    wiring.settings.cache_clear()
+    wiring.quotas.cache_clear()
+
+
+def test_more_runs_than_a_minute_may_have_are_refused_until_it_is_over(
+    running: Product, client: Client, ran: list[str], twice: None
+) -> None:
+    for key in ("hello", "other"):
+        client.put(key, HELLO)
+        client.run(key)
+    running.clock.now += 12_300
+    with pytest.raises(ApiError, match=r"2 times in a minute.* 48 s.*DUETICK_QUOTA_RUNS") as told:
+        client.run("hello")
+    assert (told.value.status, told.value.code) == (429, "too_many_runs")
+    status, body = running.call("POST", "/api/schedules/hello/run")
+    assert (status, body["limit"], body["value"]) == (429, "runs", 2)
+    assert refused(running.operator("you").run, "hello")[0] == 429
+    running.clock.now += 48_000
+    client.run("hello")
+    assert len(ran) == 3
+
+
+def test_a_repeat_beyond_the_limit_is_told_of_its_run(
+    client: Client, ran: list[str], twice: None
+) -> None:
+    client.put("hello", HELLO)
+    first = client.run("hello", idempotency_key="order-7")
+    client.run("hello", idempotency_key="order-8")
+    assert client.run("hello", idempotency_key="order-7") == first
+    assert refused(client.run, "hello", idempotency_key="order-9") == (429, "too_many_runs")
+    assert len(ran) == 2
+
+
+def test_runs_are_counted_for_each_user_and_only_those_that_could_be(
+    running: Product, client: Client, ran: list[str], twice: None
+) -> None:
+    client.put("hello", HELLO)
+    client.pause("hello")
+    for _ in range(3):
+        assert refused(client.run, "hello") == (409, "schedule_paused")
+        assert refused(client.run, "none") == (404, "schedule_not_found")
+    client.resume("hello")
+    other = running.client("bob")
+    other.put("hello", HELLO)
+    for one in (client, other):
+        one.run("hello")
+        one.run("hello")
+        assert refused(one.run, "hello") == (429, "too_many_runs")
+    assert len(ran) == 4
+
+
 class Answering:
     """A transport that answers, and begins nothing yet."""
 
@@ -162,6 +218,6 @@ def test_a_run_that_an_invocation_of_its_own_will_begin_is_queued(
     client.put("hello", HELLO)
     schedule = running.store.schedules.get("you", "hello")
     assert schedule
-    answer = run_by_hand(running.store, Answering(status), schedule, NINE)
+    answer = run_by_hand(running.store, Answering(status), schedule, NINE, at_most=1)
     assert answer.body.get("state") == told
     assert answer.status == (202 if told else 503)

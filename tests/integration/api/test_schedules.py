@@ -33,19 +33,6 @@ def test_a_taken_key_is_refused_and_nothing_changes(client: Client) -> None:
     assert client.get("hello").body == made.body
 
 
-def test_a_creation_repeated_with_its_idempotency_key_makes_nothing_new(client: Client) -> None:
-    first = client.create(HELLO, idempotency_key="order-7")
-    again = client.create(HELLO, idempotency_key="order-7")
-    assert (again.status, again.body) == (201, first.body)
-    assert len(list(client.list())) == 1
-
-
-def test_an_idempotency_key_used_for_something_else_is_refused(client: Client) -> None:
-    client.create(HELLO, idempotency_key="order-7")
-    other = HELLO | {"cron": "0 8 * * *"}
-    assert refused(client.create, other, idempotency_key="order-7")[0] == 409
-
-
 def test_a_replaced_schedule_is_told_from_a_created_one(client: Client) -> None:
     assert client.put("hello", HELLO).status == 201
     assert client.put("hello", HELLO | {"cron": "0 8 * * *"}).status == 200

@@ -6,7 +6,7 @@ and body. A route of the published document without an attempt here fails the bu
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection
 from importlib.resources import files
 from typing import Any
@@ -131,9 +131,25 @@ def _fill(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
-@pytest.fixture
-def town(running: Product) -> Iterator[Town]:
-    """Bob's things, and ann."""
+def known_by_a_function(running: Product) -> None:
+    """Users=lambda: the authorizer says a principal, and of bob in whatever else it says."""
+    users = running.stack.server.routes[0]
+
+    def authorize(header: str) -> dict[str, Any] | None:
+        granted = users.authorize(header)
+        if granted is None:
+            return None
+        more = {"claims": f'{{"sub": "{THEIRS}"}}', "sub": THEIRS, "integrationLatency": 5}
+        return {**more, "principalId": granted["claims"]["sub"]}
+
+    running.stack.server.routes[0] = replace(users, authorize=authorize)
+
+
+@pytest.fixture(params=["cognito", "lambda"])
+def town(request: pytest.FixtureRequest, running: Product) -> Iterator[Town]:
+    """Bob's things, and ann; users are known by their token's claims, or by a function."""
+    if request.param == "lambda":
+        known_by_a_function(running)
     running.operator(THEIRS).put(KEY, SCHEDULE | {"externalId": EXTERNAL})
     bob = running.client(THEIRS)
     bob.create(SCHEDULE, idempotency_key=IDEMPOTENCY)

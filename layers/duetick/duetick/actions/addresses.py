@@ -6,6 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final, TypeAlias
 
 from duetick.actions.messages import TargetFailed
+from duetick.core.timing import ended_within
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
@@ -17,9 +18,19 @@ def resolve(host: str, port: int) -> Sequence[str]:
     """All addresses of a name."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as problem:
+    except (OSError, ValueError) as problem:
         raise TargetFailed(f"The name {host} has no address: {problem}.") from problem
     return [str(each[4][0]) for each in found]
+
+
+def resolve_within(seconds: float, ask: Resolve, host: str, port: int) -> Sequence[str]:
+    """The addresses, or TargetFailed after that many seconds: the system's resolver has patience
+    of its own, and what it is asked cannot be taken back.
+    """
+    found: list[str] = []
+    if not ended_within(seconds, lambda: found.extend(ask(host, port))):
+        raise TargetFailed(f"{host}: its name was not resolved in time.")
+    return found
 
 
 def is_public(text: str) -> bool:

@@ -5,6 +5,7 @@ import http.client
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from functools import cache
 from typing import Final
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from duetick.actions.addresses import Resolve, is_allowed, is_public, resolve
+from duetick.actions.addresses import Resolve, is_allowed, is_public, resolve, resolve_within
 from duetick.actions.messages import TargetFailed, as_text, identity
 from duetick.core.context import Context
 from duetick.domain.errors import ConfigurationError
@@ -50,7 +51,7 @@ class Webhook:
     The header `Duetick-Signature` is `t=…,v1=…`: the Unix time, and the HMAC-SHA256 of
     `<t>.<body>` with the secret. Check both, and refuse times more than five minutes old. Redirects
     are followed only if `redirects` says how many, each checked like the first. `timeout` is for
-    all of a call, however slowly its answer drips in.
+    all of it, from the name to the last redirect, however slowly an answer drips in.
     """
 
     url: str
@@ -71,9 +72,9 @@ class Webhook:
         body = as_text(given, ctx).encode()
         if len(body) > LARGEST_BODY:
             raise TargetFailed(f"The message has {len(body)} bytes; {LARGEST_BODY} are the most.")
-        url = self.url
+        url, end = self.url, time.monotonic() + self.timeout
         for _ in range(self.redirects + 1):
-            status, location = self._post(url, body, ctx)
+            status, location = self._post(url, body, ctx, end)
             if 200 <= status < 300:
                 return
             if status not in REDIRECTS or not location or not self.redirects:
@@ -81,13 +82,14 @@ class Webhook:
             url = _joined(url, location)
         raise TargetFailed(f"More than {self.redirects} redirects.")
 
-    def _post(self, url: str, body: bytes, ctx: Context) -> tuple[int, str | None]:
+    def _post(self, url: str, body: bytes, ctx: Context, end: float) -> tuple[int, str | None]:
         parts = self._checked(url)
-        connection = _Pinned(parts.hostname or "", self._address(parts), self)
+        address = self._address(parts, _left(end))
+        connection = _Pinned(parts.hostname or "", address, self.network, _left(end))
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         headers = self._headers(body, ctx)
         try:
-            with connection.cut_after(self.timeout):
+            with connection.cut_after(_left(end)):
                 connection.request("POST", path, body, headers)
                 answer = connection.getresponse()
                 answer.read(LARGEST_ANSWER)
@@ -126,15 +128,20 @@ class Webhook:
             raise TargetFailed(f"{host} is not one of the allowed hosts ({', '.join(self.hosts)}).")
         return parts
 
-    def _address(self, parts: SplitResult) -> str:
+    def _address(self, parts: SplitResult, seconds: float) -> str:
         """The address to connect to: each that the name has must be one to go to, so that asking
         twice cannot give another answer.
         """
         host = parts.hostname or ""
-        found = self.network.resolve(host, self.network.port)
+        found = resolve_within(seconds, self.network.resolve, host, self.network.port)
         if not found or not all(self.network.admits(address) for address in found):
             raise TargetFailed(f"{host} leads to an address that is not public.")
         return found[0]
+
+
+def _left(end: float) -> float:
+    """Seconds until then; no less than a moment, since none at all would mean for ever."""
+    return max(end - time.monotonic(), 0.001)
 
 
 def _joined(url: str, location: str) -> str:
@@ -147,10 +154,10 @@ def _joined(url: str, location: str) -> str:
 class _Pinned(http.client.HTTPSConnection):
     """Connects to the address that was checked, and speaks TLS with the name."""
 
-    def __init__(self, host: str, address: str, hook: Webhook) -> None:
-        super().__init__(host, hook.network.port, timeout=hook.timeout)
+    def __init__(self, host: str, address: str, network: Network, seconds: float) -> None:
+        super().__init__(host, network.port, timeout=seconds)
         self._address = address
-        self._tls = hook.network.context()
+        self._tls = network.context()
         self.late = False
 
     def connect(self) -> None:
@@ -159,6 +166,8 @@ class _Pinned(http.client.HTTPSConnection):
         self.sock = self._tls.wrap_socket(
             plain, server_hostname=self.host, do_handshake_on_connect=False
         )
+        if self.late:  # it was cut before there was anything to cut
+            raise TimeoutError
         self.sock.do_handshake()
 
     @contextmanager

@@ -13,7 +13,9 @@ from pydantic_core import ErrorDetails
 from duetick.api.conditions import Condition
 from duetick.core.schedules import UserSchedules
 from duetick.core.wire import require_object
+from duetick.domain.creation import Repeatable
 from duetick.domain.errors import InvalidSchedule
+from duetick.domain.policies import DAY
 from duetick.domain.schedule import Json
 from duetick.ports import Transport
 
@@ -69,6 +71,15 @@ class Call:
                 "Idempotency-Key", f"expected 1 to {LONGEST_IDEMPOTENCY_KEY} plain characters."
             )
         return f"i-{hashlib.sha256(given.encode()).hexdigest()[:24]}"
+
+    def repeatable(self) -> Repeatable | None:
+        """The creation that an Idempotency-Key stands for, for a day; None without one."""
+        name = self.idempotent_key()
+        if name is None:
+            return None
+        asked = json.dumps(require_object(self.text or "{}"), sort_keys=True)
+        digest = hashlib.sha256(asked.encode()).hexdigest()
+        return Repeatable(name, digest, self.schedules.clock() + DAY * 1_000)
 
 
 def check_shape(shape: type[Read], given: Mapping[str, object]) -> Read:

@@ -102,6 +102,14 @@ class PageQuery(Shape):
     cursor: str | None = None
 
 
+class CursorQuery(Shape):
+    """Where to go on."""
+
+    model_config = ConfigDict(strict=False)
+
+    cursor: str | None = None
+
+
 class CountQuery(Shape):
     """How many."""
 
@@ -200,11 +208,12 @@ class UserOccurrence(OccurrenceView):
 
 
 class ExportView(Shape):
-    """Everything that is kept of a user."""
+    """A part of everything that is kept of a user; `cursor` asks for the next, null at the end."""
 
     user: str
     schedules: list[ScheduleView]
     history: list[UserOccurrence]
+    cursor: str | None
 
 
 class ErasedView(Shape):

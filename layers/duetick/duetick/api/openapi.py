@@ -29,6 +29,7 @@ MEANINGS: Final = {
     409: "The key is taken, the schedule is paused, or a quota is reached.",
     412: "It was changed meanwhile: read it again.",
     413: "The body is too large.",
+    429: "Too often: try again when Retry-After says so.",
     503: "Something behind the API does not answer; try again.",
 }
 TEXT: Final[Node] = {"type": "string"}
@@ -106,11 +107,13 @@ def _response(status: int, shape: type[BaseModel] | None) -> Node:
     described: Node = {"description": MEANINGS[status]}
     if shape:
         schema = _reference(shape)
-        if status in (401, 403):
+        if status in (401, 403, 429):
             schema = {"anyOf": [schema, _reference(GatewayView)]}
         described["content"] = {"application/json": {"schema": schema}}
     if shape and shape.__name__ == "ScheduleView":
         described["headers"] = {"ETag": {"schema": TEXT}}
+    if status == 429:
+        described["headers"] = {"Retry-After": {"schema": {"type": "integer"}}}
     return described
 
 

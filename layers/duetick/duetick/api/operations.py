@@ -6,6 +6,7 @@ from duetick.api.calls import Call
 from duetick.api.conditions import etag
 from duetick.api.models import (
     CountQuery,
+    CursorQuery,
     NewSchedule,
     PageQuery,
     PauseBody,
@@ -14,9 +15,9 @@ from duetick.api.models import (
 )
 from duetick.core.accepting import warning
 from duetick.core.answers import Answer, error
-from duetick.core.histories import export, history_page
+from duetick.core.histories import export_page, history_page
 from duetick.core.runs import run_by_hand
-from duetick.core.schedules import merged, new_key, same_definition
+from duetick.core.schedules import merged, new_key
 from duetick.core.wire import (
     definition_json,
     instant,
@@ -62,25 +63,20 @@ def list_schedules(call: Call) -> Answer:
 
 
 def create_schedule(call: Call) -> Answer:
-    """Create a schedule; refused where its key is taken. Repeating it with the same
-    Idempotency-Key gives the schedule that the first call made.
+    """Create a schedule; refused where its key is taken. Repeating it within a day, with the same
+    body and Idempotency-Key, makes nothing more and is answered like the first call, also where
+    the schedule was changed or deleted since; with another body it is refused.
     """
-    body = call.body(NewSchedule)
-    given, repeatable = body.pop("key", None), call.idempotent_key()
-    wanted = read_schedule(call.schedules.user_id, str(given or repeatable or new_key()), body)
+    body, repeatable = call.body(NewSchedule), call.repeatable()
+    made_up = repeatable.name if repeatable else new_key()
+    wanted = read_schedule(call.schedules.user_id, str(body.pop("key", None) or made_up), body)
     try:
-        return accepted(call, call.schedules.create(wanted), 201)
+        return accepted(call, call.schedules.create(wanted, repeatable), 201)
     except VersionConflict:
-        found = call.schedules.get(wanted.key)
-        if repeatable and same_definition(found, wanted):
-            return shown(call, found, 201)
-        if repeatable and not given:
-            return error(
-                "schedule_exists",
-                f"The Idempotency-Key made the schedule {wanted.key!r}, which asks for something "
-                "else, or was changed since. Use a new one for a new schedule.",
-            )
-        return error("schedule_exists", "The key is taken; choose another, or PUT to replace it.")
+        return error(
+            "schedule_exists",
+            f"The key {wanted.key!r} is taken; choose another, or PUT to replace it.",
+        )
 
 
 def get_schedule(call: Call) -> Answer:
@@ -152,6 +148,7 @@ def run_schedule(call: Call) -> Answer:
         call.schedules.get(call.key),
         call.schedules.clock(),
         call.idempotent_key(),
+        at_most=call.schedules.quotas.runs_a_minute,
     )
 
 
@@ -170,8 +167,11 @@ def history(call: Call) -> Answer:
 
 
 def export_user(call: Call) -> Answer:
-    """Everything that is kept of a user; values whose names say that they are secret are not."""
-    schedules, occurrences = export(call.schedules)
+    """Everything that is kept of a user, part after part: schedules, then the history. Values
+    whose names say that they are secret are left out.
+    """
+    cursor = call.asked(CursorQuery).cursor
+    schedules, occurrences, after = export_page(call.schedules, cursor)
     lines: list[Json] = [occurrence_json(each) | {"key": each.key} for each in occurrences]
     return Answer(
         200,
@@ -179,6 +179,7 @@ def export_user(call: Call) -> Answer:
             "user": call.schedules.user_id,
             "schedules": [view(call, schedule) for schedule in schedules],
             "history": lines,
+            "cursor": after,
         },
     )
 

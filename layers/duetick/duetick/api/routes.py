@@ -8,6 +8,7 @@ from duetick.api import operations
 from duetick.api.calls import Call
 from duetick.api.models import (
     CountQuery,
+    CursorQuery,
     ErasedView,
     ExportView,
     HistoryPage,
@@ -92,7 +93,7 @@ ROUTES: Final = (
     ),
     Route(
         "POST", f"{ONE}/run", operations.run_schedule, {202: RunView},
-        refusals=(404, 409), idempotent=True,
+        refusals=(404, 409, 429), idempotent=True,
     ),
     Route(
         "GET", f"{ONE}/upcoming", operations.upcoming, {200: UpcomingView},
@@ -102,6 +103,9 @@ ROUTES: Final = (
         "GET", f"{ONE}/history", operations.history, {200: HistoryPage},
         query=PageQuery, refusals=(404,),
     ),
-    Route("GET", "/export", operations.export_user, {200: ExportView}, operators_only=True),
+    Route(
+        "GET", "/export", operations.export_user, {200: ExportView},
+        query=CursorQuery, operators_only=True,
+    ),
     Route("DELETE", "", operations.erase_user, {200: ErasedView}, operators_only=True),
 )  # fmt: skip

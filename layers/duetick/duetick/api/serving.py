@@ -47,10 +47,14 @@ def _stopped(event: dict[str, Any], *, operator: bool) -> Answer | None:
 
 
 def _subject(event: dict[str, Any]) -> str:
-    """The user that an authorizer vouches for: Cognito's, or a function's own."""
+    """The user that an authorizer vouches for: Cognito's, or a function's own.
+
+    What else a function tells stands beside its principal as texts, under names of its choice.
+    """
     granted = event["requestContext"].get("authorizer") or {}
-    claims = granted.get("claims") or {}
-    return str(claims.get("sub") or granted.get("principalId") or "")
+    claims = granted.get("claims")
+    user = claims.get("sub") if isinstance(claims, dict) else granted.get("principalId")
+    return str(user or "")
 
 
 def _answer(route: Route, event: dict[str, Any], key: str, user: str, *, operator: bool) -> Answer:

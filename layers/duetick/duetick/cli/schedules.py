@@ -54,6 +54,14 @@ def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
             parser.add_argument(f"--{name}", required=True)
         parser.add_argument("--timezone")
         parser.add_argument("--input", default="null", help="JSON")
+        parser.add_argument(
+            "--policies", default="null", help='JSON, such as \'{"delivery": "at_least_once"}\''
+        )
+        parser.add_argument(
+            "--label", action="append", default=[], metavar="NAME=TEXT", help="as often as needed"
+        )
+    if verb == "run":
+        parser.add_argument("--idempotency-key", help="repeated with it, it fires once in a day")
     if verb == "pause":
         parser.add_argument("--note", default="")
         parser.add_argument("--until", help="such as 2026-12-01T09:00:00Z; without it for ever")
@@ -90,6 +98,8 @@ def _answer(client: Client, chosen: argparse.Namespace) -> object:
             return client.put(key, _fields(chosen))
         case "pause":
             return client.pause(key, note=chosen.note, until=chosen.until)
+        case "run":
+            return client.run(key, idempotency_key=chosen.idempotency_key)
         case "upcoming":
             return client.upcoming(key)["upcoming"]
         case verb:
@@ -97,14 +107,31 @@ def _answer(client: Client, chosen: argparse.Namespace) -> object:
 
 
 def _fields(chosen: argparse.Namespace) -> dict[str, Json]:
+    fields: dict[str, Json] = {
+        "cron": chosen.cron,
+        "flow": chosen.flow,
+        "action": chosen.action,
+        "timezone": chosen.timezone or None,
+        "input": _json("--input", chosen.input),
+        "policies": _json("--policies", chosen.policies),
+        "labels": dict(map(_label, chosen.label)) or None,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _json(option: str, text: str) -> Json:
     try:
-        given = json.loads(chosen.input)
+        value: Json = json.loads(text)
     except ValueError as problem:
-        raise Problem(f"--input is not JSON: {problem}. Quote it for your shell.") from None
-    fields: dict[str, Json] = {"cron": chosen.cron, "flow": chosen.flow, "action": chosen.action}
-    if chosen.timezone:
-        fields["timezone"] = chosen.timezone
-    return fields if given is None else {**fields, "input": given}
+        raise Problem(f"{option} is not JSON: {problem}. Quote it for your shell.") from None
+    return value
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise Problem(f"--label is NAME=TEXT, such as team=garden; got {text[:40]!r}.")
+    return name, value
 
 
 def _lines(answer: object) -> Iterator[object]:

@@ -19,6 +19,7 @@ class Quotas:
     schedules: int = 100
     gap_seconds: int = 60
     input_bytes: int = LARGEST_INPUT
+    runs_a_minute: int = 30
     tick_seconds: int = 60
 
 

@@ -1,17 +1,28 @@
 """Looking back at one user's occurrences, page by page."""
 
+import json
 from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from duetick.core.calls import LONGEST_ORIGIN
 from duetick.core.schedules import UserSchedules
 from duetick.domain.errors import InvalidCursor, NotFound
+from duetick.domain.identity import check_key
 from duetick.domain.mirror import paused_so_far
 from duetick.domain.pausing import is_paused
-from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.schedule import Identity, Occurrence, Schedule
 
 AT_ONCE: Final = 500
+
+LATEST: Final = 10**15
+"""Later than any nominal time."""
+
+PAST: Final = "."
+"""What a cursor into the history begins with, in an export. One of schedules cannot."""
+
+NO_CURSOR: Final = "The cursor is not one that a page carried; begin without one."
 
 
 def history_page(
@@ -57,37 +68,52 @@ def _read_cursor(cursor: str | None) -> tuple[int, str] | None:
         at, _, origin = b64decode(cursor, altchars=b"-_", validate=True).decode().partition(" ")
     except ValueError:
         at = origin = ""
-    if not (at.isascii() and at.isdigit() and len(at) < 16 and origin and origin.isprintable()):
-        raise InvalidCursor("The cursor is not one that a page carried; begin without one.")
+    if not (at.isascii() and at.isdigit() and len(at) < 16):
+        raise InvalidCursor(NO_CURSOR)
+    _check_place(int(at), origin)
     return int(at), origin
 
 
-def export(schedules: UserSchedules) -> tuple[list[Schedule], list[Occurrence]]:
-    """All schedules of the user, and all that became of them and of those that are gone."""
-    found, now = list(_all_schedules(schedules)), schedules.clock()
-    ended = [line for schedule in found for line in ended_pause(schedule, now)]
-    return found, [*_all_occurrences(schedules), *ended]
-
-
-def _all_schedules(schedules: UserSchedules) -> Iterator[Schedule]:
-    cursor: str | None = None
-    while True:
+def export_page(
+    schedules: UserSchedules, cursor: str | None
+) -> tuple[Sequence[Schedule], Sequence[Occurrence], str | None]:
+    """A part of all that is kept of the user: schedules, then what became of them and of those
+    that are gone; and the cursor of the next part.
+    """
+    found: Sequence[Schedule] = ()
+    lines: Sequence[Occurrence] = ()
+    before: Identity | None = None
+    if cursor is not None and cursor.startswith(PAST):
+        before = _read_past(schedules.user_id, cursor.removeprefix(PAST))
+    else:
         page = schedules.list(AT_ONCE, cursor)
-        yield from page.schedules
-        cursor = page.cursor
-        if cursor is None:
-            return
+        found, now = page.schedules, schedules.clock()
+        lines = [line for schedule in found for line in ended_pause(schedule, now)]
+        if page.cursor:
+            return found, lines, page.cursor
+    past = schedules.store.ledger.find(schedules.user_id, limit=AT_ONCE + 1, before=before)
+    more = len(past) > AT_ONCE
+    return found, [*lines, *past[:AT_ONCE]], _past(past[AT_ONCE - 1]) if more else None
 
 
-def _all_occurrences(schedules: UserSchedules) -> Iterator[Occurrence]:
-    """Pages overlap by one nominal time, since several schedules may fire at it."""
-    seen: set[tuple[str, str, int, str]] = set()
-    before, limit = None, AT_ONCE
-    while True:
-        found = schedules.store.ledger.find(schedules.user_id, limit=limit, before=before)
-        fresh = [one for one in found if one.identity not in seen]
-        yield from fresh
-        if len(found) < limit:
-            return
-        seen = {one.identity for one in found}
-        before, limit = found[-1].nominal_at + 1, limit if fresh else limit * 2
+def _past(last: Occurrence) -> str:
+    place = json.dumps([last.nominal_at, last.key, last.origin])
+    return PAST + urlsafe_b64encode(place.encode()).decode()
+
+
+def _read_past(user_id: str, cursor: str) -> Identity:
+    try:
+        at, key, origin = json.loads(b64decode(cursor, altchars=b"-_", validate=True))
+        check_key(user_id, key)
+    except (ValueError, TypeError, RecursionError):
+        raise InvalidCursor(NO_CURSOR) from None
+    _check_place(at, origin)
+    return user_id, key, at, origin
+
+
+def _check_place(at: object, origin: object) -> None:
+    """Only what a cursor of ours holds may come to a store."""
+    known = isinstance(at, int) and not isinstance(at, bool) and 0 <= at < LATEST
+    named = isinstance(origin, str) and 0 < len(origin) <= LONGEST_ORIGIN
+    if not (known and named and str(origin).isprintable()):
+        raise InvalidCursor(NO_CURSOR)

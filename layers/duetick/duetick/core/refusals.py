@@ -5,6 +5,7 @@ from typing import Final
 from duetick.core.answers import Answer, error
 from duetick.domain.errors import (
     InvalidCursor,
+    KeyReused,
     NotFound,
     QuotaReached,
     SchemaOutdated,
@@ -18,6 +19,7 @@ _REFUSALS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
     (InvalidCursor, "invalid_cursor", ""),
     (NotFound, "schedule_not_found", ""),
     (VersionConflict, "version_conflict", ""),
+    (KeyReused, "idempotency_key_reused", ""),
     (ValueError, "invalid_schedule", ""),
     (SchemaOutdated, "schema_outdated", ""),
     (StoreUnavailable, "store_unavailable", "The database did not answer; try again."),

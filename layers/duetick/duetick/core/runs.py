@@ -11,7 +11,7 @@ from duetick.domain.identity import RUN_ORIGIN
 from duetick.domain.mirror import row_of
 from duetick.domain.occurrences import of_row
 from duetick.domain.pausing import is_paused
-from duetick.domain.policies import DAY
+from duetick.domain.policies import DAY, MINUTE_MS
 from duetick.domain.schedule import Identity, Occurrence, Schedule
 from duetick.domain.states import State
 from duetick.ports import Store, Transport
@@ -26,17 +26,25 @@ AT_ONCE: Final = 200
 
 
 def run_by_hand(
-    store: Store, transport: Transport, schedule: Schedule, now: int, repeatable: str | None = None
+    store: Store,
+    transport: Transport,
+    schedule: Schedule,
+    now: int,
+    repeatable: str | None = None,
+    *,
+    at_most: int,
 ) -> Answer:
     """202 once it has begun; what becomes of it, also if it fails, is told by the history.
 
     `repeatable` is a key of the caller's own: within a day it stands for one run, whatever became
-    of that, and a repeat is answered with it.
+    of that, and a repeat is answered with it. `at_most` is how many a user may ask for in a minute,
+    repeats included.
     """
     made = _made(schedule, now, repeatable)
-    if is_paused(schedule, now):
+    refusal = _refusal(store, schedule, now, at_most)
+    if refusal:
         earlier = _earlier(store, made, now)
-        return _begun(earlier) if earlier else _paused()
+        return _begun(earlier) if earlier else refusal
     delivery = transport.deliver(made, timeout=PATIENCE)
     held = store.ledger.get(*made.identity) or _earlier(store, made, now)
     if held is None and delivery.status == ACCEPTED:
@@ -70,8 +78,20 @@ def _earlier(store: Store, made: Occurrence, now: int) -> Occurrence | None:
     return None
 
 
-def _paused() -> Answer:
-    return error("schedule_paused", "It is paused, and does not run. Resume it first.")
+def _refusal(store: Store, schedule: Schedule, now: int, at_most: int) -> Answer | None:
+    if is_paused(schedule, now):
+        return error("schedule_paused", "It is paused, and does not run. Resume it first.")
+    if store.admit_run(schedule.user_id, at_most, now=now):
+        return None
+    left = -(-(MINUTE_MS - now % MINUTE_MS) // 1_000)
+    answer = error(
+        "too_many_runs",
+        f"A user may run schedules by hand {at_most} times in a minute, and these are used up. "
+        f"Try again in {left} s, or have DUETICK_QUOTA_RUNS raised.",
+        limit="runs",
+        value=at_most,
+    )
+    return replace(answer, headers={"retry-after": str(left)})
 
 
 def _begun(held: Occurrence) -> Answer:

@@ -3,21 +3,26 @@
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Final, TypeVar
 
 from duetick.core.accepting import Quotas, check
 from duetick.core.flows import Flows
 from duetick.core.previews import Preview, previews
+from duetick.domain.creation import Repeatable
 from duetick.domain.errors import InvalidSchedule, NotFound, VersionConflict
 from duetick.domain.identity import InvalidId, check_external, check_key
 from duetick.domain.mirror import check_version
 from duetick.domain.pausing import as_paused_as, paused, resumed
-from duetick.domain.schedule import Json, Schedule
+from duetick.domain.schedule import Json, Schedule, dump_input
 from duetick.ports import Clock, Page, Store
 
 T = TypeVar("T")
 
 TRIES: Final = 8
+
+LARGEST_PAGE: Final = 512 * 1024
+"""Characters of inputs in one answer: a function's may have 6 MB, in which each is escaped."""
 
 Change = Callable[[Schedule], Schedule]
 
@@ -68,12 +73,36 @@ class UserSchedules:
         return found
 
     def list(self, limit: int = 100, cursor: str | None = None) -> Page:
-        """A page, ordered by key."""
-        return self.store.schedules.list(self.user_id, limit=limit, cursor=cursor)
+        """A page, ordered by key: of fewer than asked for where their inputs are large."""
+        page = self.store.schedules.list(self.user_id, limit=limit, cursor=cursor)
+        sizes = [len(dump_input(schedule.input)) for schedule in page.schedules]
+        fitting = sum(total <= LARGEST_PAGE for total in accumulate(sizes))
+        if fitting == len(sizes):
+            return page
+        return self.store.schedules.list(self.user_id, limit=fitting, cursor=cursor)
 
-    def create(self, wanted: Schedule) -> Schedule:
-        """A new schedule; raise VersionConflict where its key is taken."""
-        return self._put(self._off(wanted), None, if_version=0)
+    def create(self, wanted: Schedule, repeatable: Repeatable | None = None) -> Schedule:
+        """A new schedule; raise VersionConflict where its key is taken.
+
+        What is `repeatable` is made once: later it is told as it was made, whatever became of it.
+        """
+        new = self._off(wanted)
+        earlier = self._made(new, repeatable)
+        if earlier:
+            return earlier
+        try:
+            return self._put(new, None, if_version=0, repeatable=repeatable)
+        except VersionConflict:
+            earlier = self._made(new, repeatable)
+            if earlier:
+                return earlier
+            raise
+
+    def _made(self, wanted: Schedule, repeatable: Repeatable | None) -> Schedule | None:
+        if repeatable is None:
+            return None
+        found = self.store.schedules.made(self.user_id, repeatable.name, now=self.clock())
+        return found.again(wanted, repeatable) if found else None
 
     def replace(
         self, wanted: Schedule, *, if_version: int | None = None, resume: bool = False
@@ -151,7 +180,14 @@ class UserSchedules:
             return self._off(kept)
         return as_paused_as(current, kept, self.clock())
 
-    def _put(self, wanted: Schedule, current: Schedule | None, *, if_version: int) -> Schedule:
+    def _put(
+        self,
+        wanted: Schedule,
+        current: Schedule | None,
+        *,
+        if_version: int,
+        repeatable: Repeatable | None = None,
+    ) -> Schedule:
         check_key(self.user_id, wanted.key)
         if wanted.external_id is not None:
             check_external(wanted.external_id)
@@ -161,7 +197,11 @@ class UserSchedules:
         if current is None or _asks_again(current, wanted):
             check(wanted, self.flows, self.quotas, now)
         return self.store.schedules.put(
-            wanted, now=now, if_version=if_version, at_most=self.quotas.schedules
+            wanted,
+            now=now,
+            if_version=if_version,
+            at_most=self.quotas.schedules,
+            repeatable=repeatable,
         )
 
 

@@ -39,8 +39,8 @@ def run_within(seconds: float, call: Callable[[], None]) -> None:
     if threading.current_thread() is threading.main_thread():
         with _alarm(seconds):
             call()
-    else:
-        _run_beside(seconds, call)
+    elif not ended_within(seconds, call):
+        raise TimedOut
 
 
 @contextmanager
@@ -57,7 +57,8 @@ def _alarm(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _run_beside(seconds: float, call: Callable[[], None]) -> None:
+def ended_within(seconds: float, call: Callable[[], None]) -> bool:
+    """Run it in a thread of its own, for what no signal interrupts; whether it has ended."""
     raised: list[BaseException] = []
 
     def run() -> None:
@@ -70,7 +71,7 @@ def _run_beside(seconds: float, call: Callable[[], None]) -> None:
     thread = threading.Thread(target=context.run, args=(run,), daemon=True, name="action")
     thread.start()
     thread.join(seconds)
-    if thread.is_alive():
-        raise TimedOut
+    ended = not thread.is_alive()
     for problem in raised:
         raise problem
+    return ended

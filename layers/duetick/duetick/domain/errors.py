@@ -59,6 +59,16 @@ class VersionConflict(DuetickError):
         self.found = found
 
 
+class KeyReused(DuetickError):
+    """An idempotency key that came with another call before."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The Idempotency-Key came with another body before, and stands for what that made. "
+            "Use a new one for a new schedule."
+        )
+
+
 class QuotaReached(DuetickError):
     """A limit that the deployment sets: which one, its value, and the way out."""
 

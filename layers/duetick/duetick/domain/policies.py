@@ -14,6 +14,7 @@ Repeat = Literal["first", "both"]
 
 LEASE_MARGIN: Final = 35
 LONGEST_TIMEOUT: Final = 900
+MINUTE_MS: Final = 60_000
 DAY: Final = 86_400
 LAST_INSTANT: Final = 253_402_300_799_999
 """The end of the year 9999."""

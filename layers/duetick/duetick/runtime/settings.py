@@ -38,6 +38,7 @@ class Settings:
     quota_gap_seconds: int = 60
     tick_seconds: int = 60
     quota_input_bytes: int = LARGEST_INPUT
+    quota_runs: int = 30
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> "Settings":
@@ -76,6 +77,7 @@ class Settings:
             quota_input_bytes=_number(
                 env, "DUETICK_QUOTA_INPUT_BYTES", LARGEST_INPUT, LARGEST_INPUT
             ),
+            quota_runs=_number(env, "DUETICK_QUOTA_RUNS", 30, 1_000_000),
         )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetick.core.flows import Flow, Flows
     from duetick.domain.schedule import Occurrence
     from duetick.runtime.secrets import Guard, SecretSource
-    from duetick.transports.http import Authorize
+    from duetick.transports.http import Authorize, Headers
 
 
 class LambdaContext(Protocol):
@@ -95,6 +95,7 @@ def quotas() -> "Quotas":
         schedules=chosen.quota_schedules,
         gap_seconds=chosen.quota_gap_seconds,
         input_bytes=chosen.quota_input_bytes,
+        runs_a_minute=chosen.quota_runs,
         tick_seconds=chosen.tick_seconds,
     )
 
@@ -180,10 +181,10 @@ def _signed(region: str) -> "Authorize":
     signer = Signer(lambda: Credentials(*lambda_credentials()), region)
 
     def authorize(
-        host: str, path: str, body: bytes, *, fresh: bool = False
-    ) -> dict[str, str] | None:
+        host: str, path: str, body: bytes, *, refused: "Headers | None" = None
+    ) -> "Headers | None":
         """Signatures are of this minute: a new one would be refused as well."""
         now = time.time_ns() // 1_000_000
-        return None if fresh else signer.headers(host, path, body, now)
+        return None if refused else signer.headers(host, path, body, now)
 
     return authorize

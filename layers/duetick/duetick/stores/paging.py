@@ -5,6 +5,7 @@ import binascii
 from typing import Final
 
 from duetick.domain.errors import InvalidCursor, InvalidQuery
+from duetick.domain.identity import LONGEST_ID
 from duetick.domain.schedule import Identity
 from duetick.domain.states import WAITING, State
 
@@ -21,7 +22,8 @@ def read_cursor(cursor: str | None) -> str:
         key = base64.b64decode((cursor or "").encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError):
         key = "\0"
-    if "\0" in key:  # no key has one, and Postgres cannot be asked for it
+    # No key has one, and Postgres cannot be asked for it; none is longer, and DynamoDB cannot.
+    if "\0" in key or len(key) > LONGEST_ID:
         raise InvalidCursor("The cursor is not one that a page carried; begin without one.")
     return key
 

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 from duetick.core.wire import delivery_json
@@ -19,13 +19,16 @@ UNAUTHORIZED: Final = 401
 PORTS: Final = {"http": 80, "https": 443}
 
 
+Headers: TypeAlias = dict[str, str]
+
+
 class Authorize(Protocol):
-    """Headers for a call. `fresh` after a 401: the credentials may have been replaced."""
+    """Headers for a call. After a 401 they may have been replaced."""
 
     def __call__(
-        self, host: str, path: str, body: bytes, *, fresh: bool = False
-    ) -> dict[str, str] | None:
-        """The headers; None where fresh ones would be the same again."""
+        self, host: str, path: str, body: bytes, *, refused: Headers | None = None
+    ) -> Headers | None:
+        """The headers; None where there are none but those that were refused."""
 
 
 class Secrets(Protocol):
@@ -39,17 +42,21 @@ def bearer(secrets: Secrets) -> Authorize:
     """Authorize by the newest shared secret."""
 
     def authorize(
-        host: str, path: str, body: bytes, *, fresh: bool = False
-    ) -> dict[str, str] | None:
+        host: str, path: str, body: bytes, *, refused: Headers | None = None
+    ) -> Headers | None:
         del host, path, body
-        before, live = secrets()[:1], secrets(fresh=fresh)
-        if not live:
-            raise ConfigurationError("Secret mode without a secret: set the dispatch secret.")
-        if fresh and before == live[:1]:
-            return None
-        return {"authorization": f"Bearer {live[0]}"}
+        known = _by(secrets())
+        # Another thread may have asked since, whose call was refused as well.
+        live = _by(secrets(fresh=True)) if known == refused else known
+        return None if live == refused else live
 
     return authorize
+
+
+def _by(live: Sequence[str]) -> Headers:
+    if not live:
+        raise ConfigurationError("Secret mode without a secret: set the dispatch secret.")
+    return {"authorization": f"Bearer {live[0]}"}
 
 
 class HttpTransport:
@@ -82,9 +89,10 @@ class HttpTransport:
         path = f"{path}/{to_path(occurrence.schedule_id)}/dispatch"
         body = json.dumps(delivery_json(occurrence)).encode()
         try:
-            answer = self._post(path, body, self._authorize(self._netloc, path, body), end)
+            headers = self._authorize(self._netloc, path, body)
+            answer = self._post(path, body, headers, end)
             if answer.status == UNAUTHORIZED:
-                fresh = self._authorize(self._netloc, path, body, fresh=True)
+                fresh = self._authorize(self._netloc, path, body, refused=headers)
                 return self._post(path, body, fresh, end) if fresh else answer
         except Exception as error:
             return Delivery(0, f"{type(error).__name__}: {error}")
@@ -97,7 +105,7 @@ class HttpTransport:
         for line in idle:
             line.close()
 
-    def _post(self, path: str, body: bytes, given: dict[str, str] | None, end: float) -> Delivery:
+    def _post(self, path: str, body: bytes, given: Headers | None, end: float) -> Delivery:
         headers = {"host": self._netloc, "content-type": "application/json", **(given or {})}
         request = _request(path, headers, body)
         kept = self._take()

@@ -8,8 +8,9 @@ its way can be asked for again, and is not taken for somebody else's change.
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from duetick.domain.creation import Made, Repeatable
 from duetick.stores.dynamodb.entities import put_revised
-from duetick.stores.dynamodb.occurrences import number, text
+from duetick.stores.dynamodb.occurrences import maybe_number, number, text
 from duetick.stores.dynamodb.table import Item, Key, keyed
 
 if TYPE_CHECKING:
@@ -19,6 +20,23 @@ if TYPE_CHECKING:
 def count_key(user_id: str) -> Key:
     """The item that counts a user's schedules."""
     return f"C#{user_id}", "C"
+
+
+def runs_of_minute(user_id: str, minute: int) -> Key:
+    """The item that counts a user's runs by hand in a minute, beside that of the schedules."""
+    return count_key(user_id)[0], f"R#{minute}"
+
+
+def creations_partition(user_id: str) -> str:
+    """Where what a user's repeatable creations made stands."""
+    return f"R#{user_id}"
+
+
+def read_made(item: Item, now: int) -> Made | None:
+    """What `Alteration.keep_in_mind` wrote, until its end: the table may take days to drop it."""
+    if int(item["u"]["N"]) <= now:
+        return None
+    return Made(item["d"]["S"], int(item["at"]["N"]), maybe_number(item, "nf"))
 
 
 def external_key(external_id: str) -> Key:
@@ -59,9 +77,31 @@ class Alteration:
             "ExpressionAttributeValues": {":by": number(by)},
         }
         if at_most is not None:
-            update["ConditionExpression"] = "attribute_not_exists(n) OR n < :most"
+            none_yet = "attribute_not_exists(n) OR " if at_most > 0 else ""
+            update["ConditionExpression"] = f"{none_yet}n < :most"
             update["ExpressionAttributeValues"] = {":by": number(by), ":most": number(at_most)}
         self.writes.append({"Update": update})
+
+    def keep_in_mind(self, user_id: str, repeatable: Repeatable, made: Made) -> None:
+        """Put what the creation made, unless another one is by that name."""
+        item = keyed((creations_partition(user_id), repeatable.name)) | {
+            "d": text(made.digest),
+            "at": number(made.at),
+            "u": number(repeatable.until),
+            "ttl": number(repeatable.until // 1_000),
+        }
+        if made.next_fire_at is not None:
+            item["nf"] = number(made.next_fire_at)
+        self.writes.append(
+            {
+                "Put": {
+                    "TableName": self.table,
+                    "Item": item,
+                    "ConditionExpression": "attribute_not_exists(p) OR u <= :at",
+                    "ExpressionAttributeValues": {":at": number(made.at)},
+                }
+            }
+        )
 
     def delete(self, key: Key) -> None:
         """Delete the item."""

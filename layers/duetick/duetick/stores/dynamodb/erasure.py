@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from duetick.domain.schedule import Occurrence
-from duetick.stores.dynamodb.alteration import count_key, external_key
+from duetick.stores.dynamodb.alteration import count_key, creations_partition, external_key
 from duetick.stores.dynamodb.caller_keys import caller_key, holder_of
 from duetick.stores.dynamodb.items import input_key, item_key, name_of, read
 from duetick.stores.dynamodb.occurrences import (
@@ -27,7 +27,9 @@ def erase(table: Table, user_id: str) -> int:
     items = list(table.query("p = :p", {":p": text(partition)}))
     for item in items:
         table.delete_many(list(_around(table, item)))
-    table.delete_many([count_key(user_id), *map(key_of, items)])
+    beside = [creations_partition(user_id), count_key(user_id)[0]]
+    more = [item for place in beside for item in table.query("p = :p", {":p": text(place)})]
+    table.delete_many(list(map(key_of, [*more, *items])))
     return sum("v" in item for item in items)
 
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.creation import Made, Repeatable
+from duetick.domain.errors import InvalidSchedule, VersionConflict
 from duetick.domain.expression import TZDATA_VERSION
 from duetick.domain.mirror import (
     Before,
@@ -22,7 +23,13 @@ from duetick.domain.mirror import (
 from duetick.domain.schedule import Schedule, dump_input
 from duetick.domain.states import Reason
 from duetick.ports import Page
-from duetick.stores.dynamodb.alteration import Alteration, count_key, external_key
+from duetick.stores.dynamodb.alteration import (
+    Alteration,
+    count_key,
+    creations_partition,
+    external_key,
+    read_made,
+)
 from duetick.stores.dynamodb.entities import TRIES, Entities, contended, pause
 from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.items import Entity, input_key, item_key, read, write
@@ -58,6 +65,7 @@ class DynamoSchedules:
         now: int | None = None,
         if_version: int | None = None,
         at_most: int | None = None,
+        repeatable: Repeatable | None = None,
     ) -> Schedule:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now
@@ -71,20 +79,32 @@ class DynamoSchedules:
                 return current or schedule
             self._check_external(schedule)
             try:
-                self.write(entity, change, at, at_most)
+                self._write(entity, change, at, at_most, repeatable)
             except Conflict:
                 if before.schedule is None:
                     self._check_count(schedule.user_id, at_most)
+                    self._check_made(schedule.user_id, repeatable, at)
                 pause(attempt)
             else:
                 return entity_view(entity, change.schedule)
         raise contended(schedule.user_id, schedule.key)
 
-    def write(self, entity: Entity, change: Change, now: int, at_most: int | None = None) -> None:
+    def _write(
+        self,
+        entity: Entity,
+        change: Change,
+        now: int,
+        at_most: int | None,
+        repeatable: Repeatable | None,
+    ) -> None:
         """Carry out what was planned; raise Conflict where the item was written meanwhile."""
         together = Alteration(self._entities.table.name)
         if entity.record is None:
             together.count(change.schedule.user_id, 1, at_most)
+        if repeatable:
+            first = change.row.next_fire_at if change.row else None
+            made = Made(repeatable.digest, change.schedule.created_at, first)
+            together.keep_in_mind(change.schedule.user_id, repeatable, made)
         self._own(together, entity.record, change.schedule)
         self._place_input(together, entity, change.schedule)
         if change.redefines:
@@ -137,9 +157,19 @@ class DynamoSchedules:
             together.delete(key)
 
     def _check_count(self, user_id: str, at_most: int | None) -> None:
-        item = self._entities.table.get(count_key(user_id))
-        if at_most is not None and item and (maybe_number(item, "n") or 0) >= at_most:
+        item = self._entities.table.get(count_key(user_id)) or {}
+        if at_most is not None and (maybe_number(item, "n") or 0) >= at_most:
             raise too_many(at_most)
+
+    def _check_made(self, user_id: str, repeatable: Repeatable | None, now: int) -> None:
+        if repeatable and self.made(user_id, repeatable.name, now=now):
+            raise VersionConflict(0, 1)
+
+    def made(self, user_id: str, name: str, *, now: int | None = None) -> Made | None:
+        """See `ports.Schedules`."""
+        at = self._now() if now is None else now
+        item = self._entities.table.get((creations_partition(user_id), name))
+        return read_made(item, at) if item else None
 
     def _check_external(self, schedule: Schedule) -> None:
         if schedule.external_id is None:

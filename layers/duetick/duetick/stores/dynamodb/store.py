@@ -6,7 +6,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from duetick.domain.errors import InvalidStoreUrl
 from duetick.domain.mirror import problem_of, repair
+from duetick.domain.policies import MINUTE_MS
 from duetick.ports import Clock, Difference
+from duetick.stores.dynamodb.alteration import runs_of_minute
 from duetick.stores.dynamodb.clock import Skew, host_clock
 from duetick.stores.dynamodb.entities import Entities, Name
 from duetick.stores.dynamodb.erasure import erase
@@ -16,10 +18,10 @@ from duetick.stores.dynamodb.items import Entity, name_of
 from duetick.stores.dynamodb.journal import Journal
 from duetick.stores.dynamodb.ledger import DynamoLedger
 from duetick.stores.dynamodb.migration import check_schema, migrate
-from duetick.stores.dynamodb.occurrences import text
+from duetick.stores.dynamodb.occurrences import number, text
 from duetick.stores.dynamodb.schedules import DynamoSchedules
 from duetick.stores.dynamodb.schema import DIRECTORIES, DIRECTORY
-from duetick.stores.dynamodb.table import Table, connect
+from duetick.stores.dynamodb.table import Table, Update, connect
 from duetick.stores.ids import new_id
 
 if TYPE_CHECKING:
@@ -114,6 +116,21 @@ class DynamoStore:
     def erase(self, user_id: str) -> int:
         """See `ports.Store`."""
         return erase(self._table, user_id)
+
+    def admit_run(self, user_id: str, at_most: int, *, now: int | None = None) -> bool:
+        """See `ports.Store`."""
+        minute = (self.now() if now is None else now) // MINUTE_MS
+        over = (minute + 1) * MINUTE_MS // 1_000
+        update = Update(
+            "ADD #n :one SET #ttl = :over",
+            "attribute_not_exists(#n) OR #n < :most",
+            {"#n": "n", "#ttl": "ttl"},
+            {":one": number(1), ":over": number(over), ":most": number(at_most)},
+        )
+        try:
+            return at_most > 0 and bool(self._table.update(runs_of_minute(user_id, minute), update))
+        except Conflict:
+            return False
 
     def close(self) -> None:
         """See `ports.Store`."""

@@ -143,6 +143,18 @@ UPDATE schedules SET runs = runs + 1 WHERE user_id = :user_id AND key = :key
 -- name: schedule_delete
 DELETE FROM schedules WHERE user_id = :user_id AND key = :key
 
+-- name: creation_get
+SELECT digest, made_at, next_fire_at FROM creations
+WHERE user_id = :user_id AND name = :name AND kept_until > :now
+
+-- name: creations_forget
+DELETE FROM creations WHERE user_id = :user_id AND kept_until <= :now
+
+-- name: creation_put
+INSERT INTO creations (user_id, name, digest, made_at, next_fire_at, kept_until)
+VALUES (:user_id, :name, :digest, :made_at, :next_fire_at, :kept_until)
+ON CONFLICT (user_id, name) DO NOTHING
+
 -- name: definition_put
 INSERT INTO definitions (user_id, key, since, cron, timezone, policies, anchor, enabled, tzdata)
 VALUES (:user_id, :key, :since, :cron, :timezone, :policies, :anchor, :enabled, :tzdata)
@@ -250,6 +262,12 @@ ON CONFLICT (flow, caller_key) DO UPDATE SET
     user_id = excluded.user_id, key = excluded.key, nominal_at = excluded.nominal_at,
     origin = excluded.origin, held_until = excluded.held_until
 
+-- name: run_count
+INSERT INTO run_counts (user_id, minute, runs) VALUES (:user_id, :minute, 1)
+ON CONFLICT (user_id) DO UPDATE SET minute = excluded.minute,
+    runs = CASE WHEN run_counts.minute = excluded.minute THEN run_counts.runs + 1 ELSE 1 END
+    WHERE run_counts.minute <> excluded.minute OR run_counts.runs < :at_most
+
 -- name: event_put
 INSERT INTO events (user_id, key, nominal_at, origin, at, before, after, note)
 VALUES (:user_id, :key, :nominal_at, :origin, :at, :before, :after, :note)
@@ -267,6 +285,12 @@ DELETE FROM schedule_index WHERE user_id = :user_id
 
 -- name: erase_poisoned
 DELETE FROM poisoned WHERE user_id = :user_id
+
+-- name: erase_creations
+DELETE FROM creations WHERE user_id = :user_id
+
+-- name: erase_run_counts
+DELETE FROM run_counts WHERE user_id = :user_id
 
 -- name: erase_watermarks
 DELETE FROM watermarks WHERE user_id = :user_id

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, cast
 
+from duetick.domain.creation import Made
 from duetick.domain.occurrences import poisoned
 from duetick.domain.policies import Overlap, Policies
 from duetick.domain.schedule import IndexRow, Occurrence, Pause, Principal, Schedule, dump_input
@@ -265,6 +266,11 @@ def storable(text: str | None) -> str | None:
     if text is None:
         return None
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+
+
+def read_made(row: Row) -> Made:
+    """A row of `creation_get`."""
+    return Made(_text(row[0]), _int(row[1]), _maybe_int(row[2]))
 
 
 def read_mark(value: object) -> int | None:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.creation import Made, Repeatable
+from duetick.domain.errors import InvalidSchedule, VersionConflict
 from duetick.domain.expression import TZDATA_VERSION
 from duetick.domain.mirror import (
     Before,
@@ -21,6 +22,7 @@ from duetick.stores.paging import make_cursor, read_cursor
 from duetick.stores.sql.index import drop_poison, drop_row, put_row, record_ranges
 from duetick.stores.sql.rows import (
     read_index,
+    read_made,
     read_mark,
     read_number,
     read_schedule,
@@ -55,6 +57,21 @@ def lower_mark(session: Session, schedule: Schedule) -> None:
     session.rows("index_mark_lower", params)
 
 
+def _keep_in_mind(session: Session, made: Schedule, repeatable: Repeatable) -> None:
+    """Unless another creation is by that name: then nothing is made. What is over is forgotten."""
+    session.rows("creations_forget", {"user_id": made.user_id, "now": made.created_at})
+    params: Params = {
+        "user_id": made.user_id,
+        "name": repeatable.name,
+        "digest": repeatable.digest,
+        "made_at": made.created_at,
+        "next_fire_at": made.next_fire_at,
+        "kept_until": repeatable.until,
+    }
+    if session.each("creation_put", [params]) == [0]:
+        raise VersionConflict(0, made.version)
+
+
 class SqlSchedules:
     """`ports.Schedules` on any SQL database."""
 
@@ -79,6 +96,7 @@ class SqlSchedules:
         now: int | None = None,
         if_version: int | None = None,
         at_most: int | None = None,
+        repeatable: Repeatable | None = None,
     ) -> Schedule:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now
@@ -95,7 +113,19 @@ class SqlSchedules:
                 self._check_count(session, schedule.user_id, at_most)
             self.write(session, change)
             row = change.row
-        return replace(change.schedule, next_fire_at=row.next_fire_at if row else None)
+            made = replace(change.schedule, next_fire_at=row.next_fire_at if row else None)
+            if repeatable:
+                _keep_in_mind(session, made, repeatable)
+        return made
+
+    @retried
+    def made(self, user_id: str, name: str, *, now: int | None = None) -> Made | None:
+        """See `ports.Schedules`."""
+        at = self._now() if now is None else now
+        params: Params = {"user_id": user_id, "name": name, "now": at}
+        with self._database.transaction() as session:
+            rows = session.rows("creation_get", params)
+        return read_made(rows[0]) if rows else None
 
     @retried
     def get(self, user_id: str, key: str) -> Schedule | None:

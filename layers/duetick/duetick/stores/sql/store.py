@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from duetick.domain.errors import MIGRATE, SchemaOutdated
 from duetick.domain.mirror import drifted, fresh_row, problem_of, repair
+from duetick.domain.policies import MINUTE_MS
 from duetick.domain.schedule import IndexRow
 from duetick.ports import Clock, Difference
 from duetick.stores.ids import new_id
@@ -30,7 +31,7 @@ VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version
 
 OF_USERS = (
     "schedules", "schedule_index", "poisoned", "watermarks", "definitions", "occurrences", "events",
-    "caller_keys",
+    "caller_keys", "creations", "run_counts",
 )  # fmt: skip
 """The tables with what is kept of users."""
 
@@ -163,6 +164,14 @@ class SqlStore:
             for table in OF_USERS:
                 session.rows(f"erase_{table}", params)
         return count
+
+    @retried
+    def admit_run(self, user_id: str, at_most: int, *, now: int | None = None) -> bool:
+        """See `ports.Store`."""
+        minute = (self.now() if now is None else now) // MINUTE_MS
+        params: Params = {"user_id": user_id, "minute": minute, "at_most": at_most}
+        with self._database.transaction() as session:
+            return at_most > 0 and session.each("run_count", [params]) == [1]
 
     def close(self) -> None:
         """See `ports.Store`."""

@@ -4,6 +4,7 @@ from duetick.testing.conformance.accounting import AccountingConformance
 from duetick.testing.conformance.atomicity import AtomicityConformance, PoisonConformance
 from duetick.testing.conformance.attempts import AttemptConformance, CallerConformance
 from duetick.testing.conformance.concurrency import ConcurrencyConformance, SchemaConformance
+from duetick.testing.conformance.creations import CreationConformance
 from duetick.testing.conformance.delivery import (
     AheadConformance,
     CallerKeyConformance,
@@ -24,6 +25,7 @@ from duetick.testing.conformance.suite import Capability
 from duetick.testing.conformance.versions import (
     ErasureConformance,
     QuotaConformance,
+    RunQuotaConformance,
     VersionConformance,
 )
 
@@ -52,6 +54,8 @@ class StoreConformance(
     SchemaConformance,
     VersionConformance,
     QuotaConformance,
+    RunQuotaConformance,
+    CreationConformance,
     ErasureConformance,
     CallerKeyConformance,
     SettlingConformance,

@@ -40,7 +40,7 @@ class LookupConformance(StoreSuite):
             store.schedules.put(schedule(key), now=NOON)
         assert store.schedules.list("ada", limit=2).cursor is None
 
-    @pytest.mark.parametrize("cursor", ["!!!", "%%%", "ünïcode", "abc"])
+    @pytest.mark.parametrize("cursor", ["!!!", "%%%", "ünïcode", "abc", "AAAA", "eHh4" * 500])
     def test_m01_a_cursor_that_no_page_carried_is_refused(self, store: Store, cursor: str) -> None:
         with pytest.raises(InvalidCursor):
             store.schedules.list("ada", cursor=cursor)

@@ -69,6 +69,11 @@ class QuotaConformance(StoreSuite):
         assert (refused.value.limit, refused.value.value) == ("schedules", 2)
         assert store.schedules.get("ada", "c") is None
 
+    def test_a_user_who_may_have_none_gets_none(self, store: Store) -> None:
+        with pytest.raises(QuotaReached):
+            store.schedules.put(schedule(), now=NOON, at_most=0)
+        assert store.schedules.get("ada", "digest") is None
+
     def test_what_is_wrong_of_a_schedule_is_said_before_that_it_is_one_too_many(
         self, store: Store
     ) -> None:
@@ -98,6 +103,36 @@ class QuotaConformance(StoreSuite):
         with ThreadPoolExecutor(4) as pool:
             assert sum(pool.map(create, range(16))) == 5
         assert len(store.schedules.list("ada").schedules) == 5
+
+
+class RunQuotaConformance(StoreSuite):
+    """The number of a user's runs by hand in a minute."""
+
+    def test_a_user_has_so_many_runs_in_each_minute(self, store: Store) -> None:
+        first, last = NOON - NOON % MINUTE, NOON - NOON % MINUTE + MINUTE - 1
+        asked = [first, first, last, last, last + 1, last + 1, last + 1]
+        answers = [store.admit_run("ada", 2, now=now) for now in asked]
+        assert answers == [True, True, False, False, True, True, False]
+
+    @hostile
+    def test_a_users_runs_are_not_anothers_and_are_erased(self, store: Store, name: str) -> None:
+        assert [store.admit_run(user, 1, now=NOON) for user in (name, "bob")] == [True, True]
+        store.erase(name)
+        assert store.admit_run(name, 1, now=NOON)
+        assert not store.admit_run("bob", 1, now=NOON)
+
+    def test_a_limit_of_none_lets_none_run(self, store: Store) -> None:
+        assert not store.admit_run("ada", 0, now=NOON)
+
+    def test_runs_at_once_do_not_slip_past_the_limit(self, store: Store) -> None:
+        self.needs(Capability.THREADS)
+        stores = [store, *(self.another(store) for _ in range(3))]
+
+        def ask(number: int) -> bool:
+            return stores[number % 4].admit_run("ada", 5, now=NOON)
+
+        with ThreadPoolExecutor(4) as pool:
+            assert sum(pool.map(ask, range(16))) == 5
 
 
 class ErasureConformance(StoreSuite):

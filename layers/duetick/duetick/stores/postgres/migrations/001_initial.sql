@@ -137,6 +137,22 @@ CREATE TABLE caller_keys (
 
 CREATE INDEX idx_caller_keys_held_until ON caller_keys (held_until);
 
+CREATE TABLE creations (
+    user_id text COLLATE "C" NOT NULL,
+    name text NOT NULL,
+    digest text NOT NULL,
+    made_at bigint NOT NULL,
+    next_fire_at bigint,
+    kept_until bigint NOT NULL,
+    PRIMARY KEY (user_id, name)
+);
+
+CREATE TABLE run_counts (
+    user_id text COLLATE "C" PRIMARY KEY,
+    minute bigint NOT NULL,
+    runs integer NOT NULL
+);
+
 CREATE TABLE events (
     place bigint GENERATED ALWAYS AS IDENTITY,
     user_id text COLLATE "C" NOT NULL,

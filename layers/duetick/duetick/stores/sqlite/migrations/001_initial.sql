@@ -135,6 +135,22 @@ CREATE TABLE caller_keys (
 
 CREATE INDEX idx_caller_keys_held_until ON caller_keys (held_until);
 
+CREATE TABLE creations (
+    user_id text NOT NULL,
+    name text NOT NULL,
+    digest text NOT NULL,
+    made_at integer NOT NULL,
+    next_fire_at integer,
+    kept_until integer NOT NULL,
+    PRIMARY KEY (user_id, name)
+) WITHOUT ROWID;
+
+CREATE TABLE run_counts (
+    user_id text PRIMARY KEY,
+    minute integer NOT NULL,
+    runs integer NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE events (
     user_id text NOT NULL,
     key text NOT NULL,

@@ -1,0 +1,82 @@
+"""However much a user has, each answer is one that a function may give; and cursors are its own."""
+
+from base64 import urlsafe_b64encode
+
+import pytest
+from duetick.client import Client, Fields
+
+from tests.integration.api.asking import HELLO, MINUTE, refused
+from tests.integration.local_product import Product
+
+LARGEST_ANSWER = 6_291_556
+"""What Lambda takes from a function, as JSON in JSON."""
+
+
+@pytest.fixture
+def largest(client: Client) -> list[str]:
+    """The keys of 24 schedules with inputs that double when they are escaped."""
+    body: Fields = HELLO | {"input": {"text": '"' * 32_000}}
+    return [str(client.put(f"k{number:02}", body).body["key"]) for number in range(24)]
+
+
+@pytest.mark.parametrize("machine", [False, True])
+def test_a_list_of_the_largest_inputs_comes_in_pages_that_fit(
+    running: Product, client: Client, largest: list[str], machine: bool
+) -> None:
+    one = running.operator("you") if machine else client
+    path = "/api/users/you/schedules" if machine else "/api/schedules"
+    page = one.call("GET", f"{path}?limit=100").body
+    assert page["cursor"]
+    assert len(str(page)) * 4 < LARGEST_ANSWER
+    assert [schedule["key"] for schedule in one.list()] == largest
+
+
+def test_a_user_is_exported_in_parts_that_fit(
+    running: Product, client: Client, largest: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duetick.core.histories.AT_ONCE", 10)
+    for key in ("a", "b", "c d"):
+        client.put(key, HELLO | {"cron": "* * * * *"})
+    for _ in range(9):
+        running.clock.now += MINUTE
+        running.tick()
+    client.delete("b")
+    machine = running.operator("you")
+    path = "/api/users/you/export"
+    assert machine.call("GET", path).body["cursor"]
+    whole = machine.export()
+    assert whole.keys() == {"user", "schedules", "history"}
+    kept, past = whole["schedules"], whole["history"]
+    assert isinstance(kept, list)
+    assert isinstance(past, list)
+    assert [one["key"] for one in kept if isinstance(one, dict)] == ["a", "c d", *largest]
+    lines = [line for line in past if isinstance(line, dict)]
+    assert len({str(line["id"]) for line in lines}) == len(lines) == 27
+    assert {line["key"] for line in lines} == {"a", "b", "c d"}
+
+
+def packed(text: str) -> str:
+    """As a cursor travels."""
+    return urlsafe_b64encode(text.encode()).decode()
+
+
+ODD = [
+    "!",
+    packed("5 " + "x" * 5_000),
+    packed("5 a\x00"),
+    packed("x" * 2_000),
+    *("." + packed(text) for text in ("", "5", "[]", "{}", "[5]", '["5", "k", "o"]')),
+    *("." + packed(text) for text in ('[5, "../k", "o"]', '[5, "k", ""]', '[true, "k", "o"]')),
+    *("." + packed(text) for text in ('[5, "k", "\\ud800"]', '[5, "\\ud800", "o"]', "[NaN, 1, 2]")),
+    "." + packed('[5, "k", "' + "o" * 2_000 + '"]'),
+    "." + packed("[" * 5_000),
+]
+
+
+@pytest.mark.parametrize("cursor", ODD)
+@pytest.mark.parametrize("path", ["/schedules", "/schedules/hello/history", "/export"])
+def test_a_cursor_that_no_page_carried_is_refused(running: Product, path: str, cursor: str) -> None:
+    machine = running.operator("you")
+    machine.put("hello", HELLO)
+    asked = f"/api/users/you{path}?cursor={cursor}"
+    assert refused(machine.call, "GET", asked) == (400, "invalid_cursor")
