@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.logging.utils import copy_config_to_registered_loggers
-from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.metrics import MetricResolution, MetricUnit
+from aws_lambda_powertools.metrics.functions import is_metrics_disabled
+from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
+    AmazonCloudWatchEMFProvider,
+)
 
 from duetick.domain.redaction import redact_text
 from duetick.domain.states import Reason, State
@@ -20,8 +24,33 @@ if TYPE_CHECKING:
 # The stack's name, so that the metrics of two stacks in one account do not run together.
 SERVICE: Final = os.environ.get("POWERTOOLS_SERVICE_NAME", "duetick")
 
+
+class Provider(AmazonCloudWatchEMFProvider):
+    """Where metrics are off, as in the local stack, nothing is gathered.
+
+    The tool would gather them all the same, publish them at the hundredth value, and then warn
+    that there are none.
+    """
+
+    def add_metric(
+        self,
+        name: str,
+        unit: MetricUnit | str,
+        value: float,
+        resolution: MetricResolution | int = 60,
+    ) -> None:
+        """Gather one, unless metrics are off."""
+        if not is_metrics_disabled():
+            super().add_metric(name, unit, value, resolution)
+
+    def flush_metrics(self, raise_on_empty_metrics: bool = False) -> None:
+        """Publish what was gathered, unless metrics are off."""
+        if not is_metrics_disabled():
+            super().flush_metrics(raise_on_empty_metrics)
+
+
 logger: Final = Logger(service=SERVICE)
-metrics: Final = Metrics(namespace="Duetick", service=SERVICE)
+metrics: Final = Metrics(provider=Provider(namespace="Duetick", service=SERVICE))
 
 logging.getLogger("duetick")
 copy_config_to_registered_loggers(logger, include={"duetick"})
