@@ -36,6 +36,8 @@ def work(asked: Event, patience: float) -> dict[str, object]:
         raise ValueError(f"Step {step!r} is not known; known are {', '.join(STEPS)}, audit.")
     steps = tuple(each for each in STEPS if step in (None, each))
     name = wiring.settings().deployment
-    done = deploy(wiring.store(), wiring.flows, steps, name=name, patience=patience)
+    done = deploy(
+        wiring.store(), wiring.flows, steps, name=name, migrate=wiring.migrate, patience=patience
+    )
     logger.info("deployed", action="deploy", done=done)
     return done

@@ -49,7 +49,7 @@ client = get_session().create_client(
 
 @logger.inject_lambda_context
 def handler(event, context):
-    client.get_item(TableName=os.environ["TABLE"], Key={"p": {"S": "X"}, "s": {"S": "X"}})
+    client.get_item(TableName=os.environ["TABLE"], Key={"p": {"S": "J"}, "s": {"S": "!"}})
     logger.info("bare")
     return {}
 """,

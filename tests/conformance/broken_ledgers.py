@@ -15,6 +15,12 @@ from tests.conformance.broken_stores import Breaks
 from tests.conformance.meddled import Meddled
 
 
+def hands_out_early(store: AlteredStore) -> None:
+    """What waits is due an hour before its time."""
+    for name in ("anything_waits", "occurrences_due"):
+        store.database.alter(name, "<= :until", "<= :until + 3600000")
+
+
 def ledger(kind: type[SqlLedger]) -> Breaks:
     """The ledger has one method of another kind."""
 

@@ -12,9 +12,9 @@ from duetick.domain.creation import Repeatable
 from duetick.domain.firing import Times
 from duetick.domain.mirror import Change, fresh_row
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
-from duetick.ports import Page
+from duetick.ports import OnPoisoned, Page
 from duetick.stores.ids import new_id
-from duetick.stores.sql.index import Claim, SqlIndex, put_row
+from duetick.stores.sql.index import Claim, Claimed, SqlIndex, put_row
 from duetick.stores.sql.rows import index_params, read_index
 from duetick.stores.sql.schedules import SqlSchedules
 from duetick.stores.sql.session import Params, Row, Session
@@ -25,7 +25,6 @@ from tests.conformance.broken import AlteredStore
 from tests.conformance.meddled import Meddled
 
 Breaks = Callable[[AlteredStore], None]
-Claimed = tuple[int, Sequence[Occurrence]]
 
 claim = SqliteClaim()
 
@@ -82,15 +81,23 @@ class Trusting(Meddled):
 class ReadsThenTakes(SqlIndex):
     """What is due is read in one transaction and taken in the next, without looking again."""
 
-    def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_due(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_poisoned: OnPoisoned | None = None
+    ) -> Sequence[Occurrence]:
         while True:
             with self._database.transaction() as session:
                 seen = session.rows("claim_select", {"until": now + ahead, "limit": limit})
             time.sleep(0.001)  # the way to a database and back
             with self._database.transaction() as session:
-                due, claimed = claim(Trusting(session, "claim_select", seen), now, limit, ahead)
-            if claimed or not due:
-                return claimed
+                found = claim(Trusting(session, "claim_select", seen), now, limit, ahead)
+            for one in found.poisoned:
+                (on_poisoned or _nobody)(one)
+            if found.occurrences or not found.due:
+                return found.occurrences
+
+
+def _nobody(_: Occurrence) -> None:
+    """Is told."""
 
 
 class LosesAdvances(Meddled):
@@ -109,13 +116,13 @@ class LosesAdvances(Meddled):
 def loses_the_advance(session: Session, now: int, limit: int, ahead: int) -> Claimed:
     """The occurrences are recorded, and the rows stay where they were."""
     forgetful = LosesAdvances(session)
-    due, claimed = claim(forgetful, now, limit, ahead)
-    return due - forgetful.lost, claimed
+    found = claim(forgetful, now, limit, ahead)
+    return replace(found, due=found.due - forgetful.lost)
 
 
 def ends_early(session: Session, now: int, limit: int, ahead: int) -> Claimed:
     """A chunk that yields nothing is taken for the end."""
-    return 0, claim(session, now, limit, ahead)[1]
+    return replace(claim(session, now, limit, ahead), due=0)
 
 
 class KeepsPoison(Meddled):
@@ -134,8 +141,8 @@ class KeepsPoison(Meddled):
 def starves_behind_poison(session: Session, now: int, limit: int, ahead: int) -> Claimed:
     """A poison row is seen, and stays where it is."""
     keeping = KeepsPoison(session)
-    due, claimed = claim(keeping, now, limit, ahead)
-    return due - keeping.kept, claimed
+    found = claim(keeping, now, limit, ahead)
+    return replace(found, due=found.due - keeping.kept)
 
 
 def records_later(session: Session, now: int, limit: int, ahead: int) -> Claimed:

@@ -113,6 +113,7 @@ CLAIMS = (
                 "test_i13_whatever_text_a_row_holds_a_claim_survives_it",
                 "test_m03_what_became_unreadable_is_kept_not_indexed_and_reported",
                 "test_t01_rows_poisoned_since_a_time_are_told",
+                "test_t01_a_claim_tells_of_each_row_that_it_poisons",
             }
         ),
     ),

@@ -6,6 +6,7 @@ from tests.conformance.broken_ledgers import (
     LetsAnybodyBegin,
     LetsAnybodyRelease,
     LetsAnybodySettle,
+    hands_out_early,
     ledger,
 )
 from tests.conformance.broken_stores import (
@@ -77,7 +78,7 @@ LEDGERS = (
     ),
     Broken(
         "retry early",
-        sql("occurrences_due", "o.due_at <= :until", "o.due_at <= :until + 3600000"),
+        hands_out_early,
         frozenset(
             {
                 "test_t04_a_retry_is_not_handed_out_early",

@@ -11,7 +11,7 @@ from duetick.domain.firing import decide, unfired
 from duetick.domain.occurrences import fired, poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.domain.states import Reason, State
-from duetick.ports import Difference, Page
+from duetick.ports import Difference, OnPoisoned, Page
 from duetick.stores.paging import (
     make_cursor,
     read_cursor,
@@ -36,17 +36,23 @@ class MemoryIndex:
     def get(self, user_id: str, key: str) -> IndexRow | None:
         return self._data.of(user_id, key).indexed
 
-    def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_due(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_poisoned: OnPoisoned | None = None
+    ) -> Sequence[Occurrence]:
         while True:
             with self._data.lock:
                 rows = [kept.indexed for kept in self._data.kept.values()]
                 due = [row for row in rows if row and row.next_fire_at <= now + ahead]
                 due.sort(key=lambda row: row.next_fire_at)
-                claimed = [one for row in due[:limit] for one in self._claim(row, now, ahead)]
+                claimed = [
+                    one for row in due[:limit] for one in self._claim(row, now, ahead, on_poisoned)
+                ]
             if claimed or not due:
                 return claimed
 
-    def _claim(self, row: IndexRow, now: int, ahead: int) -> list[Occurrence]:
+    def _claim(
+        self, row: IndexRow, now: int, ahead: int, told: OnPoisoned | None
+    ) -> list[Occurrence]:
         kept = self._data.of(row.user_id, row.key)
         try:
             fresh = unfired(row, kept.mark)
@@ -57,6 +63,8 @@ class MemoryIndex:
         except ValueError as error:
             kept.poison = poisoned(row, error, now)
             self._data.account([kept.poison])
+            if told:
+                told(kept.poison)
             return []
         missed = [ranged(fresh, part, Reason.MISSED, now) for part in decision.missed]
         new = self._data.account([*missed, *fired(fresh, decision, now, ahead)])

@@ -59,7 +59,7 @@ def forgetful(endpoint: DynamoDB) -> Iterator[Store]:
     store = open_store(f"{endpoint.table_url(table_name())}&shards={SHARDS}")
     assert isinstance(store, DynamoStore)
     store.migrate()
-    journal = Journal(store._table)
+    journal = Journal(store._table, store._entities.layout)
     store.index = ForgetsAShard(store._entities, journal, store.now, new_id, Skew(checked=False))
     yield store
     store.close()

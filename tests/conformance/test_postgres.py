@@ -9,7 +9,9 @@ from duetick.domain.errors import StoreUnavailable
 from duetick.domain.schedule import Schedule
 from duetick.ports import Store
 from duetick.stores import open_store
+from duetick.stores.postgres.store import open_postgres
 from duetick.testing import Capability, StoreConformance
+from pg8000.native import Connection
 
 from tests.lab.postgres import (
     OUTSIDE,
@@ -26,6 +28,8 @@ CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql
     AS 'BEGIN RAISE disk_full; END';
 CREATE TRIGGER full_disk BEFORE INSERT ON occurrences EXECUTE FUNCTION full_disk()
 """
+
+USER = "duetick_functions"
 
 Address = str | Callable[[], object]
 
@@ -111,8 +115,28 @@ if OUTSIDE in os.environ:
         server = "embedded_postgres"
 
 
-class TestPostgresOnConnectionsOfTheCaller(PostgresConformance):
-    """On pg8000's own connections."""
+class TestPostgresAsTheFunctionsUser(PostgresConformance):
+    """As the user that a schema's owner admits, who owns nothing; on the caller's connections."""
 
     def address(self, url: str) -> Address:
-        return lambda: connect(url)
+        def connection() -> Connection:
+            made = connect(url)
+            made.run(f"SET SESSION AUTHORIZATION {USER}")
+            return made
+
+        return connection
+
+    @pytest.fixture
+    def store(self) -> Store:
+        owner = open_postgres(self._url)
+        owner.migrate()
+        owner.admit(USER, lambda: "any")
+        owner.close()
+        return self._opened()
+
+    def test_j01_migrating_again_changes_nothing(self, store: Store) -> None:
+        with pytest.raises(StoreUnavailable, match="permission denied"):
+            store.migrate()
+
+    def test_j01_migrating_at_the_same_time_as_another_is_safe(self, store: Store) -> None:
+        pytest.skip(f"{store} is migrated by its owner alone")

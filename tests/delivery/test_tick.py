@@ -174,10 +174,10 @@ def test_t01_a_failing_claim_is_loud_and_what_was_claimed_before_is_delivered(
     transport, real = Recorder(store), store.index.claim_due
     claims = iter([True, False])
 
-    def claim(now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim(now: int, limit: int = 100, **_: object) -> Sequence[Occurrence]:
         if not next(claims):
             raise StoreUnavailable("gone")
-        return real(now, limit, ahead=ahead)
+        return real(now, limit)
 
     monkeypatch.setattr(store.index, "claim_due", claim)
     with pytest.raises(StoreUnavailable, match="gone"):

@@ -31,6 +31,7 @@ def pasted(command: str, **env: str) -> str:
         capture_output=True,
         text=True,
         timeout=60,
+        cwd=TEMPLATE.parent,
         check=False,
         env={**os.environ, **env},
     )
@@ -50,9 +51,13 @@ def test_a_tick_is_run_by_hand_and_the_log_shown(answers: list[Any]) -> None:
     assert isinstance(log["events"], list)
 
 
-def test_an_operators_first_schedule_is_made_as_the_readme_says(deployed: Deployed) -> None:
+def test_an_operators_first_schedule_is_made_and_shown_as_the_readme_says(
+    deployed: Deployed,
+) -> None:
     readme = TEMPLATE.with_name("README.md").read_text()
-    (command,) = re.findall(r"^curl --aws-sigv4.*?(?=^```)", readme, re.MULTILINE | re.DOTALL)
-    host = f"{deployed.outputs['ApiId']}.execute-api.localhost:{deployed.aws.port}"
-    told = {"AWS_REGION": REGION, "AWS_SESSION_TOKEN": "", "URL": f"http://{host}/v1", **DUMMY}
-    assert json.loads(pasted(command, **told))["key"] == "hello"
+    (block,) = re.findall(r"^```sh\n([^`]*--stack duetick[^`]*)^```", readme, re.MULTILINE)
+    assert deployed.name == "duetick"
+    told = {"AWS_ENDPOINT_URL": deployed.aws.endpoint, "DUETICK_API_ADDRESS": deployed.aws.endpoint}
+    here = re.sub(r"AWS_REGION=\S+", f"AWS_REGION={REGION}", block)
+    made, *_history = pasted(here, **told, **DUMMY).splitlines()
+    assert json.loads(made)["key"] == "hello"

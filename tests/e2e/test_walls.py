@@ -23,6 +23,7 @@ HELLO = {
     "action": "remind",
     "input": {"text": "canary"},
 }
+PAGE = "https://app.example.com"
 SIGN_IN = "only for this Test 1!"
 PATHS = json.loads(files("duetick.api").joinpath("openapi.json").read_text())["paths"]
 OWN = [
@@ -121,6 +122,7 @@ def town(
     parameters: dict[str, str],
 ) -> Town:
     """The stack with users of either kind, and bob's schedule."""
+    parameters = {**parameters, "AllowedOrigin": PAGE}
     if request.param == "lambda":
         given = {**parameters, "Users": "lambda", "AuthorizerArn": _authorizer(emulated_aws)}
         outputs = sam.deploy(emulated_aws, built, "village", given)
@@ -343,3 +345,21 @@ def test_a_user_runs_a_schedule_by_hand(town: Town) -> None:
     assert status == 202, ran
     assert ran["state"] == "succeeded"
     assert town.call(town.ann, "POST", "/api/schedules/theirs/run", {})[0] == 404
+
+
+@pytest.mark.parametrize("path", ["/api/schedules", "/api/schedules/theirs/history"])
+def test_a_page_asks_without_a_token_what_it_may_do_and_is_told_nothing_else(
+    town: Town, path: str
+) -> None:
+    answer = town.send(None, "OPTIONS", path, headers={"Origin": PAGE})
+    told = {name.lower(): value for name, value in answer.headers.items()}
+    assert (answer.status, answer.body) == (204, "")
+    assert told["access-control-allow-origin"] == PAGE
+    assert "Authorization" in told["access-control-allow-headers"]
+
+
+def test_a_page_may_read_what_its_user_is_answered(town: Town) -> None:
+    answer = town.send(town.bob, "GET", "/api/schedules/theirs", headers={"Origin": PAGE})
+    told = {name.lower(): value for name, value in answer.headers.items()}
+    assert (answer.status, told["access-control-allow-origin"]) == (200, PAGE)
+    assert "ETag" in told["access-control-expose-headers"]

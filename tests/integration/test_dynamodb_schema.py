@@ -17,8 +17,8 @@ from duetick.domain.errors import (
 )
 from duetick.stores import open_store
 from duetick.stores.dynamodb import clock
-from duetick.stores.dynamodb.schema import table_definition
-from duetick.stores.dynamodb.table import Table, connect
+from duetick.stores.dynamodb.schema import SCHEMA_KEY, table_definition
+from duetick.stores.dynamodb.table import Table, connect, keyed
 
 from tests.integration.dynamodb_case import Case, schedule
 from tests.lab.dynamodb import REGION, DynamoDB
@@ -89,7 +89,7 @@ def test_i10_old_code_keeps_off_a_newer_table(case: Case) -> None:
     store = case.migrated()
     case.endpoint.client().update_item(
         TableName=case.table,
-        Key={"p": {"S": "X"}, "s": {"S": "X"}},
+        Key=keyed(SCHEMA_KEY),
         UpdateExpression="SET version = :v, oldest_code = :v",
         ExpressionAttributeValues={":v": {"N": "7"}},
     )
@@ -160,7 +160,7 @@ def test_i10_throttling_is_tried_again_and_then_surfaces(case: Case) -> None:
     tries: list[str] = []
     client.meta.events.register("before-send.dynamodb", _throttle(tries))
     with pytest.raises(StoreUnavailable, match="exceeded"):
-        Table(case.table, client).get(("X", "X"))
+        Table(case.table, client).get(SCHEMA_KEY)
     assert len(tries) > 3
 
 

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from duetick.core.tick import run_tick
 from duetick.domain.policies import Delivery, Overlap, Policies
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.domain.states import Reason, State
 from duetick.ports import SUCCEEDED, Begun, Outcome, Store
+from duetick.ports import Delivery as Delivered
 from duetick.stores import open_store
+from duetick.stores.postgres import database
 from pg8000.native import Connection
 
 if TYPE_CHECKING:
@@ -65,10 +68,31 @@ def claimed(store: Store, policies: Policies | None = None) -> Occurrence:
     return occurrence
 
 
+class Nowhere:
+    """A transport to which nothing is given."""
+
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
+        raise AssertionError(f"{occurrence.key} within {timeout} s")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
 def trips() -> int:
     """How many there were since it was asked."""
     found, CountingSocket.round_trips = CountingSocket.round_trips, 0
     return found
+
+
+def test_a_tick_that_finds_nothing_is_four_round_trips(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock; whether anything waits; what is due, and the end of that transaction."""
+    monkeypatch.setattr(database, "CLOCK_KEPT_MS", 0)  # ticks are a minute apart
+    for _ in range(2):
+        trips()
+        assert run_tick(store, Nowhere()).claimed == 0
+        assert trips() == 4
 
 
 def test_begin_is_one_round_trip(store: Store) -> None:

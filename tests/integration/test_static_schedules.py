@@ -156,6 +156,23 @@ def test_m06_what_another_deployment_made_is_refused_until_its_place_is_taken(
 
 
 @everywhere
+def test_m06_of_two_deployments_that_race_for_a_name_the_second_is_told(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = store.schedules.put
+
+    def put_late(schedule: Schedule, *, if_version: int | None = None) -> Schedule:
+        monkeypatch.setattr(store.schedules, "put", put)
+        register(store, flows(flow("30 9 * * *")).static(), "other")
+        return put(schedule, if_version=if_version)
+
+    monkeypatch.setattr(store.schedules, "put", put_late)
+    with pytest.raises(InvalidSchedule, match="Deployment=other"):
+        register(store, flows(flow()).static(), HERE)
+    assert rows(store, "nightly") == {"nightly": NINE + 1_800_000}
+
+
+@everywhere
 def test_i10_two_deployments_at_once_both_succeed(address: str, clock: Clock) -> None:
     declared = flows(flow("0 9 * * *", "weekly", "monthly"))
     problems: list[BaseException] = []

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.endpoint import answering
+from tests.benchmarks.storage import on_dynamodb, on_postgres, taken
 from tests.lab.dynamodb import DynamoDB, table_name
 
 TOP = Path(__file__).parents[2]
@@ -36,3 +37,12 @@ def test_what_the_functions_use_is_at_most_what_is_calculated_with(
         )
     assert done.returncode == 0, done.stdout + done.stderr
     assert all(f"dynamodb  {name}" in done.stdout for name in ("tick", "fire", "dispatch"))
+
+
+def test_a_schedule_and_a_fire_take_no_more_of_a_database_than_is_calculated_with(
+    moto: DynamoDB, postgres_url: str
+) -> None:
+    found = {"DynamoDB": on_dynamodb(moto), "Postgres": on_postgres(postgres_url)}
+    for name, limit in taken().items():
+        assert limit.schedule / 1.5 < found[name].schedule <= limit.schedule
+        assert limit.fire / 1.5 < found[name].fire <= limit.fire

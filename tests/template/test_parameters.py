@@ -17,6 +17,7 @@ POSTGRES: Final = {
     "PostgresAddress": "postgresql://duetick@db.example.com/app",
     "PostgresSecretArn": KEPT_IN,
 }
+OWNER: Final = "postgresql://owner@db.example.com/app"
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,10 @@ POSTGRES: Final = {
         ({"Users": "lambda"}, "AuthorizerArn"),
         ({"AuthorizerArn": AUTHORIZER}, "Users=lambda"),
         ({"UserPoolArn": POOL}, "Users=cognito"),
+        ({"AllowedOrigin": "https://app.example.com"}, "Users=cognito"),
         ({**POSTGRES, "PostgresSecurityGroupId": "sg-1"}, "VpcId"),
+        ({**POSTGRES, "PostgresOwnerAddress": OWNER}, "PostgresOwnerSecretArn"),
+        ({"PostgresOwnerAddress": OWNER, "PostgresOwnerSecretArn": KEPT_IN}, "Backend postgres"),
         ({**NETWORK, "PostgresSecurityGroupId": "sg-1"}, "Backend postgres"),
         ({"LookAheadSeconds": "60", "TickMinutes": "2"}, "TickMinutes"),
         ({"LookAheadSeconds": "120", "TickMinutes": "30"}, "TickMinutes"),
@@ -88,9 +92,16 @@ def test_a_database_is_addressed_without_its_password(address: str, taken: bool)
         ("SubnetIds", "subnet-1a, subnet-2b", False),
         ("RouteTableIds", "rtb-1a", True),
         ("RouteTableIds", "subnet-1a", False),
+        ("AllowedOrigin", "https://app.example.com", True),
+        ("AllowedOrigin", "http://localhost:3000", True),
+        ("AllowedOrigin", "https://app.example.com/", False),
+        ("AllowedOrigin", "*", False),
+        ("AllowedOrigin", "https://app.example.com'", False),
     ],
 )
-def test_lists_are_names_with_commas_between(name: str, value: str, taken: bool) -> None:
+def test_lists_have_commas_between_and_an_origin_no_path(
+    name: str, value: str, taken: bool
+) -> None:
     assert allows(name, value) == taken
 
 
@@ -128,9 +139,26 @@ def test_the_functions_take_every_number_that_the_template_takes(edge: str) -> N
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_variable_is_one_that_the_settings_read(function: str) -> None:
     secret = {"DispatchSecretArn": KEPT_IN}
-    told = Deployment(**POSTGRES, **secret).environment(function)
+    owned = {"PostgresOwnerAddress": OWNER, "PostgresOwnerSecretArn": KEPT_IN}
+    told = Deployment(**POSTGRES, **owned, **secret).environment(function)
     named = {name for name in told if name.startswith("DUETICK_")}
     assert named <= {f"DUETICK_{one.name.upper()}" for one in fields(Settings)}
+
+
+@pytest.mark.parametrize("resource", ["Schema", "StaticSchedules"])
+def test_i10_another_database_is_migrated_where_the_code_stays_what_it_is(resource: str) -> None:
+    """CloudFormation asks a custom resource again only where its properties are others."""
+    owned = {"PostgresOwnerAddress": OWNER, "PostgresOwnerSecretArn": KEPT_IN}
+    aurora = {"Backend": "aurora", **NETWORK}
+    every: list[dict[str, str]] = [{}, aurora, POSTGRES]
+    asked = [str(Deployment(**one).resources[resource]["Properties"]) for one in every]
+    assert len(set(asked)) == len(every)
+    asked = [str(Deployment(**one).resources["Schema"]) for one in (POSTGRES, POSTGRES | owned)]
+    assert len(set(asked)) == 2
+    given = Deployment(**POSTGRES).resources[resource]["Properties"]
+    assert given["Store"] == {"Ref": "PostgresAddress"}
+    named = Deployment(Deployment="other").resources["StaticSchedules"]["Properties"]
+    assert named["Deployment"] == {"Ref": "Deployment"}
 
 
 def test_m06_a_stack_is_told_by_its_name_whose_static_schedules_are_its_own() -> None:

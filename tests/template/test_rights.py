@@ -69,6 +69,38 @@ def test_only_the_chosen_backend_can_be_reached(parameters: dict[str, str]) -> N
         assert named & {"dynamodb", "rds-db"} == services
 
 
+def connects_as(deployment: Deployment, function: str) -> list[str]:
+    """The database's users whose tokens a function may sign."""
+    return [
+        str(one).rpartition("/")[2].partition("'")[0]
+        for statement in deployment.statements(function)
+        if statement["Action"] == "rds-db:connect"
+        for one in resources(statement)
+    ]
+
+
+def test_on_aurora_only_migrate_connects_as_the_owner() -> None:
+    deployment = Deployment(Backend="aurora", **NETWORK)
+    for function in HOT:
+        assert connects_as(deployment, function) == ["duetick_functions"]
+        assert "://duetick_functions@" in str(deployment.environment(function)["DUETICK_STORE"])
+        assert "secretsmanager:GetSecretValue" not in actions(deployment.statements(function))
+        assert "DUETICK_OWNER_STORE" not in deployment.environment(function)
+    assert connects_as(deployment, "MigrateFunction") == ["duetick", "duetick_functions"]
+    owner = deployment.environment("MigrateFunction")["DUETICK_OWNER_STORE"]
+    assert "://duetick@" in str(owner)
+
+
+def test_the_proxy_knows_each_user_that_functions_connect_as() -> None:
+    made = Deployment(Backend="aurora", **NETWORK).resources
+    known = [one["SecretArn"] for one in made["DatabaseProxy"]["Properties"]["Auth"]]
+    (statement,) = made["DatabaseProxyRole"]["Properties"]["Policies"][0]["PolicyDocument"][
+        "Statement"
+    ]
+    assert known == statement["Resource"]
+    assert {"Ref": "DatabaseUserSecret"} in known
+
+
 @pytest.mark.parametrize(
     ("function", "indexes"),
     [
@@ -141,6 +173,21 @@ def test_users_routes_are_there_only_with_an_authorizer(parameters: dict[str, st
 
 
 @every
+def test_a_browser_may_ask_without_a_token_where_an_origin_is_allowed(
+    parameters: dict[str, str],
+) -> None:
+    if "Users" not in parameters:
+        return
+    for origin in ({}, {"AllowedOrigin": "https://app.example.com"}):
+        made = Deployment(**parameters, **origin).resources
+        body = made["UsersApi"]["Properties"]["DefinitionBody"]
+        asked = [methods.get("options") for methods in body["paths"].values()]
+        assert [one and one["security"] for one in asked] == [[] if origin else None] * 2
+        assert ("x-amazon-apigateway-gateway-responses" in body) == bool(origin)
+        assert "options" not in str(made["Api"])
+
+
+@every
 def test_whoever_reads_a_secret_may_use_its_key_and_through_secrets_manager_alone(
     parameters: dict[str, str],
 ) -> None:
@@ -149,7 +196,8 @@ def test_whoever_reads_a_secret_may_use_its_key_and_through_secrets_manager_alon
     for function in FUNCTIONS:
         statements = deployment.statements(function)
         using = [one for one in statements if one["Action"] == "kms:Decrypt"]
-        reads = "secretsmanager:GetSecretValue" in actions(statements)
+        given = [one for one in statements if one["Resource"] != {"Ref": "DatabaseUserSecret"}]
+        reads = "secretsmanager:GetSecretValue" in actions(given)
         assert len(using) == reads
         for one in using:
             assert one["Resource"] == {"Ref": "SecretKeyArn"}

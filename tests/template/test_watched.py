@@ -13,6 +13,10 @@ from duetick.runtime import telemetry
 
 from tests.template.parsed import Deployment, Values, template
 
+STACK = {"Fn::Select": [2, {"Fn::Split": ["/", {"Ref": "AWS::StackId"}]}]}
+UUID = "0f0e4d5c-0000-0000-0000-000000000000"
+"""The last part of a stack's id."""
+
 
 def emitted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names of all that the code emits, told by the code itself."""
@@ -138,4 +142,12 @@ def test_t13_each_cadence_has_an_expression_that_keeps_it(minutes: int) -> None:
 def test_the_schedules_of_two_stacks_have_two_names() -> None:
     for function in Deployment().of_type("AWS::Serverless::Function").values():
         for event in function["Properties"].get("Events", {}).values():
-            assert event["Properties"]["Name"]["Fn::Sub"].startswith("${AWS::StackName}-")
+            text, names = event["Properties"]["Name"]["Fn::Sub"]
+            assert names == {"Id": STACK}
+            assert len(text.replace("${Id}", UUID)) <= 64
+
+
+def test_the_proxys_name_fits_whatever_the_stack_is_called() -> None:
+    text, names = template()["Resources"]["DatabaseProxy"]["Properties"]["DBProxyName"]["Fn::Sub"]
+    assert names == {"Id": STACK}
+    assert len(text.replace("${Id}", UUID)) <= 63

@@ -15,6 +15,7 @@ from duetick.cli.costs import (
     Prices,
     Usage,
     at_rest,
+    keeping,
     looking_ahead,
     per_million,
     scheduler_per_million,
@@ -93,11 +94,23 @@ def test_every_price_says_where_it_is_published() -> None:
     assert PUBLISHED in table()
 
 
+def test_what_is_kept_costs_by_its_bytes_and_how_long_it_is_kept() -> None:
+    gb = Usage(schedules=1_000, schedule_item_bytes=1024**3 / 1_000, schedule_row_bytes=1024**3)
+    assert keeping("dynamodb", gb) == pytest.approx(
+        {"DynamoDB, storage": 0.25, "DynamoDB, backup": 0.20}
+    )
+    assert keeping("aurora", gb)["Aurora, storage"] == pytest.approx(1_000 * 0.10)
+    assert keeping("postgres", gb) == {}
+    month, year = (per_million("aurora", Usage(kept_days=days)) for days in (30, 360))
+    assert year["Aurora, storage"] == pytest.approx(12 * month["Aurora, storage"])
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_no_price_and_no_use_is_no_cost(backend: Backend) -> None:
     free = Prices(**dict.fromkeys((one.name for one in fields(Prices)), 0.0))
     assert at_rest(backend, prices=free) == {}
     assert sum(per_million(backend, prices=free).values()) == 0
+    assert sum(keeping(backend, prices=free).values()) == 0
 
 
 @pytest.mark.parametrize("price", [one.name for one in fields(Prices)])
@@ -116,10 +129,10 @@ def test_the_command_prints_all_of_it(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_the_readme_repeats_what_comes_out() -> None:
-    wanted = [(name, at_rest(name), per_million(name)) for name in BACKENDS]
-    for name, rest, million in wanted:
-        row = rf"\| {name} \| {sum(rest.values()):.0f} \$ \| {sum(million.values()):.1f} \$ \|"
-        assert re.search(row, README), row
+    for name in BACKENDS:
+        rest, million, kept = (sum(of(name).values()) for of in (at_rest, per_million, keeping))
+        row = f"| {name} | {rest:.0f} $ | {million:.1f} $ | {kept:.2f} $ |"
+        assert row in README, row
     assert f"one-to-one for {sum(scheduler_per_million().values()):.1f} $" in README
     for minutes in (1, 5):
         lines = at_rest("dynamodb", Usage(tick_minutes=minutes))

@@ -57,11 +57,14 @@ class Client:
         token: str = "",
         user: str | None = None,
         authorize: Authorize | None = None,
+        connect_to: str = "",
     ) -> None:
+        """`connect_to` is where to connect, where the name in the URL does not lead there."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigurationError(f"The API's address is no http(s) URL: {url[:80]!r}.")
         self._parts = parts
+        self._place = urlsplit(connect_to) if connect_to else parts
         bearer = {"authorization": f"Bearer {token}"}
         self._authorize: Authorize = authorize or (lambda *_: bearer)
         self._user = "/api" if user is None else f"/api/users/{to_path(user)}"
@@ -150,7 +153,8 @@ class Client:
         data = b"" if body is None else json.dumps(dict(body)).encode()
         target = self._parts.path.rstrip("/") + path
         url = f"{self._parts.scheme}://{self._parts.netloc}{target}"
-        sent = {"content-type": "application/json", **self._authorize(method, url, data)}
+        named = {"content-type": "application/json", "host": self._parts.netloc}
+        sent = {**named, **self._authorize(method, url, data)}
         reply = self._send(method, target, data, {**sent, **(headers or {})})
         if reply.status >= 300:
             code = str(reply.body.get("error", "refused"))
@@ -158,9 +162,9 @@ class Client:
         return reply
 
     def _send(self, method: str, target: str, data: bytes, headers: Mapping[str, str]) -> Reply:
-        secure = self._parts.scheme == "https"
+        secure = self._place.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        connection = kind(self._parts.hostname or "", self._parts.port, timeout=TIMEOUT)
+        connection = kind(self._place.hostname or "", self._place.port, timeout=TIMEOUT)
         try:
             connection.request(method, target, data, dict(headers))
             answer = connection.getresponse()

@@ -27,6 +27,7 @@ __all__ = [
     "Index",
     "Ledger",
     "OnLost",
+    "OnPoisoned",
     "Outcome",
     "Page",
     "Refused",
@@ -35,6 +36,9 @@ __all__ = [
     "Transaction",
     "Transport",
 ]
+
+OnPoisoned: TypeAlias = Callable[[Occurrence], object]
+"""Told what was recorded of a row that cannot be read."""
 
 Clock: TypeAlias = Callable[[], int]
 """Milliseconds since the epoch."""
@@ -77,11 +81,14 @@ class Index(Protocol):
     def get(self, user_id: str, key: str) -> IndexRow | None:
         """The row, unless it is absent or poisoned."""
 
-    def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_due(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_poisoned: OnPoisoned | None = None
+    ) -> Sequence[Occurrence]:
         """Advance at most `limit` rows that are due, oldest first; record and lease what fires.
 
         In one transaction, or one item at a time. Rows that yield nothing do not end it early:
         an empty answer means that nothing is due. A row may yield several occurrences.
+        `on_poisoned` is told of each row that cannot be read, once that is committed.
         """
 
     def poisoned(self, limit: int = 100, *, since: int = 0) -> Sequence[Occurrence]:

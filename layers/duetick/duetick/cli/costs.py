@@ -1,7 +1,8 @@
 """What a deployment costs: counted units and measured durations times prices, all of them inputs.
 
 Prices are in dollars, without any free tier. What was measured, `python -m tests.benchmarks.usage`
-measures again; what was counted, `python -m tests.benchmarks.dynamodb_units` does.
+measures again, and bytes `python -m tests.benchmarks.storage`; what was counted,
+`python -m tests.benchmarks.dynamodb_units` does.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,9 @@ Lines: TypeAlias = dict[str, float]
 
 BACKENDS: Final[tuple[Backend, ...]] = ("dynamodb", "aurora", "postgres")
 MILLION: Final = 1_000_000
+GB: Final = 1024**3
 HOURS: Final = 730.5
+DAYS: Final = HOURS / 24
 """Of a month, on average."""
 GB_SECOND: Final[Mapping[Architecture, float]] = {"arm64": 0.0000133334, "x86_64": 0.0000166667}
 PUBLISHED: Final = "for us-east-1 in November 2026"
@@ -25,6 +28,8 @@ SOURCES: Final[Mapping[str, str]] = {
     "scheduler_million": "eventbridge",
     "write_million": "dynamodb",
     "read_million": "dynamodb",
+    "table_gb": "dynamodb",
+    "table_backup_gb": "dynamodb",
     "log_gb": "cloudwatch",
     "metric": "cloudwatch",
     "alarm": "cloudwatch",
@@ -32,11 +37,14 @@ SOURCES: Final[Mapping[str, str]] = {
     "secret": "secrets-manager",
     "aurora_unit_hour": "rds/aurora",
     "aurora_io_million": "rds/aurora",
+    "aurora_gb": "rds/aurora",
     "proxy_unit_hour": "rds/proxy",
     "endpoint_hour": "privatelink",
     "nat_hour": "vpc",
 }
 """Where each price is published: https://aws.amazon.com/…/pricing/."""
+SECRETS: Final = 2
+"""On Aurora: the owner's password, and that of the user whom functions connect as."""
 LOOK_AHEADS: Final = (60, 120)
 """Seconds that the template offers."""
 
@@ -51,6 +59,8 @@ class Prices:
     scheduler_million: float = 1.00
     write_million: float = 0.625
     read_million: float = 0.125
+    table_gb: float = 0.25
+    table_backup_gb: float = 0.20
     log_gb: float = 0.50
     metric: float = 0.30
     alarm: float = 0.10
@@ -58,6 +68,7 @@ class Prices:
     secret: float = 0.40
     aurora_unit_hour: float = 0.12
     aurora_io_million: float = 0.20
+    aurora_gb: float = 0.10
     proxy_unit_hour: float = 0.015
     endpoint_hour: float = 0.01
     nat_hour: float = 0.045
@@ -71,8 +82,8 @@ class Usage:
 
     tick_minutes: float = 1.0
     memory_gb: float = 0.5
-    tick_seconds: float = 0.07
-    tick_reads: float = 6.0
+    tick_seconds: float = 0.02
+    tick_reads: float = 1.5
     tick_log_kb: float = 1.7
     fire_tick_seconds: float = 0.0045
     fire_dispatch_seconds: float = 0.020
@@ -80,6 +91,12 @@ class Usage:
     fire_reads: float = 2.0
     fire_log_kb: float = 1.8
     fire_ios: float = 2.0
+    schedules: int = 100_000
+    kept_days: float = 30.0
+    schedule_item_bytes: float = 1_300
+    fire_item_bytes: float = 350
+    schedule_row_bytes: float = 1_400
+    fire_row_bytes: float = 520
     plain_seconds: float = 0.005
     plain_log_kb: float = 0.6
     aurora_units: float = 0.5
@@ -117,7 +134,7 @@ def _database_at_rest(backend: Backend, ticks: float, usage: Usage, prices: Pric
     return {
         "Aurora": usage.aurora_units * HOURS * prices.aurora_unit_hour,
         "RDS Proxy": units * HOURS * prices.proxy_unit_hour,
-        "Secrets Manager": prices.secret,
+        "Secrets Manager": SECRETS * prices.secret,
     }
 
 
@@ -134,7 +151,29 @@ def per_million(backend: Backend, usage: Usage = Usage(), prices: Prices = Price
         lines["DynamoDB, reads"] = usage.fire_reads * prices.read_million
     if backend == "aurora":
         lines["Aurora, I/O"] = usage.fire_ios * prices.aurora_io_million
-    return lines
+    item, row = usage.fire_item_bytes, usage.fire_row_bytes
+    months = usage.kept_days / DAYS
+    return lines | _stored(backend, MILLION * item * months, MILLION * row * months, prices)
+
+
+def keeping(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+    """A month of as many schedules as there are, whether they fire or not."""
+    items, rows = usage.schedule_item_bytes, usage.schedule_row_bytes
+    return _stored(backend, usage.schedules * items, usage.schedules * rows, prices)
+
+
+def _stored(backend: Backend, items: float, rows: float, prices: Prices) -> Lines:
+    """A month of so many bytes; a Postgres of one's own is billed to its owner."""
+    match backend:
+        case "dynamodb":
+            return {
+                "DynamoDB, storage": items / GB * prices.table_gb,
+                "DynamoDB, backup": items / GB * prices.table_backup_gb,
+            }
+        case "aurora":
+            return {"Aurora, storage": rows / GB * prices.aurora_gb}
+        case "postgres":
+            return {}
 
 
 def looking_ahead(seconds: float, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
@@ -176,6 +215,8 @@ def table(usage: Usage = Usage(), prices: Prices = Prices()) -> str:
     for backend in BACKENDS:
         parts.append(_part(f"{backend}, at rest, a month", at_rest(backend, usage, prices)))
         parts.append(_part(f"{backend}, a million fires", per_million(backend, usage, prices)))
+        title = f"{backend}, {usage.schedules:,} schedules kept, a month"
+        parts.append(_part(title, keeping(backend, usage, prices)))
     for seconds in LOOK_AHEADS:
         title = f"look-ahead of {seconds} s, a month more at most"
         parts.append(_part(title, looking_ahead(seconds, usage, prices)))

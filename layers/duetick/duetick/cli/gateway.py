@@ -44,9 +44,11 @@ class LocalServer(ThreadingHTTPServer):
         if not isinstance(sys.exception(), ConnectionError):
             logger.exception("a connection failed")
 
-    def __init__(self, port: int, routes: list[Route]) -> None:
+    def __init__(self, port: int, routes: list[Route], origin: str = "") -> None:
+        """A web page of that origin may call it."""
         super().__init__(("127.0.0.1", port), LocalRequest)
         self.routes = routes
+        self.origin = origin
 
     @property
     def url(self) -> str:
@@ -79,7 +81,8 @@ class LocalRequest(BaseHTTPRequestHandler):
         if route is None:
             self._refuse(404, "not_found", "No such route; the README lists them.")
             return
-        granted = route.authorize(self.headers.get("authorization", ""))
+        asks = self.command == "OPTIONS"
+        granted = {} if asks else route.authorize(self.headers.get("authorization", ""))
         if granted is None:
             self._refuse(
                 401,
@@ -99,7 +102,10 @@ class LocalRequest(BaseHTTPRequestHandler):
         self._send(answer["statusCode"], content, _headers(answer))
 
     def _refuse(self, status: int, code: str, message: str) -> None:
-        self._send(status, json.dumps({"error": code, "message": message}).encode())
+        headers = {"content-type": "application/json"}
+        if self.server.origin:
+            headers["access-control-allow-origin"] = self.server.origin
+        self._send(status, json.dumps({"error": code, "message": message}).encode(), headers)
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         self.send_response(status)
@@ -115,7 +121,15 @@ class LocalRequest(BaseHTTPRequestHandler):
         self.close_connection = True
         self._send(403, b'{"message": "Missing Authentication Token"}')
 
+    def _serve_a_browser(self) -> None:
+        """A question that carries no token; no route has it where no web page may call."""
+        if self.server.origin:
+            self._serve()
+        else:
+            self._unrouted()
+
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
+    do_OPTIONS = _serve_a_browser
 
     def __getattr__(self, name: str) -> Callable[[], None]:
         if name.startswith("do_"):

@@ -41,6 +41,7 @@ class LocalStack:
         self.server = _listen(port)
         self._set_environment(store)
         _migrate(store)
+        self.server.origin = wiring.settings().allowed_origin
         schedules, dispatch = self._handler("schedules"), self._handler("dispatch")
         self.server.routes += [
             Route("/api/schedules", schedules, self._user),

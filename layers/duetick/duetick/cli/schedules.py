@@ -25,6 +25,8 @@ def add_schedules(commands: "Commands") -> None:
     noun.add_argument(
         "--token", default=os.environ.get("DUETICK_TOKEN", ""), help="or set DUETICK_TOKEN"
     )
+    noun.add_argument("--stack", help="a deployed one, asked as an operator: signed, no token")
+    noun.add_argument("--user", help="with --stack: whose schedules")
     verbs = noun.add_subparsers(required=True, metavar="verb", dest="verb")
     verbs.add_parser("list", help="all of them")
     for verb, told in _VERBS.items():
@@ -66,16 +68,25 @@ def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    if not chosen.token:
-        raise Problem("A token is needed: --token, or DUETICK_TOKEN. `make run` prints one.")
-    client = Client(chosen.url, token=chosen.token)
     try:
-        for line in _lines(_answer(client, chosen)):
+        for line in _lines(_answer(_client(chosen), chosen)):
             print(json.dumps(line, ensure_ascii=False))
     except ApiError as problem:
         if problem.status:
             raise
         raise Problem(f"{problem} {ELSEWHERE}") from problem
+
+
+def _client(chosen: argparse.Namespace) -> Client:
+    if chosen.stack:
+        from duetick.cli.deployed import client_of
+
+        if not chosen.user:
+            raise Problem("--stack needs --user: whose schedules?")
+        return client_of(chosen.stack, chosen.user)
+    if not chosen.token:
+        raise Problem("A token is needed: --token, or DUETICK_TOKEN. `make run` prints one.")
+    return Client(chosen.url, token=chosen.token)
 
 
 def _answer(client: Client, chosen: argparse.Namespace) -> object:

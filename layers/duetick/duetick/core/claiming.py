@@ -1,10 +1,13 @@
 """What a tick claims: a chunk at a time, and no more than it can deliver."""
 
+import logging
 from collections.abc import Sequence
 from typing import Final
 
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Store
+
+logger = logging.getLogger("duetick.tick")
 
 MARGIN: Final = 5.0
 """Seconds that a delivery may take beyond its action's timeout, and the least that it is given."""
@@ -13,7 +16,7 @@ MARGIN: Final = 5.0
 class Claiming:
     """What is claimed, a chunk at a time; `over` when nothing is left to be claimed.
 
-    `lost` counts what was found to have run out of attempts or time.
+    `lost` counts what had run out of attempts or time, `poisoned` the rows that cannot be read.
     """
 
     def __init__(self, store: Store, now: int, chunk: int, look_ahead: int) -> None:
@@ -23,6 +26,7 @@ class Claiming:
         self._look_ahead = look_ahead
         self.over = False
         self.lost = 0
+        self.poisoned = 0
 
     def next(self, deliverable: int, left: float) -> Sequence[Occurrence]:
         """As many as can be delivered in the time that is left; none is the end.
@@ -35,9 +39,30 @@ class Claiming:
         waiting = self._store.ledger.claim_waiting(
             self._now, limit, ahead=ahead, on_lost=self._count_lost
         )
-        claimed = waiting or self._store.index.claim_due(self._now, limit, ahead=ahead)
+        claimed = waiting or self._store.index.claim_due(
+            self._now, limit, ahead=ahead, on_poisoned=self._count_poisoned
+        )
         self.over = not claimed
         return claimed
 
-    def _count_lost(self, _occurrence: Occurrence) -> None:
+    def _count_lost(self, occurrence: Occurrence) -> None:
         self.lost += 1
+        _log(occurrence)
+
+    def _count_poisoned(self, occurrence: Occurrence) -> None:
+        self.poisoned += 1
+        _log(occurrence)
+
+
+def _log(dead: Occurrence) -> None:
+    """As a dispatch tells of what dies there: for whom, and why."""
+    details = {
+        "action": "dead",
+        "occurrence": dead.id,
+        "schedule": dead.schedule_id,
+        "user": dead.user_id,
+        "flow": dead.flow,
+        "reason": dead.reason,
+        "attempts": dead.attempts,
+    }
+    logger.error("dead", extra=details)

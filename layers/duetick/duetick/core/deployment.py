@@ -23,6 +23,7 @@ def deploy(
     steps: tuple[Step, ...] = STEPS,
     *,
     name: str = "",
+    migrate: Callable[[], None] | None = None,
     patience: float = 0.0,
     elapsed: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
@@ -30,12 +31,13 @@ def deploy(
     """Take the steps, and tell what was done. Safe twice, and beside another.
 
     A database that is only just being made is waited for, `patience` seconds at most. By its `name`
-    a deployment knows the static schedules that it made.
+    a deployment knows the static schedules that it made. `migrate` is the store's own, unless the
+    schema is another's to change.
     """
     end = elapsed() + patience
     while True:
         try:
-            return _take(store, flows, steps, name)
+            return _take(store, flows, steps, name, migrate or store.migrate)
         except StoreUnavailable:
             if elapsed() + PAUSE > end:
                 raise
@@ -43,11 +45,15 @@ def deploy(
 
 
 def _take(
-    store: Store, flows: Callable[[], Flows], steps: tuple[Step, ...], name: str
+    store: Store,
+    flows: Callable[[], Flows],
+    steps: tuple[Step, ...],
+    name: str,
+    migrate: Callable[[], None],
 ) -> dict[str, object]:
     done: dict[str, object] = {}
     if "schema" in steps:
-        store.migrate()
+        migrate()
         store.check_schema()
         done["schema"] = "up to date"
     if "schedules" in steps:

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.errors import InvalidSchedule, VersionConflict
 from duetick.domain.schedule import Schedule
 from duetick.ports import Store
 
 NOBODY: Final = ""
 STATIC: Final = {"duetick": "static"}
+TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,7 @@ def register(store: Store, declared: Iterable[Schedule], deployment: str) -> Reg
         _check_free(store, key, labels)
     done = Registered()
     for key, schedule in wanted.items():
-        before = store.schedules.get(NOBODY, key)
-        after = store.schedules.put(schedule)
-        (done.kept if before and before.version == after.version else done.put).append(key)
+        (done.put if _put(store, schedule, labels) else done.kept).append(key)
     ours = [schedule.key for schedule in _labelled(store, labels)]
     for key in [key for key in ours if key not in wanted]:
         store.schedules.delete(NOBODY, key)
@@ -44,14 +43,26 @@ def register(store: Store, declared: Iterable[Schedule], deployment: str) -> Reg
     return done
 
 
-def _check_free(store: Store, key: str, labels: Mapping[str, str]) -> None:
-    """What somebody else put under the same name must not be written over.
+def _put(store: Store, schedule: Schedule, labels: Mapping[str, str], tries: int = TRIES) -> bool:
+    """Whether anything changed. Of two deployments that race for a name, the write picks one."""
+    before = _check_free(store, schedule.key, labels)
+    version = before.version if before else 0
+    try:
+        return store.schedules.put(schedule, if_version=version).version != version
+    except VersionConflict:
+        if tries == 1:
+            raise
+    return _put(store, schedule, labels, tries - 1)
+
+
+def _check_free(store: Store, key: str, labels: Mapping[str, str]) -> Schedule | None:
+    """The record, where it is ours. What somebody else put there must not be written over.
 
     The row is read first: where another deployment makes both meanwhile, its record is seen.
     """
     row, record = store.index.get(NOBODY, key), store.schedules.get(NOBODY, key)
     if record.labels == labels if record else not row:
-        return
+        return record
     if record and STATIC.items() <= record.labels.items():
         other = record.labels.get("deployment", "")
         raise InvalidSchedule(

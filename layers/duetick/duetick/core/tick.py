@@ -70,9 +70,9 @@ def run_tick(
     )
     claiming = Claiming(store, at, chunk, look_ahead)
     tick.run(claiming, sleep)
-    tick.report.poisoned = len(store.index.poisoned(chunk, since=at))
     if not claiming.over:  # the last claim found something
         tick.report.backlog = store.index.backlog(at)
+    tick.report.poisoned = claiming.poisoned
     tick.report.lost += claiming.lost
     return tick.report
 

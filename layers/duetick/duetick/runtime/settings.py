@@ -19,6 +19,9 @@ class Settings:
 
     store: str
     store_secret_arn: str = ""
+    owner_store: str = ""
+    owner_secret_arn: str = ""
+    functions_secret_arn: str = ""
     api_url: str = ""
     api_address: str = ""
     flows: str = "flows"
@@ -27,6 +30,7 @@ class Settings:
     dispatch_secrets: tuple[str, ...] = ()
     dispatch_secret_arn: str = ""
     dispatch_function: str = ""
+    allowed_origin: str = ""
     look_ahead: int = 0
     region: str = ""
     local: bool = False
@@ -52,6 +56,9 @@ class Settings:
         return cls(
             store=store,
             store_secret_arn=env.get("DUETICK_STORE_SECRET_ARN", ""),
+            owner_store=env.get("DUETICK_OWNER_STORE", ""),
+            owner_secret_arn=env.get("DUETICK_OWNER_SECRET_ARN", ""),
+            functions_secret_arn=env.get("DUETICK_FUNCTIONS_SECRET_ARN", ""),
             api_url=env.get("DUETICK_API_URL", ""),
             api_address=env.get("DUETICK_API_ADDRESS", ""),
             flows=env.get("DUETICK_FLOWS", "flows"),
@@ -60,6 +67,7 @@ class Settings:
             dispatch_secrets=tuple(filter(None, env.get("DUETICK_DISPATCH_SECRET", "").split())),
             dispatch_secret_arn=env.get("DUETICK_DISPATCH_SECRET_ARN", ""),
             dispatch_function=env.get("DUETICK_DISPATCH_FUNCTION", ""),
+            allowed_origin=env.get("DUETICK_ALLOWED_ORIGIN", ""),
             look_ahead=_milliseconds(env, "DUETICK_LOOK_AHEAD"),
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),
             local=env.get("DUETICK_LOCAL") == "1",

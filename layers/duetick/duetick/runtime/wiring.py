@@ -49,6 +49,16 @@ def store() -> Store:
     return open_store(chosen.store, look_ahead=looks_ahead)
 
 
+def migrate() -> None:
+    """Bring the schema up to date: as its owner, where the functions connect as another."""
+    if settings().owner_store:
+        from duetick.runtime.owner import migrate_as_owner
+
+        migrate_as_owner(settings())
+    else:
+        store().migrate()
+
+
 @cache
 def flows() -> "Flows":
     """Every flow of the package DUETICK_FLOWS."""

@@ -8,6 +8,7 @@ from duetick.domain.firing import Decision, Decisions, Missed, unfired
 from duetick.domain.occurrences import apart, fired, poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
+from duetick.ports import OnPoisoned
 from duetick.stores.dynamodb.entities import Entities, pause, tell_too_large
 from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge
 from duetick.stores.dynamodb.items import Entity, Poison
@@ -22,9 +23,16 @@ TRIES: Final = 5
 class Plan:
     """What became of one row: its item, altered but not yet written."""
 
-    __slots__ = ("claimed", "entity", "seen")
+    __slots__ = ("claimed", "entity", "poisoned", "seen")
 
-    def __init__(self, entity: Entity, seen: int, claimed: list[Occurrence]) -> None:
+    def __init__(
+        self,
+        entity: Entity,
+        seen: int,
+        claimed: list[Occurrence],
+        poisoned: Occurrence | None = None,
+    ) -> None:
+        self.poisoned = poisoned
         self.entity = entity
         self.seen = seen
         self.claimed = claimed
@@ -33,7 +41,15 @@ class Plan:
 class Claim:
     """The rows of one chunk are decided alike where they are alike."""
 
-    def __init__(self, entities: Entities, now: int, ahead: int, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        entities: Entities,
+        now: int,
+        ahead: int,
+        new_id: Callable[[], str],
+        on_poisoned: OnPoisoned | None,
+    ) -> None:
+        self._on_poisoned = on_poisoned
         self._entities = entities
         self._now = now
         self._ahead = ahead
@@ -58,9 +74,8 @@ class Claim:
         except ValueError as error:
             entity.poison = Poison(str(error), self._now)
             entity.mark(row.next_fire_at)
-            return Plan(
-                entity, row.next_fire_at, self._hold(entity, [poisoned(row, error, self._now)])
-            )
+            broken = poisoned(row, error, self._now)
+            return Plan(entity, row.next_fire_at, self._hold(entity, [broken]), broken)
         return Plan(entity, row.next_fire_at, self._advance(entity, fresh, decision))
 
     def _advance(self, entity: Entity, row: IndexRow, decision: Decision) -> list[Occurrence]:
@@ -105,6 +120,8 @@ class Claim:
                 tell_too_large(current.entity, error)
                 return []
             else:
+                if current.poisoned and self._on_poisoned:
+                    self._on_poisoned(current.poisoned)
                 return current.claimed
             entity = self._entities.load(plan.entity.user_id, plan.entity.key)
             if _holds(entity, current.claimed):

@@ -13,6 +13,7 @@ from typing import Final
 from duetick.domain.mirror import restored
 from duetick.domain.occurrences import poisoned
 from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.ports import OnPoisoned
 from duetick.stores.dynamodb.claim import Claim
 from duetick.stores.dynamodb.clock import Skew
 from duetick.stores.dynamodb.entities import Entities, Name
@@ -102,14 +103,16 @@ class DynamoIndex:
 
         return self._entities.change(user_id, key, at, alter)
 
-    def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_due(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_poisoned: OnPoisoned | None = None
+    ) -> Sequence[Occurrence]:
         """See `ports.Index`. Pages forward: what the index shows late is not asked for again."""
         layout, date = self._entities.layout.read()
         self._skew.check(date)
         while True:
             rows, contended = self._due(layout, now + ahead, limit), False
             while names := list(islice(rows, limit)):
-                claim = Claim(self._entities, now, ahead, self._new_id)
+                claim = Claim(self._entities, now, ahead, self._new_id, on_poisoned)
                 claimed = self._claim(claim, names, now)
                 if claimed:
                     return claimed

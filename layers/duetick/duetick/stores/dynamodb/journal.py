@@ -20,9 +20,12 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Final, NamedTuple
 
+from duetick.stores.dynamodb.layout import Layout
 from duetick.stores.dynamodb.occurrences import number, text
+from duetick.stores.dynamodb.schema import SCHEMA_KEY
 from duetick.stores.dynamodb.table import Item, Key, Table
 
+PARTITION: Final = SCHEMA_KEY[0]
 BUCKET_MS: Final = 30_000
 ROWS_IN_A_NOTE: Final = 500
 
@@ -47,8 +50,9 @@ class Note:
 class Journal:
     """The notes of one table."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, layout: Layout) -> None:
         self._table = table
+        self._layout = layout
 
     def write(self, lines: Iterable[Line]) -> None:
         """Note the lines, those of about the same time together."""
@@ -61,14 +65,22 @@ class Journal:
         """Notes that may name something to look at by now, the earliest first."""
         found = self._table.query(
             "p = :p AND s < :s",
-            {":p": text("J"), ":s": text(_sort(now // BUCKET_MS + 1, ""))},
+            {":p": text(PARTITION), ":s": text(_sort(now // BUCKET_MS + 1, ""))},
             page=50,
         )
-        return (_read(item) for item in found)
+        return self._notes(found)
 
     def all(self) -> Iterator[Note]:
         """Every note."""
-        return (_read(item) for item in self._table.query("p = :p", {":p": text("J")}, page=50))
+        return self._notes(self._table.query("p = :p", {":p": text(PARTITION)}, page=50))
+
+    def _notes(self, found: Iterator[Item]) -> Iterator[Note]:
+        """The schema's item stands ahead of them."""
+        for item in found:
+            if item["s"]["S"] == SCHEMA_KEY[1]:
+                self._layout.pass_by(item)
+            else:
+                yield _read(item)
 
     def drop(self, note: Note) -> None:
         """Everything that it names is covered otherwise."""
@@ -93,7 +105,7 @@ def _item(bucket: int, lines: Sequence[Line]) -> Item:
         for line in lines
     ]
     return {
-        "p": text("J"),
+        "p": text(PARTITION),
         "s": text(_sort(bucket, secrets.token_hex(6))),
         "t": number(first),
         "j": text(json.dumps(rows, separators=(",", ":"), ensure_ascii=False)),

@@ -1,7 +1,7 @@
 """Over how many partitions the index `due` is spread: now, and ever since rows may be left there.
 
-The item `X` names every number of shards in use; a tick reads all of their partitions. A number
-comes into use before the first row is written under it. It goes out of use in two steps, because
+The schema's item names every number of shards in use; a tick reads all of their partitions. A
+number comes into use before the first row is written under it. It goes out in two steps, because
 a process may still be writing under it: a rebuild moves all rows and marks it; a later one, which
 finds the mark old, moves what came since and forgets it. Who writes under a marked number takes
 the mark away, and looks at least once a minute.
@@ -14,11 +14,11 @@ from typing import Any, Final
 from duetick.domain.errors import MIGRATE, SchemaOutdated
 from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.occurrences import maybe_number, number
-from duetick.stores.dynamodb.schema import VERSION
-from duetick.stores.dynamodb.table import Item, Key, Table, Update
+from duetick.stores.dynamodb.schema import SCHEMA_KEY, VERSION
+from duetick.stores.dynamodb.table import Item, Table, Update
 
-SCHEMA_KEY: Final[Key] = ("X", "X")
 LOOK_SECONDS: Final = 60
+FRESH_SECONDS: Final = 5
 FORGET_AFTER_MS: Final = 300_000
 
 
@@ -29,10 +29,23 @@ class Layout:
         self._table = table
         self.shards = shards
         self._looked_at: float | None = None
+        self._passed: tuple[float, Item, int | None] | None = None
+
+    def pass_by(self, item: Item) -> None:
+        """Take the item from who met it while reading the journal: the next `read` asks nobody."""
+        self._passed = (time.time(), item, self._table.date)
 
     def read(self) -> tuple[Sequence[int], int | None]:
         """Every number in use, and the service's clock where it told."""
-        item, date = self._table.get_dated(SCHEMA_KEY)
+        passed, self._passed = self._passed, None
+        if passed and 0 <= time.time() - passed[0] < FRESH_SECONDS:
+            _, item, date = passed
+            return _counts(item), date
+        return self._look()
+
+    def _look(self) -> tuple[Sequence[int], int | None]:
+        item = self._table.get(SCHEMA_KEY)
+        date = self._table.date
         counts = _counts(item)
         if self.shards in counts and not _marked(item, self.shards):
             self._looked_at = time.monotonic()
@@ -43,7 +56,7 @@ class Layout:
         at = time.monotonic()
         if self._looked_at is not None and at - self._looked_at < LOOK_SECONDS:
             return
-        self.read()
+        self._look()
         if self._looked_at is None or self._looked_at < at:
             self._table.update(SCHEMA_KEY, _use(self.shards))
             self._looked_at = at

@@ -7,9 +7,14 @@ from botocore.exceptions import ClientError
 
 from duetick.domain.errors import MIGRATE, SchemaOutdated, StoreUnavailable
 from duetick.stores.dynamodb.errors import Conflict, errors
-from duetick.stores.dynamodb.layout import SCHEMA_KEY
 from duetick.stores.dynamodb.occurrences import maybe_number, number
-from duetick.stores.dynamodb.schema import OLDEST_CODE, TTL, VERSION, table_definition
+from duetick.stores.dynamodb.schema import (
+    OLDEST_CODE,
+    SCHEMA_KEY,
+    TTL,
+    VERSION,
+    table_definition,
+)
 from duetick.stores.dynamodb.table import Table, Update
 
 if TYPE_CHECKING:

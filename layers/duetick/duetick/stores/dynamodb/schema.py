@@ -9,7 +9,7 @@
 | external id | E#id | E | which schedule owns it |
 | count | C#user | C | how many schedules a user has |
 | journal | J | due#random | schedules to look at when a lease may have ended |
-| schema | X | X | version, and the shard counts in use |
+| schema | J | ! | version, and the shard counts in use: a tick reads it with the journal |
 
 The indexes hold keys only. `due`: active rows by their next time. `attention`: poisoned rows, the
 dead, by time. `directory`: every schedule and index row, for check and rebuild. The external id
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 OLDEST_CODE: Final = 1
+
+SCHEMA_KEY: Final = ("J", "!")
+"""Ahead of every note of the journal."""
 
 DUE: Final = "due"
 ATTENTION: Final = "attention"

@@ -39,7 +39,7 @@ class DynamoStore:
         self.now: Clock = clock or host_clock
         self._table = table
         self._entities = Entities(table, shards)
-        journal = Journal(table)
+        journal = Journal(table, self._entities.layout)
         skew = Skew(checked=clock is None)
         self.index = DynamoIndex(self._entities, journal, self.now, new_id, skew)
         self.schedules = DynamoSchedules(self._entities, self.now, new_id, look_ahead=look_ahead)

@@ -76,18 +76,20 @@ class Table:
     def __init__(self, name: str, client: "DynamoDBClient") -> None:
         self.name = name
         self.client = client
+        self._said: Mapping[str, Any] = {}
+
+    @property
+    def date(self) -> int | None:
+        """The service's clock in milliseconds, where its last answer to a get or a query told."""
+        text = self._said.get("HTTPHeaders", {}).get("date")
+        return int(parsedate_to_datetime(text).timestamp() * 1_000) if text else None
 
     def get(self, key: Key) -> Item | None:
         """The item as it is now."""
         with errors():
             answer = self.client.get_item(TableName=self.name, Key=keyed(key), ConsistentRead=True)
+        self._said = answer["ResponseMetadata"]
         return answer.get("Item")
-
-    def get_dated(self, key: Key) -> tuple[Item | None, int | None]:
-        """The item, and the service's clock in milliseconds where it told."""
-        with errors():
-            answer = self.client.get_item(TableName=self.name, Key=keyed(key), ConsistentRead=True)
-        return answer.get("Item"), _date(answer["ResponseMetadata"].get("HTTPHeaders", {}))
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """Those of the items that exist."""
@@ -219,6 +221,7 @@ class Table:
         while True:
             with errors():
                 answer = self.client.query(**request)
+            self._said = answer["ResponseMetadata"]
             yield from answer["Items"]
             start = answer.get("LastEvaluatedKey")
             if not start:
@@ -238,8 +241,3 @@ def key_of(item: Mapping[str, Any]) -> Key:
 
 def _waits() -> Iterator[float]:
     return (0.05 * 2**attempt for attempt in range(_ROUNDS))
-
-
-def _date(headers: Mapping[str, str]) -> int | None:
-    text = headers.get("date")
-    return int(parsedate_to_datetime(text).timestamp() * 1_000) if text else None

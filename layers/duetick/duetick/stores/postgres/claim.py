@@ -8,7 +8,7 @@ from typing import Final, cast
 from duetick.domain.policies import Overlap
 from duetick.domain.schedule import Occurrence
 from duetick.stores.sql.claim import ClaimPlan, DueRow, Remembered, on_hand
-from duetick.stores.sql.index import poison
+from duetick.stores.sql.index import Claimed, poison
 from duetick.stores.sql.rows import read_number
 from duetick.stores.sql.session import Params, Row, Session, Value
 from duetick.stores.sql.store import new_id
@@ -40,13 +40,11 @@ class PostgresClaim:
         self._remembered = Remembered()
         self._reached = ((0, 0), LOWEST)
 
-    def __call__(
-        self, session: Session, now: int, limit: int, ahead: int
-    ) -> tuple[int, Sequence[Occurrence]]:
+    def __call__(self, session: Session, now: int, limit: int, ahead: int) -> Claimed:
         """See `Claim`."""
         chunk = self._select(session, now, limit, ahead)
         if chunk is None:
-            return 0, ()
+            return Claimed(0)
         places = str(chunk[0]).split(";")
         rows = cast("Sequence[DueRow]", [*zip(*_columns(chunk), strict=True)])
         plan = ClaimPlan(new_id, self._remembered.at(now, ahead))
@@ -54,7 +52,8 @@ class PostgresClaim:
         _leave_out_known(session, plan, places)
         claimed = _write(session, plan, places, now)
         self._reached = ((now, ahead), rows[-1][NEXT_FIRE_AT])
-        return len(places), claimed
+        broken = [record for _, record in plan.result.broken]
+        return Claimed(len(places), claimed, broken)
 
     def _select(self, session: Session, now: int, limit: int, ahead: int) -> Row | None:
         """Rows from where the last chunk of this tick ended, and where there are none, any.

@@ -10,6 +10,24 @@ SELECT pg_current_xact_id()::text
 -- A lock of the transaction: it cannot be left behind, and a proxy need not pin the session.
 SELECT pg_advisory_xact_lock(hashtextextended('duetick migrate', 0))
 
+-- name: role_get
+SELECT 1 FROM pg_roles WHERE rolname = :user
+
+-- name: role_create
+SELECT format('CREATE ROLE %I LOGIN PASSWORD %L', :user::text, :verifier::text)
+
+-- name: role_use_schema
+SELECT format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), :user::text)
+
+-- name: role_read_version
+SELECT format('GRANT SELECT ON schema_version TO %I', :user::text)
+
+-- name: role_use_table
+SELECT format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO %I', :table::text, :user::text)
+
+-- name: role_use_routine
+SELECT format('GRANT EXECUTE ON FUNCTION %I TO %I', :routine::text, :user::text)
+
 -- name: name_lock
 SELECT pg_advisory_xact_lock(hashtextextended(:user_id || '/' || :key, 0))
 

@@ -11,7 +11,7 @@ from duetick.stores.postgres.database import PostgresDatabase
 from duetick.stores.postgres.ledger import PostgresLedger
 from duetick.stores.sql.index import Claim
 from duetick.stores.sql.queries import Migration, migrations
-from duetick.stores.sql.session import Database
+from duetick.stores.sql.session import Database, retried
 from duetick.stores.sql.store import SqlStore, new_id
 
 POOL: Final = 8
@@ -30,7 +30,15 @@ class PostgresStore(SqlStore):
         look_ahead: bool = False,
     ) -> None:
         super().__init__(database, claim, steps, clock, look_ahead=look_ahead)
-        self.ledger = PostgresLedger(database, clock, self.now, new_id, self.schedules.count_run)
+        count_run = self.schedules.count_run
+        self.ledger = PostgresLedger(database, clock, self.now, new_id, count_run)
+
+    @retried
+    def admit(self, user: str, password: Password) -> None:
+        """Let a user read and write, who owns nothing; see `roles`. It takes the schema's owner."""
+        from duetick.stores.postgres.roles import admit
+
+        admit(self._database, user, password)
 
 
 def open_postgres(
@@ -39,7 +47,7 @@ def open_postgres(
     *,
     password: Password | None = None,
     look_ahead: bool = False,
-) -> SqlStore:
+) -> PostgresStore:
     """A store at a libpq URL, or on connections of a factory; nothing is connected to yet.
 
     `password` is asked for each new connection, in place of the address's own.
@@ -54,7 +62,7 @@ def open_postgres(
 
 def open_database(
     database: PostgresDatabase, clock: Clock | None, *, look_ahead: bool = False
-) -> SqlStore:
+) -> PostgresStore:
     """A store on a database."""
     steps = migrations("postgres")
     return PostgresStore(database, PostgresClaim(), steps, clock, look_ahead=look_ahead)

@@ -1,12 +1,13 @@
 """The index on SQL. Claiming is one transaction for each chunk of rows."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from duetick.domain.mirror import restored
 from duetick.domain.occurrences import apart
 from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.ports import OnPoisoned
 from duetick.stores.sql.rows import (
     index_params,
     occurrence_params,
@@ -18,13 +19,20 @@ from duetick.stores.sql.rows import (
 from duetick.stores.sql.session import Database, Params, Session, retried
 
 
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """How many rows were due, what they yielded, and those that could not be read."""
+
+    due: int
+    occurrences: Sequence[Occurrence] = ()
+    poisoned: Sequence[Occurrence] = ()
+
+
 class Claim(Protocol):
     """How a backend claims: the one part in which they differ."""
 
-    def __call__(
-        self, session: Session, now: int, limit: int, ahead: int
-    ) -> tuple[int, Sequence[Occurrence]]:
-        """How many rows were due, and what they yielded."""
+    def __call__(self, session: Session, now: int, limit: int, ahead: int) -> Claimed:
+        """One chunk."""
 
 
 def put_row(session: Session, row: IndexRow) -> None:
@@ -84,7 +92,11 @@ class SqlIndex:
     """`ports.Index` on any SQL database."""
 
     def __init__(
-        self, database: Database, now: Callable[[], int], new_id: Callable[[], str], claim: Claim
+        self,
+        database: Database,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        claim: Claim,
     ) -> None:
         self._database = database
         self._now = now
@@ -112,13 +124,18 @@ class SqlIndex:
         return read_index(rows[0]) if rows else None
 
     @retried
-    def claim_due(self, now: int, limit: int = 100, *, ahead: int = 0) -> Sequence[Occurrence]:
+    def claim_due(
+        self, now: int, limit: int = 100, *, ahead: int = 0, on_poisoned: OnPoisoned | None = None
+    ) -> Sequence[Occurrence]:
         """See `ports.Index`."""
         while True:
             with self._database.claiming() as session:
-                due, claimed = self._claim(session, now, limit, ahead)
-            if claimed or not due:
-                return claimed
+                claimed = self._claim(session, now, limit, ahead)
+            if on_poisoned:
+                for one in claimed.poisoned:
+                    on_poisoned(one)
+            if claimed.occurrences or not claimed.due:
+                return claimed.occurrences
 
     @retried
     def poisoned(self, limit: int = 100, *, since: int = 0) -> Sequence[Occurrence]:

@@ -216,6 +216,12 @@ SELECT {occurrence_columns} FROM occurrences o
 WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'queued'
     AND o.nominal_at < :nominal_at AND o.range_end IS NULL
 
+-- name: anything_waits
+SELECT coalesce((SELECT min(o.lease_until) FROM occurrences o
+        WHERE o.state IN ('queued', 'processing')) <= :now, false)
+    OR coalesce((SELECT min(o.due_at) FROM occurrences o
+        WHERE o.state IN ('scheduled', 'retrying')) <= :until, false)
+
 -- name: occurrences_lease_over
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now

@@ -8,7 +8,7 @@ from duetick.domain.schedule import Occurrence
 from duetick.ports import Clock
 from duetick.stores.ids import new_id
 from duetick.stores.sql.claim import ClaimPlan, DueRow, Remembered, Yield, on_hand
-from duetick.stores.sql.index import drop_row, known_within, poison
+from duetick.stores.sql.index import Claimed, drop_row, known_within, poison
 from duetick.stores.sql.queries import migrations
 from duetick.stores.sql.rows import occurrence_params
 from duetick.stores.sql.session import Params, Row, Session
@@ -22,9 +22,7 @@ class SqliteClaim:
     def __init__(self) -> None:
         self._remembered = Remembered()
 
-    def __call__(
-        self, session: Session, now: int, limit: int, ahead: int
-    ) -> tuple[int, Sequence[Occurrence]]:
+    def __call__(self, session: Session, now: int, limit: int, ahead: int) -> Claimed:
         """See `Claim`."""
         rows = session.rows("claim_select", {"until": now + ahead, "limit": limit})
         plan = ClaimPlan(new_id, self._remembered.at(now, ahead))
@@ -40,7 +38,8 @@ class SqliteClaim:
         occurrences = plan.occurrences()
         written = session.each("occurrence_insert", _records(made, occurrences))
         new = [o for o, count in zip(occurrences, written, strict=True) if count]
-        return len(rows), [occurrence for occurrence in new if on_hand(occurrence)]
+        broken = [record for _, record in made.broken]
+        return Claimed(len(rows), [occurrence for occurrence in new if on_hand(occurrence)], broken)
 
 
 def _leave_out_known(session: Session, plan: ClaimPlan) -> None:

@@ -222,6 +222,14 @@ class AheadConformance(StoreSuite):
         assert [o.key for o in store.index.poisoned(since=NOON + MINUTE)] == ["k1"]
         assert len(store.index.poisoned()) == 2
 
+    def test_t01_a_claim_tells_of_each_row_that_it_poisons(self, store: Store) -> None:
+        store.index.upsert(row("bad", cron="not a cron"))
+        store.index.upsert(row("good"))
+        told: list[Occurrence] = []
+        for _ in range(2):
+            store.index.claim_due(SOON, on_poisoned=told.append)
+        assert [(one.key, one.reason) for one in told] == [("bad", Reason.POISONED)]
+
     def test_d12_an_occurrence_of_another_flow_is_unknown(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
         claimed = only(drain(store, NOON + MINUTE + SECOND))

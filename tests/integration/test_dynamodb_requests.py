@@ -1,0 +1,64 @@
+"""How often a tick that finds nothing asks DynamoDB: each request is waited for, and paid for."""
+
+from collections.abc import Iterator
+
+import pytest
+from duetick.core.tally import TickReport
+from duetick.core.tick import run_tick
+from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.ports import Delivery
+from duetick.stores.dynamodb.store import DynamoStore
+
+from tests.integration.dynamodb_case import HOUR, MINUTE, NOON, Case, requests
+from tests.lab.dynamodb import DynamoDB
+
+
+@pytest.fixture
+def case(dynamodb: DynamoDB) -> Iterator[Case]:
+    case = Case(dynamodb)
+    case.migrated().index.upsert(IndexRow("ada", "later", "0 13 * * *", None, NOON + HOUR))
+    yield case
+    case.close()
+
+
+class Nowhere:
+    """A transport that nobody answers at."""
+
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
+        return Delivery(0, f"{occurrence.key}: nothing in {timeout} s")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def ticked(store: DynamoStore) -> tuple[list[str], TickReport]:
+    """What a tick asks for, and what it reports."""
+    asked: list[str] = []
+    with requests(store, lambda name, _: asked.append(name)):
+        report = run_tick(store, Nowhere())
+    return asked, report
+
+
+def test_a_tick_that_finds_nothing_asks_twice_the_first_one_too(case: Case) -> None:
+    """For the journal, ahead of which the schema stands, and for what is due."""
+    store = case.open()
+    for _ in range(3):
+        assert ticked(store) == (["Query", "Query"], TickReport())
+        case.now += MINUTE
+
+
+def test_g04_each_shard_that_is_in_use_is_one_request_more(case: Case) -> None:
+    case.open("&shards=4").index.upsert(IndexRow("bea", "later", "0 13 * * *", None, NOON + HOUR))
+    assert ticked(case.open())[0] == ["Query"] * (1 + 1 + 4)
+
+
+def test_t12_a_tick_asks_no_more_for_what_it_poisoned_and_lost(case: Case) -> None:
+    store = case.open()
+    store.index.upsert(IndexRow("ada", "bad", "not a cron", None, NOON))
+    assert ticked(store)[1].poisoned == 1
+    case.now = NOON + HOUR
+    assert ticked(store)[1].failed == 1
+    case.now += 2 * HOUR
+    asked, report = ticked(store)
+    assert (report.lost, report.poisoned) == (1, 0)
+    assert asked.count("Query") == 3  # the journal, until it names nothing more, and what is due

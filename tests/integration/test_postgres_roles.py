@@ -1,0 +1,132 @@
+"""The user that the functions connect as: it changes no schema, and its password is not sent.
+
+That it can do all that they do, the conformance suite says, which runs as such a user as well.
+"""
+
+import base64
+from collections.abc import Iterator
+
+import pytest
+from duetick.cli.context import LocalContext
+from duetick.runtime import owner as owner_of_schema
+from duetick.runtime import wiring
+from duetick.stores.postgres.roles import ROUTINES, scram_verifier
+from duetick.stores.postgres.store import PostgresStore, open_postgres
+from duetick.stores.sql.store import OF_USERS
+from pg8000.native import Connection
+
+from tests.integration.handlers import load_handler
+from tests.lab.postgres import connect
+
+USER = "duetick functions"
+ANY = 'it\'s 100% "secret"'
+
+
+@pytest.fixture
+def owner(postgres_url: str) -> Iterator[PostgresStore]:
+    store = open_postgres(postgres_url)
+    store.migrate()
+    store.admit(USER, lambda: ANY)
+    yield store
+    store.close()
+    with connect(postgres_url) as admin:
+        admin.run(f'DROP OWNED BY "{USER}"; DROP ROLE "{USER}"')
+
+
+@pytest.fixture
+def user(owner: PostgresStore, postgres_url: str) -> Iterator[Connection]:
+    """A session as that user."""
+    del owner
+    with connect(postgres_url) as session:
+        session.run(f'SET SESSION AUTHORIZATION "{USER}"')
+        yield session
+        session.run("RESET SESSION AUTHORIZATION")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE schedules",
+        "ALTER TABLE schedules ADD COLUMN more text",
+        "TRUNCATE occurrences",
+        "CREATE TABLE more (a text)",
+        "CREATE INDEX more ON schedules (cron)",
+        "DROP FUNCTION time_of",
+        "UPDATE schema_version SET version = 9",
+        "CREATE ROLE another",
+        "CREATE SCHEMA more",
+        "SELECT * FROM of_somebody_else",
+    ],
+)
+def test_it_changes_no_schema_and_reads_nothing_of_others(
+    user: Connection, postgres_url: str, statement: str
+) -> None:
+    with connect(postgres_url) as admin:
+        admin.run("CREATE TABLE of_somebody_else (a text)")
+    with pytest.raises(Exception, match=r"permission denied|must be owner"):
+        user.run(statement)
+
+
+def test_everything_that_a_migration_makes_is_granted(
+    owner: PostgresStore, postgres_url: str
+) -> None:
+    del owner
+    with connect(postgres_url) as admin:
+        tables = admin.run("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+        routines = admin.run(
+            "SELECT proname FROM pg_proc WHERE pronamespace = current_schema()::regnamespace"
+        )
+    assert {name for (name,) in tables} == {*OF_USERS, "schema_version"}
+    assert {name for (name,) in routines} == set(ROUTINES)
+
+
+def test_a_second_migration_grants_again_and_leaves_the_password(
+    owner: PostgresStore, postgres_url: str
+) -> None:
+    kept = verifier(postgres_url)
+    owner.migrate()
+    owner.admit(USER, lambda: "another")
+    assert verifier(postgres_url) == kept
+
+
+def test_the_password_is_kept_as_postgres_keeps_it(owner: PostgresStore, postgres_url: str) -> None:
+    del owner
+    with connect(postgres_url) as admin:
+        quoted = ANY.replace("'", "''")
+        admin.run("SET password_encryption = 'scram-sha-256'")
+        ours = verifier(postgres_url)
+        admin.run(f"ALTER ROLE \"{USER}\" PASSWORD '{quoted}'")
+        theirs = verifier(postgres_url)
+    for text in (ours, theirs):
+        assert scram_verifier(ANY, salt_of(text)) == text
+
+
+def verifier(url: str) -> str:
+    """What Postgres keeps of the user's password."""
+    with connect(url) as admin:
+        ((kept,),) = admin.run("SELECT rolpassword FROM pg_authid WHERE rolname = :u", u=USER)
+    return str(kept)
+
+
+def salt_of(kept: str) -> bytes:
+    """Its salt."""
+    return base64.b64decode(kept.split("$")[1].partition(":")[2])
+
+
+def test_i10_migrate_changes_the_schema_as_its_owner_and_does_the_rest_as_the_functions_user(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = "duetick_migrated"
+    monkeypatch.setenv("DUETICK_OWNER_STORE", postgres_url)
+    monkeypatch.setenv("DUETICK_STORE", postgres_url.replace("//postgres@", f"//{user}@"))
+    monkeypatch.setattr(owner_of_schema, "kept_in_secrets_manager", lambda _arn: lambda: ANY)
+    wiring.store.cache_clear()
+    done = load_handler("migrate")({}, LocalContext(60_000))
+    assert (done["schema"], wiring.settings().owner_store) == ("up to date", postgres_url)
+    assert done["schedules"]["put"]
+    wiring.store().close()
+    wiring.store.cache_clear()
+    with connect(postgres_url) as admin:
+        owners = admin.run("SELECT tableowner FROM pg_tables WHERE tablename = 'schedules'")
+        admin.run(f"DROP OWNED BY {user}; DROP ROLE {user}")
+    assert owners == [["postgres"]]
