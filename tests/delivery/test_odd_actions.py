@@ -246,7 +246,16 @@ def test_t04_a_second_try_of_the_transaction_is_allowed(sql_scene: Scene) -> Non
 
 
 @pytest.mark.parametrize(
-    "ending", ["COMMIT", "rollback;", "-- done\nEnd", "/* */ ABORT", "Begin", "START TRANSACTION"]
+    "ending",
+    [
+        "COMMIT",
+        "rollback;",
+        "-- done\nEnd",
+        "/* */ ABORT",
+        "/* not /* yet */ */ COMMIT",
+        "Begin",
+        "START TRANSACTION",
+    ],
 )
 def test_t04_an_action_cannot_end_its_transaction_itself(sql_scene: Scene, ending: str) -> None:
     """Its effects would be there without its success, or its success without its effects."""
