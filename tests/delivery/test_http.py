@@ -1,7 +1,6 @@
 """The HTTP transport over real sockets: kept connections, deadlines, signatures, secrets."""
 
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -122,17 +121,6 @@ def test_t02_the_deadline_is_for_all_addresses_together(
         assert (delivery.status, time.monotonic() - begin < 2) == (0, True)
         for each in waiting:
             each.close()
-
-
-def test_t02_the_deadline_is_for_the_resolution_of_the_name_too(
-    through: Through, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answered = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answered.wait(20) and [])
-    begin = time.monotonic()
-    delivery = through("http://api.example.org/v1").deliver(DUE, timeout=0.2)
-    answered.set()
-    assert (delivery.status, time.monotonic() - begin < 5) == (0, True)
 
 
 def test_a_host_is_tried_at_each_of_its_addresses(

@@ -9,15 +9,10 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, TypeAlias
-
-from duetick.core.timing import ended_within
-
-Info: TypeAlias = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
-"""An address, with what it takes to connect there."""
+from typing import Final
 
 LONGEST_HEAD: Final = 16_384
 LONGEST_BODY: Final = 4_096
@@ -65,7 +60,9 @@ def connect(host: str, port: int, end: float, *, secure: bool) -> "Line":
 def _reached(host: str, port: int, end: float) -> socket.socket:
     """The first of the host's addresses that answers; all of them share the time."""
     problem = OSError(f"{host} has no address")
-    for family, kind, protocol, _, address in _addresses(host, port, end):
+    for family, kind, protocol, _, address in socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM
+    ):
         made = socket.socket(family, kind, protocol)
         try:
             made.settimeout(time_left(end))
@@ -76,18 +73,6 @@ def _reached(host: str, port: int, end: float) -> socket.socket:
         else:
             return made
     raise problem
-
-
-def _addresses(host: str, port: int, end: float) -> Sequence[Info]:
-    """What the host's name stands for. A resolver has a patience of its own, often longer."""
-    found: list[Info] = []
-    if not ended_within(time_left(end), lambda: found.extend(_ask(host, port))):
-        raise TimeoutError("the endpoint's name was not resolved in time")
-    return found
-
-
-def _ask(host: str, port: int) -> Sequence[Info]:
-    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
 def time_left(end: float) -> float:
