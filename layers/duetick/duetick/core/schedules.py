@@ -37,7 +37,7 @@ class UserSchedules:
     """One user's schedules. Nothing here reaches beyond `user_id`.
 
     `owns_names` says that it is the application who asks: it hands out outside ids, which are names
-    across all users, and changes what runs as another principal. A user does neither.
+    across all users, and changes what runs as another principal. A user does neither, nor an agent.
     """
 
     store: Store
@@ -45,7 +45,7 @@ class UserSchedules:
     user_id: str
     clock: Clock
     quotas: Quotas = field(default_factory=Quotas)
-    owns_names: bool = True
+    owns_names: bool = False
 
     def __post_init__(self) -> None:
         if not self.user_id:
