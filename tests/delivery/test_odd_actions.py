@@ -136,6 +136,41 @@ def test_the_time_of_an_action_is_what_begin_and_resolver_left_of_the_invocation
     assert (answer["error"], "longer than 0." in str(answer["message"])) == ("action_failed", True)
 
 
+def by_name(*, given: Json, ctx: Context) -> None:
+    """Takes two arguments, and none by its place."""
+    raise AssertionError((given, ctx))
+
+
+def half_by_name(given: Json, *, ctx: Context) -> None:
+    """Takes one by its place."""
+    raise AssertionError((given, ctx))
+
+
+@pytest.mark.parametrize("function", [lambda: None, lambda _input: None, by_name, half_by_name])
+def test_an_action_that_cannot_be_called_is_refused_when_it_is_registered(
+    scene: Scene, function: Callable[..., None]
+) -> None:
+    with pytest.raises(InvalidSchedule, match=r"\(input, ctx\)"):
+        scene.flow.action("odd")(function)
+
+
+def test_an_action_may_have_defaults_of_its_own(scene: Scene) -> None:
+    def more(given: Json, _ctx: Context, times: int = 2) -> None:
+        seen.append((given, times))
+
+    seen: list[object] = []
+    scene.flow.action("more")(more)
+    scene.put(action="more", given="a")
+    assert scene.deliver(scene.claim())[0] == 202
+    assert seen == [("a", 2)]
+
+
+def test_a_second_static_schedule_of_one_name_is_refused(scene: Scene) -> None:
+    scene.flow.schedule("nightly", cron="@daily", action="clean")
+    with pytest.raises(InvalidSchedule, match="nightly"):
+        scene.flow.schedule("nightly", cron="@hourly", action="clean")
+
+
 def test_an_action_that_yields_is_refused_when_it_is_registered(scene: Scene) -> None:
     def yields(_input: Json, _ctx: Context) -> Iterator[int]:
         yield 1
