@@ -205,6 +205,7 @@ def test_a_body_beyond_all_measure_is_not_read(client: Client) -> None:
         ('{"input": ' + "9" * 5_000 + "}", "JSON"),
         ("[]", "object"),
         ('{"cron": 5, "flow": "f", "action": "a"}', "cron"),
+        ('{"cron": "", "flow": "f", "action": "a"}', "cron: must not be empty"),
     ],
 )
 def test_a_body_that_is_odd_is_refused_with_what_is_wrong(

@@ -183,8 +183,10 @@ def _snake_keys(value: Mapping[str, Json]) -> dict[str, Json]:
 
 def _text(body: Mapping[str, Json], name: str) -> str:
     value = body.get(name)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str):
         raise InvalidSchedule(name, f"expected text, got {type(value).__name__}.")
+    if not value:
+        raise InvalidSchedule(name, "must not be empty.")
     return value
 
 
