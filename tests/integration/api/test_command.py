@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from unittest.mock import MagicMock
 
 import pytest
 from duetick.cli.main import main
@@ -121,6 +122,19 @@ def test_a_user_is_named_to_a_stack_alone(terminal: Terminal) -> None:
     code, _, err = terminal.run("--user", "bob", "list")
     assert code == 1
     assert "--user needs --stack" in err
+
+
+@pytest.mark.parametrize("outputs", [{}, {"Outputs": []}])
+def test_a_stack_that_is_none_of_duetick_is_told_from_it(
+    outputs: dict[str, object],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    session = MagicMock()
+    session.create_client.return_value.describe_stacks.return_value = {"Stacks": [outputs]}
+    monkeypatch.setattr("duetick.cli.deployed.get_session", lambda: session)
+    assert main(["schedules", "--stack", "other", "--user", "bob", "list"]) == 1
+    assert "'other' tells no ApiUrl" in capsys.readouterr().err
 
 
 def test_a_reader_that_has_enough_is_no_failure(running: Product) -> None:
