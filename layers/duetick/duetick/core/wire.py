@@ -142,7 +142,10 @@ def _read_policies(given: Mapping[str, Json]) -> Policies:
     for name in ("starts_at", "ends_at"):
         if name in values:
             values[name] = instant(f"policies.{camel(name)}", values[name])
-    return Policies.of(values)
+    try:
+        return Policies.of(values)
+    except InvalidSchedule as problem:
+        raise InvalidSchedule(camel(problem.field), problem.problem) from None
 
 
 def _dataclass_json(value: object) -> dict[str, Json]:
