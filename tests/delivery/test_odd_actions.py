@@ -2,16 +2,15 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import wraps
 from typing import TYPE_CHECKING, NoReturn, cast
 
 import pytest
 from duetick.core.context import Context
 from duetick.core.tick import run_tick
-from duetick.domain.errors import ConfigurationError, InvalidSchedule
+from duetick.domain.errors import ConfigurationError
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import IndexRow, Json, Principal, Schedule
 from duetick.domain.states import Reason, State
@@ -134,69 +133,6 @@ def test_the_time_of_an_action_is_what_begin_and_resolver_left_of_the_invocation
     late = replace(call, seconds=30.0, came_at=call.came_at - 27.5)
     answer = told(scene.dispatch(late))[1]
     assert (answer["error"], "longer than 0." in str(answer["message"])) == ("action_failed", True)
-
-
-def by_name(*, given: Json, ctx: Context) -> None:
-    """Takes two arguments, and none by its place."""
-    raise AssertionError((given, ctx))
-
-
-def half_by_name(given: Json, *, ctx: Context) -> None:
-    """Takes one by its place."""
-    raise AssertionError((given, ctx))
-
-
-@pytest.mark.parametrize("function", [lambda: None, lambda _input: None, by_name, half_by_name])
-def test_an_action_that_cannot_be_called_is_refused_when_it_is_registered(
-    scene: Scene, function: Callable[..., None]
-) -> None:
-    with pytest.raises(InvalidSchedule, match=r"\(input, ctx\)"):
-        scene.flow.action("odd")(function)
-
-
-def test_an_action_may_have_defaults_of_its_own(scene: Scene) -> None:
-    def more(given: Json, _ctx: Context, times: int = 2) -> None:
-        seen.append((given, times))
-
-    seen: list[object] = []
-    scene.flow.action("more")(more)
-    scene.put(action="more", given="a")
-    assert scene.deliver(scene.claim())[0] == 202
-    assert seen == [("a", 2)]
-
-
-def test_a_second_static_schedule_of_one_name_is_refused(scene: Scene) -> None:
-    scene.flow.schedule("nightly", cron="@daily", action="clean")
-    with pytest.raises(InvalidSchedule, match="nightly"):
-        scene.flow.schedule("nightly", cron="@hourly", action="clean")
-
-
-def test_an_action_that_yields_is_refused_when_it_is_registered(scene: Scene) -> None:
-    def yields(_input: Json, _ctx: Context) -> Iterator[int]:
-        yield 1
-
-    async def yields_later(_input: Json, _ctx: Context) -> AsyncIterator[int]:
-        yield 1
-
-    for function in (yields, yields_later):
-        with pytest.raises(InvalidSchedule, match="yields"):
-            scene.flow.action(function.__name__)(function)
-
-
-def test_d09_the_input_of_a_decorated_action_is_checked_too(scene: Scene) -> None:
-    def traced(function: Callable[..., None]) -> Callable[..., None]:
-        @wraps(function)
-        def call(*args: object) -> None:
-            function(*args)
-
-        return call
-
-    def count(_number: int, _ctx: Context) -> None:
-        raise AssertionError("it must not run")
-
-    scene.flow.action("count")(traced(count))
-    scene.put(action="count", given="many")
-    assert scene.deliver(scene.claim())[1]["error"] == "invalid_schedule"
 
 
 def test_what_an_action_changes_in_its_input_or_principal_is_gone_with_it(scene: Scene) -> None:

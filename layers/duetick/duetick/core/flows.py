@@ -98,6 +98,7 @@ class Flow:
         if name in self.actions:
             raise InvalidSchedule("action", f"{self.name} has an action {name!r} already.")
         if target is not None:
+            _check_called(name, target)
             takes = InputType(object)
             withheld = _withheld(takes, redact)
             self.actions[name] = Action(name, target, takes, input, background, withheld=withheld)
@@ -171,7 +172,10 @@ class Flow:
 
 
 def _check_called(name: str, function: ActionFunction) -> None:
+    """Calling a class would make an object, and run nothing."""
     try:
+        if isinstance(function, type):
+            raise TypeError(f"{function.__name__} is a class")
         inspect.signature(function).bind(None, None)
     except TypeError as problem:
         raise InvalidSchedule(
