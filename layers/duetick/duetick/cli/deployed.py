@@ -29,7 +29,12 @@ def client_of(stack: str, user: str) -> Client:
             f"The stack {stack!r} cannot be asked ({problem}). Are AWS_REGION and the credentials "
             "those of its deployment?"
         ) from problem
-    outputs = {one["OutputKey"]: one["OutputValue"] for one in asked["Stacks"][0]["Outputs"]}
+    told = asked["Stacks"][0].get("Outputs", [])
+    outputs = {one["OutputKey"]: one["OutputValue"] for one in told}
+    if "ApiUrl" not in outputs:
+        raise Problem(
+            f"The stack {stack!r} tells no ApiUrl. Is it one of Duetick, and deployed to the end?"
+        )
     return _client(outputs["ApiUrl"], user, signer)
 
 
