@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 from botocore.session import Session
+from duetick.cli import deployed
 from duetick.cli.deployed import client_of
+from duetick.cli.main import main
 from duetick.cli.problem import Problem
+from duetick.client import Client
 
 from tests.lab.credentials import DUMMY
+from tests.lab.process import LOCALHOST, free_port
 
 URL = "https://abc123.execute-api.eu-central-1.amazonaws.com/v1"
 COMPLETE = {
@@ -67,3 +71,14 @@ def test_a_stack_that_was_not_made_to_its_end_is_told(
     regions({"StackStatus": "ROLLBACK_COMPLETE"})
     with pytest.raises(Problem, match="ROLLBACK_COMPLETE"):
         client_of("duetick", "you")
+
+
+def test_a_stack_that_cannot_be_reached_is_not_taken_for_the_local_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = Client(f"http://{LOCALHOST}:{free_port()}", user="you")
+    monkeypatch.setattr(deployed, "client_of", lambda *_: nowhere)
+    assert main(["schedules", "--stack", "duetick", "--user", "you", "list"]) == 1
+    told = capsys.readouterr().err
+    assert "from inside its VPC" in told
+    assert "make run" not in told
