@@ -35,6 +35,10 @@ class User:
         answer = self.stack.as_user(self.token, "PUT", self.path, schedule)
         return answer.status, answer.json()
 
+    def pause(self) -> int:
+        """Until it is resumed."""
+        return self.stack.as_user(self.token, "POST", f"{self.path}/pause", {}).status
+
     def get(self) -> dict[str, Any]:
         """Read it."""
         return self.stack.as_user(self.token, "GET", self.path).json()
@@ -78,7 +82,7 @@ def wait_for_the_next_tick() -> None:
     time.sleep(60 - time.time() % 60 + 5)
 
 
-def test_a_users_schedule_fires_by_itself_is_seen_and_stops_when_it_is_disabled(
+def test_a_users_schedule_fires_by_itself_is_seen_and_stops_when_it_is_paused(
     deployed: Deployed, deployed_on_postgres: Deployed
 ) -> None:
     users = [user(stack, "ann") for stack in (deployed, deployed_on_postgres)]
@@ -88,7 +92,7 @@ def test_a_users_schedule_fires_by_itself_is_seen_and_stops_when_it_is_disabled(
         assert (line["reason"], line["origin"]) == ("fired", "schedule")
         assert any("good morning" in message for message in effects(ann.stack))
 
-    assert [ann.put(EACH_MINUTE | {"enabled": False})[0] for ann in users] == [200, 200]
+    assert [ann.pause() for ann in users] == [200, 200]
     fired = [len(ann.ended()) for ann in users]
     wait_for_the_next_tick()
     assert [len(ann.ended()) for ann in users] == fired

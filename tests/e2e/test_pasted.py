@@ -58,6 +58,7 @@ def test_an_operators_first_schedule_is_made_and_shown_as_the_readme_says(
     (block,) = re.findall(r"^```sh\n([^`]*--stack duetick[^`]*)^```", readme, re.MULTILINE)
     assert deployed.name == "duetick"
     told = {"AWS_ENDPOINT_URL": deployed.aws.endpoint, "DUETICK_API_ADDRESS": deployed.aws.endpoint}
-    here = re.sub(r"AWS_REGION=\S+", f"AWS_REGION={REGION}", block)
-    made, *_history = pasted(here, **told, **DUMMY).splitlines()
+    here = re.sub(r"AWS_DEFAULT_REGION=\S+", f"AWS_DEFAULT_REGION={REGION}", block)
+    assert here != block
+    made, *_history = pasted(f"unset AWS_DEFAULT_REGION\n{here}", **DUMMY, **told).splitlines()
     assert json.loads(made)["key"] == "hello"

@@ -93,10 +93,21 @@ def test_i10_old_code_keeps_off_a_newer_table(case: Case) -> None:
         UpdateExpression="SET version = :v, oldest_code = :v",
         ExpressionAttributeValues={":v": {"N": "7"}},
     )
-    with pytest.raises(SchemaOutdated, match="newer release"):
-        store.check_schema()
-    with pytest.raises(SchemaOutdated, match="newer release"):
-        store.migrate()
+    for ask in (store.check_schema, store.migrate, lambda: store.index.claim_due(case.now)):
+        with pytest.raises(SchemaOutdated, match="newer release"):
+            ask()
+
+
+def test_i10_a_tick_says_that_the_table_is_older_than_its_code(case: Case) -> None:
+    store = case.migrated()
+    case.endpoint.client().update_item(
+        TableName=case.table,
+        Key=keyed(SCHEMA_KEY),
+        UpdateExpression="SET version = :v",
+        ExpressionAttributeValues={":v": {"N": "0"}},
+    )
+    with pytest.raises(SchemaOutdated, match=r"at version 0.*duetick migrate"):
+        store.index.claim_due(case.now)
 
 
 def test_j01_migrations_at_once_make_one_table(case: Case) -> None:

@@ -248,11 +248,12 @@ def test_a_delete_keeps_the_data_and_is_answered(
     assert cloudformation.answers[0]["Status"] == "SUCCESS"
 
 
+@pytest.mark.parametrize("more", ["", 9_000 * ".", 9_000 * "ü"], ids=["short", "long", "umlauts"])
 def test_a_failure_is_answered_with_its_reason_and_not_tried_again(
-    store: Store, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
+    store: Store, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:
     def fail() -> None:
-        raise PermissionError("no right to create tables")
+        raise PermissionError(f"no right to create tables{more}")
 
     monkeypatch.setattr(store, "migrate", fail)
     assert load_and_handle("migrate", cloudformation.asks("create")) == {}

@@ -5,9 +5,13 @@ That it can do all that they do, the conformance suite says, which runs as such 
 
 import base64
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 from duetick.cli.context import LocalContext
+from duetick.core.deployment import deploy
+from duetick.core.flows import Flows
+from duetick.domain.errors import NotPermitted
 from duetick.runtime import owner as owner_of_schema
 from duetick.runtime import wiring
 from duetick.stores.postgres.roles import ROUTINES, scram_verifier
@@ -99,6 +103,64 @@ def test_the_password_is_kept_as_postgres_keeps_it(owner: PostgresStore, postgre
         theirs = verifier(postgres_url)
     for text in (ours, theirs):
         assert scram_verifier(ANY, salt_of(text)) == text
+
+
+def as_plain_owner(url: str, *may: str) -> str:
+    """The address of one who is no superuser, and has a schema of the same name, as is usual."""
+    with connect(url) as admin:
+        admin.run(f"CREATE ROLE plain_owner LOGIN {' '.join(may)}")
+        admin.run("CREATE SCHEMA plain_owner AUTHORIZATION plain_owner")
+    return url.replace("//postgres@", "//plain_owner@")
+
+
+@pytest.fixture
+def without_plain_owner(postgres_url: str) -> Iterator[None]:
+    """Roles are the whole server's."""
+    yield
+    with connect(postgres_url) as admin:
+        admin.run("DROP OWNED BY plain_owner")
+        admin.run("DROP ROLE plain_owner")
+
+
+def test_a_user_that_is_made_finds_the_tables_where_the_owner_has_them(
+    postgres_url: str, without_plain_owner: None
+) -> None:
+    owner = open_postgres(as_plain_owner(postgres_url, "CREATEROLE"))
+    owner.migrate()
+    owner.admit(USER, lambda: ANY)
+    user = open_postgres(postgres_url.replace("//postgres@", f"//{quote(USER)}@"))
+    try:
+        user.check_schema()
+    finally:
+        owner.close()
+        user.close()
+        with connect(postgres_url) as admin:
+            admin.run(f'DROP OWNED BY "{USER}"')
+            admin.run(f'DROP ROLE "{USER}"')
+
+
+def test_an_owner_who_may_not_make_roles_fails_the_deployment_at_once(
+    postgres_url: str, without_plain_owner: None
+) -> None:
+    owner = open_postgres(as_plain_owner(postgres_url))
+    waited: list[float] = []
+
+    def migrate() -> None:
+        owner.migrate()
+        owner.admit(USER, lambda: ANY)
+
+    with pytest.raises(NotPermitted, match=r"denied to create role .* who is there already"):
+        deploy(
+            owner,
+            lambda: Flows({}),
+            ("schema",),
+            migrate=migrate,
+            patience=10.0,
+            elapsed=lambda: sum(waited),
+            sleep=waited.append,
+        )
+    owner.close()
+    assert waited == []
 
 
 def verifier(url: str) -> str:

@@ -95,6 +95,7 @@ def test_a_database_is_addressed_without_its_password(address: str, taken: bool)
         ("AllowedOrigin", "https://app.example.com", True),
         ("AllowedOrigin", "http://localhost:3000", True),
         ("AllowedOrigin", "https://app.example.com/", False),
+        ("AllowedOrigin", "https://App.example.com", False),
         ("AllowedOrigin", "*", False),
         ("AllowedOrigin", "https://app.example.com'", False),
     ],

@@ -135,7 +135,8 @@ def test_what_is_kept_outlives_the_stack_and_is_encrypted() -> None:
     assert made["DatabaseCluster"]["DeletionPolicy"] == "Snapshot"
     assert made["Table"]["Properties"]["SSESpecification"] == {"SSEEnabled": True}
     assert made["DatabaseCluster"]["Properties"]["StorageEncrypted"] is True
-    assert made["TickDeadLetters"]["Properties"]["SqsManagedSseEnabled"] is True
+    for queue in ("TickDeadLetters", "AuditDeadLetters"):
+        assert made[queue]["Properties"]["SqsManagedSseEnabled"] is True
     assert made["DatabaseProxy"]["Properties"]["RequireTLS"] is True
 
 

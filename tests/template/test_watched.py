@@ -127,6 +127,14 @@ def test_failed_ticks_go_to_one_queue_that_has_an_alarm() -> None:
     assert alarm["MetricName"] == "ApproximateNumberOfMessagesVisible"
 
 
+def test_a_count_that_was_never_started_goes_to_a_queue_that_has_an_alarm() -> None:
+    audit = Deployment().resources["MigrateFunction"]["Properties"]["Events"]["Hourly"]
+    given_up = audit["Properties"]["DeadLetterConfig"]
+    assert given_up == {"Arn": {"Fn::GetAtt": ["AuditDeadLetters", "Arn"]}}
+    (queue,) = Deployment().resources["AuditMissedAlarm"]["Properties"]["Dimensions"]
+    assert queue["Value"] == {"Fn::GetAtt": ["AuditDeadLetters", "QueueName"]}
+
+
 @pytest.mark.parametrize("minutes", sorted(map(int, template()["Mappings"]["Ticks"])))
 def test_t13_each_cadence_has_an_expression_that_keeps_it(minutes: int) -> None:
     row = template()["Mappings"]["Ticks"][str(minutes)]

@@ -102,7 +102,7 @@ class Usage:
     aurora_units: float = 0.5
     proxy_least_units: float = 8.0
     metrics: int = 14
-    alarms: int = 10
+    alarms: int = 11
     zones: int = 2
     endpoints: int = 0
     nat: bool = False

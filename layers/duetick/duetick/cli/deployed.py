@@ -20,20 +20,23 @@ except ImportError as missing:
 def client_of(stack: str, user: str) -> Client:
     """The stack is asked for the address of its API."""
     session = get_session()
+    if region := os.environ.get("AWS_REGION"):  # as AWS's own command reads it, and botocore not
+        session.set_config_variable("region", region)
     try:
         cloudformation = cast("Any", session.create_client("cloudformation"))
         asked = cloudformation.describe_stacks(StackName=stack)
         signer = _signer(session)
     except (BotoCoreError, ClientError) as problem:
         raise Problem(
-            f"The stack {stack!r} cannot be asked ({problem}). Are AWS_REGION and the credentials "
-            "those of its deployment?"
+            f"The stack {stack!r} cannot be asked ({problem}). Are AWS_DEFAULT_REGION and the "
+            "credentials those of its deployment?"
         ) from problem
-    told = asked["Stacks"][0].get("Outputs", [])
-    outputs = {one["OutputKey"]: one["OutputValue"] for one in told}
+    (found,) = asked["Stacks"]
+    outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
     if "ApiUrl" not in outputs:
         raise Problem(
-            f"The stack {stack!r} tells no ApiUrl. Is it one of Duetick, and deployed to the end?"
+            f"The stack {stack!r} ({found['StackStatus']}) has no output ApiUrl: its deployment "
+            "did not end, or it is none of Duetick's."
         )
     return _client(outputs["ApiUrl"], user, signer)
 
@@ -41,7 +44,7 @@ def client_of(stack: str, user: str) -> Client:
 def _signer(session: Session) -> SigV4Auth:
     credentials, region = session.get_credentials(), session.get_config_variable("region")
     if credentials is None or not region:
-        raise Problem("No credentials, or no AWS_REGION: those of `sam deploy` are needed here.")
+        raise Problem("No credentials, or no region: those of `sam deploy` are needed here.")
     return SigV4Auth(credentials.get_frozen_credentials(), SERVICE, region)
 
 

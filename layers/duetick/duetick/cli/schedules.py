@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LOCAL: Final = "http://127.0.0.1:8080"
 
 ELSEWHERE: Final = "Does `make run` run? Name another address with --url, or DUETICK_URL."
+PRIVATE: Final = "Is the stack's API a private one? Then ask from inside its VPC."
 
 
 def add_schedules(commands: "Commands") -> None:
@@ -74,7 +75,7 @@ def _run(chosen: argparse.Namespace) -> None:
     except ApiError as problem:
         if problem.status:
             raise
-        raise Problem(f"{problem} {ELSEWHERE}") from problem
+        raise Problem(f"{problem} {PRIVATE if chosen.stack else ELSEWHERE}") from problem
 
 
 def _client(chosen: argparse.Namespace) -> Client:

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from duetick.core.flows import Flows
 from duetick.core.static import register
-from duetick.domain.errors import StoreUnavailable
+from duetick.domain.errors import NotPermitted, StoreUnavailable
 from duetick.ports import Store
 
 Step: TypeAlias = Literal["schema", "schedules"]
@@ -38,6 +38,8 @@ def deploy(
     while True:
         try:
             return _take(store, flows, steps, name, migrate or store.migrate)
+        except NotPermitted:
+            raise
         except StoreUnavailable:
             if elapsed() + PAUSE > end:
                 raise

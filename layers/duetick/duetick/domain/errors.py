@@ -32,6 +32,10 @@ class StoreUnavailable(DuetickError):
     """The database did not answer; the driver's own error is the cause."""
 
 
+class NotPermitted(StoreUnavailable):
+    """The database forbids it to whom we connect as: waiting does not help, a grant does."""
+
+
 class ClockSkewed(DuetickError):
     """The host's clock is too far from the database's for anything to be claimed by it."""
 

@@ -14,7 +14,7 @@ Work: TypeAlias = Callable[[Event], dict[str, object]]
 Send: TypeAlias = Callable[[str, bytes], None]
 
 LONGEST_REASON: Final = 2_000
-"""CloudFormation refuses answers beyond 4 KB."""
+"""As it is sent: CloudFormation refuses answers beyond 4 KB."""
 
 RESERVE: Final = 10.0
 """Seconds of the function's time that are kept for answering."""
@@ -79,7 +79,7 @@ class Answering:
         event = self._event
         body = {
             "Status": status,
-            "Reason": f"{reason[:LONGEST_REASON]} Log stream: {self._log_stream}".strip(),
+            "Reason": f"{_shortened(reason)} Log stream: {self._log_stream}".strip(),
             "PhysicalResourceId": event.get("PhysicalResourceId") or event["LogicalResourceId"],
             "StackId": event["StackId"],
             "RequestId": event["RequestId"],
@@ -87,6 +87,13 @@ class Answering:
             "Data": {name: json.dumps(value)[:500] for name, value in (data or {}).items()},
         }
         self._send(event["ResponseURL"], json.dumps(body).encode())
+
+
+def _shortened(reason: str) -> str:
+    """JSON may make six bytes of one character."""
+    while len(json.dumps(reason)) > LONGEST_REASON:
+        reason = reason[: len(reason) * 9 // 10]
+    return reason
 
 
 def put(url: str, body: bytes) -> None:

@@ -82,9 +82,26 @@ class Layout:
             return
 
 
-def _counts(item: Item | None) -> Sequence[int]:
+def check_version(item: Item | None) -> Item:
+    """The schema's item, where this code can use the table; raise SchemaOutdated where not."""
     if item is None:
         raise SchemaOutdated(f"The table is empty; this code needs version {VERSION}. {MIGRATE}")
+    version, oldest = maybe_number(item, "version") or 0, maybe_number(item, "oldest_code") or 0
+    if version < VERSION:
+        raise SchemaOutdated(
+            f"The table is at version {version}, this code needs {VERSION}. {MIGRATE}"
+        )
+    if oldest > VERSION:
+        raise SchemaOutdated(
+            f"The table is at version {version} and serves code from version {oldest} on; "
+            f"this code is of version {VERSION}. Deploy a newer release."
+        )
+    return item
+
+
+def _counts(item: Item | None) -> Sequence[int]:
+    """A tick asks each time, and so finds out each time: the item is at hand."""
+    item = check_version(item)
     return sorted(int(count) for count in item["shards"]["NS"])
 
 

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import ClientError
 
-from duetick.domain.errors import MIGRATE, SchemaOutdated, StoreUnavailable
+from duetick.domain.errors import SchemaOutdated, StoreUnavailable
 from duetick.stores.dynamodb.errors import Conflict, errors
-from duetick.stores.dynamodb.occurrences import maybe_number, number
+from duetick.stores.dynamodb.layout import check_version
+from duetick.stores.dynamodb.occurrences import number
 from duetick.stores.dynamodb.schema import (
     OLDEST_CODE,
     SCHEMA_KEY,
@@ -37,17 +38,7 @@ def migrate(table: Table, shards: int) -> None:
 
 def check_schema(table: Table) -> None:
     """Raise SchemaOutdated unless this code can use the table."""
-    item = table.get(SCHEMA_KEY) or {}
-    version, oldest = maybe_number(item, "version") or 0, maybe_number(item, "oldest_code") or 0
-    if version < VERSION:
-        raise SchemaOutdated(
-            f"The table is at version {version}, this code needs {VERSION}. {MIGRATE}"
-        )
-    if oldest > VERSION:
-        raise SchemaOutdated(
-            f"The table is at version {version} and serves code from version {oldest} on; "
-            f"this code is of version {VERSION}. Deploy a newer release."
-        )
+    check_version(table.get(SCHEMA_KEY))
 
 
 def _create(table: Table) -> None:

@@ -12,6 +12,7 @@ from duetick.domain.errors import (
     DuetickError,
     EffectsRefused,
     InvalidSchedule,
+    NotPermitted,
     SchemaOutdated,
     StoreUnavailable,
 )
@@ -28,6 +29,14 @@ DECIDE_AGAIN: Final = CAUGHT_BETWEEN | {"23505"}
 
 OTHER_SERVER: Final = frozenset({"25006"})
 """Writing is refused: after a failover this one only reads."""
+
+FORBIDDEN: Final = frozenset({"42501", "42939"})
+"""Privileges that are not there, and names that Postgres keeps for itself."""
+
+PERMIT: Final = (
+    "Grant it, or name another user: the schema is changed by its owner, and one who may not make "
+    "roles lets in only a user who is there already."
+)
 
 UNFIT_TEXT: Final = frozenset({"22021", "22P05"})
 
@@ -95,6 +104,8 @@ def translate(error: DatabaseError) -> DuetickError:
         return InvalidSchedule("text", f"holds a character that Postgres cannot keep: {said}.")
     if code in DECIDE_AGAIN:
         return Undone(f"Postgres undid the transaction, and did so again: {said}.")
+    if code in FORBIDDEN:
+        return NotPermitted(f"Postgres does not permit it: {said}. {PERMIT}")
     if connection_is_over(error):
         return ConnectionLost(f"Postgres ended the connection: {said}.")
     return StoreUnavailable(f"Postgres did not do it: {said}.")
@@ -123,8 +134,9 @@ def connecting(place: str) -> Iterator[None]:
     try:
         yield
     except DatabaseError as error:
-        reason = f"{_part(error, 'M')} ({code_of(error)})"
-        raise StoreUnavailable(f"Postgres at {place} refused: {reason}.") from error
+        code = code_of(error)
+        kind = NotPermitted if code in FORBIDDEN else StoreUnavailable
+        raise kind(f"Postgres at {place} refused: {_part(error, 'M')} ({code}).") from error
     except ssl.SSLCertVerificationError as error:
         raise StoreUnavailable(
             f"Postgres at {place} is not trusted: {error.verify_message}. "

@@ -16,6 +16,10 @@ SELECT 1 FROM pg_roles WHERE rolname = :user
 -- name: role_create
 SELECT format('CREATE ROLE %I LOGIN PASSWORD %L', :user::text, :verifier::text)
 
+-- name: role_looks_where_we_do
+SELECT format('ALTER ROLE %I IN DATABASE %I SET search_path = %s', :user::text, current_database(),
+  (SELECT string_agg(quote_ident(each), ', ') FROM unnest(current_schemas(false)) AS each))
+
 -- name: role_use_schema
 SELECT format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), :user::text)
 

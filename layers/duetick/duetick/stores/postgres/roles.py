@@ -23,12 +23,13 @@ ROUNDS: Final = 4_096
 def admit(database: Database, user: str, password: Password) -> None:
     """Let the user do what the functions do. One that is not there is made, with that password.
 
-    One that is there keeps the password that it has.
+    One that is there keeps the password that it has, and looks for tables where it did.
     """
     with database.migration() as session:
         if not session.rows("role_get", {"user": user}):
             verifier = scram_verifier(password() or "")
             _say(session, "role_create", {"user": user, "verifier": verifier})
+            _say(session, "role_looks_where_we_do", {"user": user})
         for query in ("role_use_schema", "role_read_version"):
             _say(session, query, {"user": user})
         for table in OF_USERS:
