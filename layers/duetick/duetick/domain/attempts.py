@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
+from duetick.domain.errors import LeaseLost
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.lifecycle import (
     after_failure,
@@ -164,6 +165,16 @@ def settled(held: Occurrence, outcome: Outcome, now: int) -> Occurrence:
     then = after_failure(held.policies, held.attempts, outcome.reason, now)
     after = moved(moved(done, State.FAILED, now), then.state, now, then.reason)
     return after if then.due_at is None else replace(after, due_at=then.due_at)
+
+
+def settled_with_effects(held: Occurrence | None, fence: int, now: int) -> Occurrence:
+    """A success whose effects are written with it. Said again it is refused: they are there.
+
+    Raises LeaseLost where the attempt has ended, as succeeded too, or its fence is stale.
+    """
+    if held is None or held.fence != fence or held.state is not State.PROCESSING:
+        raise LeaseLost("The attempt had ended before the transaction; nothing was written.")
+    return settled(held, SUCCEEDED, now)
 
 
 def lost(held: Occurrence, now: int) -> Occurrence:

@@ -17,17 +17,16 @@ from duetick.domain.attempts import (
     released,
     renewed,
     settled,
+    settled_with_effects,
     taken_up,
     tell_lost,
     trace_of_loss,
     trace_of_retry,
 )
-from duetick.domain.errors import LeaseLost
 from duetick.domain.lifecycle import lease_over, same_outcome
 from duetick.domain.schedule import Identity, Occurrence, Schedule
 from duetick.domain.states import WAITING, Reason, State
 from duetick.ports import (
-    SUCCEEDED,
     Begun,
     CallerKey,
     Clock,
@@ -132,8 +131,8 @@ class SqlLedger:
         """See `ports.Ledger`."""
         with self._database.transaction() as session:
             yield SqlTransaction(session)
-            if _settle(session, occurrence, SUCCEEDED, clock()) is None:
-                raise LeaseLost("The lease ended before the transaction; nothing was written.")
+            held = lock(session, occurrence)
+            move(session, settled_with_effects(held, occurrence.fence, clock()))
 
     @retried
     def release(

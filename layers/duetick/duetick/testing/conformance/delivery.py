@@ -135,6 +135,17 @@ class SettlingConformance(StoreSuite):
             pass
         assert recorded(store, running) == running
 
+    def test_t04_an_attempt_that_has_ended_is_settled_with_no_effects_again(
+        self, store: Store
+    ) -> None:
+        """The answer of a commit was lost, and the action tries again: its effects are there."""
+        running = self._running(store)
+        with store.ledger.settling(running, lambda: SOON):
+            pass
+        with pytest.raises(LeaseLost), store.ledger.settling(running, lambda: SOON):
+            pass
+        assert recorded(store, running).state is State.SUCCEEDED
+
     def _running(self, store: Store) -> Occurrence:
         once = replace(AT_LEAST_ONCE, delivery=Delivery.EFFECTIVELY_ONCE)
         store.index.upsert(row(policies=once))
