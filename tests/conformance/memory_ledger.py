@@ -120,7 +120,7 @@ class MemoryLedger:
         for other in running:
             if not lease_over(other, now):
                 return True
-            after = attempts.lost(other, now)
+            after = attempts.ousted(other, now)
             self._data.move(after, attempts.trace_of_loss(other, after))
             attempts.tell_lost(on_lost, [after])
         return False

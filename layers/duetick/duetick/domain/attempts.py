@@ -196,6 +196,16 @@ def released(held: Occurrence, now: int) -> Occurrence:
     return replace(after, lease_until=now + 1) if after.state is State.QUEUED else after
 
 
+def ousted(held: Occurrence, now: int) -> Occurrence:
+    """What a begin makes of another of its schedule that runs with its lease over.
+
+    One that may wait for its successor is due again at once. Any other would meet it and end as an
+    overlap: it comes back when its successor's lease is over.
+    """
+    may_wait = held.policies.overlap is Overlap.WAIT
+    return released(held, now) if may_wait else lost(held, now)
+
+
 def renewed(held: Occurrence, now: int) -> Occurrence:
     """A begun attempt, held longer."""
     return replace(held, lease_until=now + held.policies.lease_ms, updated_at=now)

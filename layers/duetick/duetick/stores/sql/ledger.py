@@ -10,8 +10,8 @@ from duetick.domain.attempts import (
     begun,
     cancelled,
     displaces,
-    lost,
     not_begun,
+    ousted,
     recorded_already,
     refuse,
     released,
@@ -267,7 +267,7 @@ def _another_runs(session: Session, held: Occurrence, now: int, ended: list[Occu
     for other in select(session, "occurrence_running", {"user_id": held.user_id, "key": held.key}):
         if not lease_over(other, now):
             return True
-        after = lost(other, now)
+        after = ousted(other, now)
         trace(session, other, after, trace_of_loss(other, after))
         ended.append(move(session, after))
     return False
