@@ -35,8 +35,9 @@ class Change:
     """What to write: the record, its index row (None: no row) and ranges for the ledger.
 
     `redefines` says that fire times change from `schedule.timing` on: a high-water mark beyond it,
-    which a claim ahead left, comes back to it, or it would hide times that are new. What had been
-    claimed stays in the ledger: ranges and claims leave it out (`occurrences.apart`).
+    which a claim ahead left, comes back to it, or it would hide times that are new; but not into a
+    range, which a claim made whose clock was ahead of this change's. What had been claimed stays
+    in the ledger: ranges and claims leave it out (`occurrences.apart`).
     """
 
     schedule: Schedule
