@@ -167,6 +167,12 @@ class MirroringConformance(StoreSuite):
         store.schedules.put(schedule(), now=NOON + DAY + MINUTE)
         assert only(drain(store, SOON + DAY + MINUTE)).nominal_at == NOON + DAY
 
+    def test_a02_a_schedule_made_again_is_defined_after_the_one_before(self, store: Store) -> None:
+        """At one time, too: what was claimed of the one is not the other's."""
+        made = store.schedules.put(schedule(), now=NOON)
+        store.schedules.delete("ada", "digest", now=NOON)
+        assert store.schedules.put(schedule(), now=NOON).timing > made.timing
+
     def test_m04_the_anchor_stays_when_the_expression_changes(self, store: Store) -> None:
         made = store.schedules.put(schedule(cron="rate(7 minutes)"), now=NOON)
         changed = store.schedules.put(schedule(cron="rate(5 minutes)"), now=NOON + 8 * MINUTE)
