@@ -34,6 +34,16 @@ def sql(name: str, part: str, instead: str) -> Breaks:
     return lambda store: store.database.alter(name, part, instead)
 
 
+def erasing_all_but(*tables: str) -> Breaks:
+    """Something of an erased user stays."""
+
+    def breaks(store: AlteredStore) -> None:
+        for table in tables:
+            store.database.alter(f"erase_{table}", ":user_id", ":user_id AND 1 = 0")
+
+    return breaks
+
+
 def index(kind: type[SqlIndex]) -> Breaks:
     """The index has one method of another kind."""
 

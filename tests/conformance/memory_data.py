@@ -92,7 +92,7 @@ class Data:
         self.caller_keys = {k: v for k, v in self.caller_keys.items() if v[0][0] != user_id}
         return sum(kept.record is not None for kept in mine)
 
-    def siblings(self, one: Occurrence) -> Iterator[Occurrence]:
+    def siblings(self, one: Occurrence | Schedule) -> Iterator[Occurrence]:
         for other in list(self.ledger.values()):
             if (other.user_id, other.key) == (one.user_id, one.key):
                 yield other

@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from duetick.domain import attempts
-from duetick.domain.errors import ConfigurationError, LeaseLost
+from duetick.domain.errors import ConfigurationError
 from duetick.domain.lifecycle import held_key, lease_over, same_outcome
 from duetick.domain.schedule import Identity, Occurrence, Schedule
 from duetick.domain.states import LEASED, WAITING, Reason, State
 from duetick.ports import (
-    SUCCEEDED,
     Begun,
     CallerKey,
     Clock,
@@ -121,7 +120,7 @@ class MemoryLedger:
         for other in running:
             if not lease_over(other, now):
                 return True
-            after = attempts.lost(other, now)
+            after = attempts.ousted(other, now)
             self._data.move(after, attempts.trace_of_loss(other, after))
             attempts.tell_lost(on_lost, [after])
         return False
@@ -156,8 +155,8 @@ class MemoryLedger:
     def settling(self, occurrence: Occurrence, clock: Clock) -> Iterator[Transaction]:
         with self._data.lock:
             yield NoEffects()
-            if self.settle(occurrence, SUCCEEDED, now=clock()) is None:
-                raise LeaseLost("The lease ended before the transaction; nothing was written.")
+            held = self._data.ledger.get(occurrence.identity)
+            self._data.move(attempts.settled_with_effects(held, occurrence.fence, clock()))
 
     def release(
         self, occurrence: Occurrence, *, now: int | None = None, on_lost: OnLost | None = None

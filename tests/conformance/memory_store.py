@@ -141,7 +141,9 @@ class MemorySchedules:
         if change.redefines:
             kept.definitions.append(change.schedule)
             if kept.mark is not None:
-                kept.mark = min(kept.mark, change.schedule.timing)
+                ends = [one.range_end for one in self._data.siblings(change.schedule)]
+                told = [end for end in ends if end is not None]
+                kept.mark = min(kept.mark, max([change.schedule.timing, *told]))
         if change.row or change.redefines:
             kept.row, kept.poison = change.row, None
 

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from duetick.core.context import Context
-from duetick.domain.errors import ConfigurationError, InvalidSchedule
+from duetick.domain.errors import ConfigurationError, InvalidSchedule, LeaseLost, StoreUnavailable
 from duetick.domain.policies import Backoff, Delivery, Overlap, Policies, Retry
 from duetick.domain.schedule import Json, Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import Begun
+from duetick.ports import Begun, Clock, Transaction
 from duetick.stores import open_store
 from duetick.stores.dynamodb.transaction import DynamoTransaction
 
@@ -136,6 +136,31 @@ def test_t04_effects_of_an_attempt_that_lost_its_lease_are_undone(sql_scene: Sce
         scene.put(cron="0 9 * * *", policies=EFFECTIVELY_ONCE)
         assert scene.deliver(scene.claim())[0] == 500
         assert paid() == 0
+
+
+def test_t04_an_action_that_tries_again_where_an_answer_was_lost_pays_once(
+    sql_scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene, settling = sql_scene, sql_scene.store.ledger.settling
+
+    @contextmanager
+    def unanswered(held: Occurrence, clock: Clock) -> Iterator[Transaction]:
+        with settling(held, clock) as effects:
+            yield effects
+        raise StoreUnavailable("the answer was lost")
+
+    def pay(_input: Json, ctx: Context) -> None:
+        for _ in range(2):
+            with suppress(StoreUnavailable, LeaseLost), ctx.transaction() as effects:
+                effects.run("INSERT INTO payments VALUES (:id)", id=ctx.occurrence_id)
+
+    with payments(scene) as paid:
+        monkeypatch.setattr(scene.store.ledger, "settling", unanswered)
+        scene.act = pay
+        scene.put(cron="0 9 * * *", policies=EFFECTIVELY_ONCE)
+        assert scene.deliver(scene.claim())[0] == 202
+        monkeypatch.undo()
+        assert (paid(), scene.history()) == (1, [(State.SUCCEEDED, Reason.FIRED)])
 
 
 def test_t04_an_error_after_the_commit_changes_nothing(sql_scene: Scene) -> None:

@@ -226,7 +226,8 @@ class Ledger(Protocol):
         """A transaction for an action's effects: its commit settles the attempt as succeeded.
 
         Where the block raises, nothing is written, the settling neither. Raises LeaseLost, and
-        writes nothing, where the fence is stale at the block's end.
+        writes nothing, where the fence is stale at the block's end, or the attempt has ended, as
+        succeeded too: what is said again would be done again.
         """
 
     def release(

@@ -124,19 +124,6 @@ def test_a_user_is_named_to_a_stack_alone(terminal: Terminal) -> None:
     assert "--user needs --stack" in err
 
 
-@pytest.mark.parametrize("outputs", [{}, {"Outputs": []}])
-def test_a_stack_that_is_none_of_duetick_is_told_from_it(
-    outputs: dict[str, object],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    session = MagicMock()
-    session.create_client.return_value.describe_stacks.return_value = {"Stacks": [outputs]}
-    monkeypatch.setattr("duetick.cli.deployed.get_session", lambda: session)
-    assert main(["schedules", "--stack", "other", "--user", "bob", "list"]) == 1
-    assert "'other' tells no ApiUrl" in capsys.readouterr().err
-
-
 def test_a_reader_that_has_enough_is_no_failure(running: Product) -> None:
     running.client().put("hello", HELLO)
     known = {"DUETICK_URL": running.stack.server.url, "DUETICK_TOKEN": running.stack.token}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
+from duetick.domain.errors import LeaseLost
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.lifecycle import (
     after_failure,
@@ -166,6 +167,16 @@ def settled(held: Occurrence, outcome: Outcome, now: int) -> Occurrence:
     return after if then.due_at is None else replace(after, due_at=then.due_at)
 
 
+def settled_with_effects(held: Occurrence | None, fence: int, now: int) -> Occurrence:
+    """A success whose effects are written with it. Said again it is refused: they are there.
+
+    Raises LeaseLost where the attempt has ended, as succeeded too, or its fence is stale.
+    """
+    if held is None or held.fence != fence or held.state is not State.PROCESSING:
+        raise LeaseLost("The attempt had ended before the transaction; nothing was written.")
+    return settled(held, SUCCEEDED, now)
+
+
 def lost(held: Occurrence, now: int) -> Occurrence:
     """What the end of a lease makes of it: it passes through failed in the same write."""
     then, failed = after_lost_lease(held, now), replace(held, state=State.FAILED)
@@ -183,6 +194,16 @@ def released(held: Occurrence, now: int) -> Occurrence:
     """What never began, given back: due again at once, or lost when its time is over."""
     after = lost(held, now)
     return replace(after, lease_until=now + 1) if after.state is State.QUEUED else after
+
+
+def ousted(held: Occurrence, now: int) -> Occurrence:
+    """What a begin makes of another of its schedule that runs with its lease over.
+
+    One that may wait for its successor is due again at once. Any other would meet it and end as an
+    overlap: it comes back when its successor's lease is over.
+    """
+    may_wait = held.policies.overlap is Overlap.WAIT
+    return released(held, now) if may_wait else lost(held, now)
 
 
 def renewed(held: Occurrence, now: int) -> Occurrence:

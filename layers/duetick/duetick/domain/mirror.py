@@ -1,5 +1,6 @@
 """What a change of a schedule means for its index row and the ledger: one plan for every store."""
 
+import json
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -8,7 +9,7 @@ from duetick.domain.expression import parse, sub_minute
 from duetick.domain.firing import Missed, Times, unfired
 from duetick.domain.occurrences import ranged
 from duetick.domain.pausing import nothing_left, resumed
-from duetick.domain.schedule import IndexRow, Occurrence, Schedule, check_timing
+from duetick.domain.schedule import IndexRow, Json, Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason
 
 Problem: TypeAlias = Literal["missing", "stray", "stale", "unreadable"]
@@ -34,8 +35,9 @@ class Change:
     """What to write: the record, its index row (None: no row) and ranges for the ledger.
 
     `redefines` says that fire times change from `schedule.timing` on: a high-water mark beyond it,
-    which a claim ahead left, comes back to it, or it would hide times that are new. What had been
-    claimed stays in the ledger: ranges and claims leave it out (`occurrences.apart`).
+    which a claim ahead left, comes back to it, or it would hide times that are new; but not into a
+    range, which a claim made whose clock was ahead of this change's. What had been claimed stays
+    in the ledger: ranges and claims leave it out (`occurrences.apart`).
     """
 
     schedule: Schedule
@@ -180,11 +182,20 @@ def plan_put(
     if current is None:
         return _create(before, wanted, now)
     after = replace(_kept(current, wanted), version=current.version + 1, updated_at=now)
-    if replace(after, version=current.version, updated_at=current.updated_at) == current:
+    if _same(replace(after, version=current.version, updated_at=current.updated_at), current):
         return None
     if current.times == wanted.times and current.enabled == wanted.enabled:
         return Change(after, before.row and row_of(after, before.row.next_fire_at), (), False)
     return _retime(before, after, now)
+
+
+def _same(one: Schedule, other: Schedule) -> bool:
+    """Whether nothing is changed. To Python 1 is True, and 1.0; to JSON it is neither."""
+    return one == other and _spelled(one.input) == _spelled(other.input)
+
+
+def _spelled(value: Json) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _check_pace(current: Schedule | None, wanted: Schedule) -> None:

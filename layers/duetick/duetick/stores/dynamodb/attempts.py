@@ -9,6 +9,7 @@ from duetick.domain.attempts import (
     cancelled,
     displaces,
     lost,
+    ousted,
     released,
     settled,
     taken_up,
@@ -64,7 +65,7 @@ def _another_runs(entity: Entity, now: int, ended: list[Occurrence]) -> bool:
         if excludes(entry.occurrence):
             if not lease_over(entry.occurrence, now):
                 return True
-            ended.append(lose(entity, entry.occurrence, now))
+            ended.append(_end_lease(entity, entry.occurrence, ousted(entry.occurrence, now)))
     return False
 
 
@@ -91,15 +92,13 @@ def release(entity: Entity, held: Occurrence, now: int) -> Occurrence:
 def take_up(entity: Entity, held: Occurrence, now: int) -> Occurrence:
     """Lease one that waited or was lost; it may end instead."""
     if held.state not in WAITING:
-        return lose(entity, held, now)
+        return _end_lease(entity, held, lost(held, now))
     after = taken_up(held, now)
     entity.become(after)
     return after
 
 
-def lose(entity: Entity, held: Occurrence, now: int) -> Occurrence:
-    """What the end of its lease makes of it."""
-    after = lost(held, now)
+def _end_lease(entity: Entity, held: Occurrence, after: Occurrence) -> Occurrence:
     entity.become(after, trace_of_loss(held, after))
     return after
 

@@ -138,6 +138,25 @@ class Entities:
         left = (read_history(item).occurrence for item in items)
         return [one.nominal_at for one in left if one.origin == SCHEDULE_ORIGIN]
 
+    def left_through(self, entity: Entity, after: int, until: int) -> list[int]:
+        """Up to where the history tells what lies in (after, until]; a range may begin before."""
+        items = self.table.query(
+            "p = :p AND s < :end",
+            {
+                ":p": text(history_partition(entity.user_id, entity.key)),
+                ":end": text(history_sort(until + 1)),
+            },
+            forward=False,
+            page=5,
+        )
+        ends = []
+        for one in (read_history(item).occurrence for item in items):
+            if one.origin == SCHEDULE_ORIGIN:
+                ends.append(one.range_end or one.nominal_at)
+                if one.nominal_at <= after:
+                    break
+        return ends
+
     def with_input(self, schedule: Schedule | None, *, apart: bool) -> Schedule | None:
         """The record with its input, fetched where it is apart."""
         if schedule is None or not apart:

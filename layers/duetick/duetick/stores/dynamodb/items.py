@@ -138,6 +138,12 @@ class Entity:
         held = (entry.occurrence for entry in self.open.values())
         return [one.nominal_at for one in held if one.origin == SCHEDULE_ORIGIN]
 
+    @property
+    def range_ends(self) -> list[int]:
+        """Where the ranges end that are held here."""
+        held = (entry.occurrence.range_end for entry in self.open.values())
+        return [end for end in held if end is not None]
+
     def account(
         self,
         ranges: Iterable[Occurrence],

@@ -11,14 +11,14 @@ from duetick.domain.attempts import (
     recorded_already,
     refuse,
     renewed,
+    settled_with_effects,
     tell_lost,
 )
-from duetick.domain.errors import EffectsRefused, LeaseLost
+from duetick.domain.errors import EffectsRefused
 from duetick.domain.lifecycle import same_outcome
 from duetick.domain.schedule import Identity, Occurrence
 from duetick.domain.states import State
 from duetick.ports import (
-    SUCCEEDED,
     Begun,
     CallerKey,
     Clock,
@@ -192,19 +192,28 @@ class DynamoLedger:
         effects = DynamoTransaction()
         yield effects
         try:
-            after = self._settle(occurrence, SUCCEEDED, clock(), effects.writes)
+            self._settle_with(occurrence, clock(), effects.writes)
         except Refusal as refusal:
             raise EffectsRefused(f"Your own writes were refused: {refusal}.") from refusal
-        if after is None:
-            raise LeaseLost("The lease ended before the transaction; nothing was written.")
 
-    def _settle(
-        self,
-        occurrence: Occurrence,
-        outcome: Outcome,
-        now: int,
-        together: "Sequence[TransactWriteItemTypeDef]" = (),
-    ) -> Occurrence | None:
+    def _settle_with(
+        self, occurrence: Occurrence, now: int, effects: "Sequence[TransactWriteItemTypeDef]"
+    ) -> None:
+        tried = False
+
+        def alter(entity: Entity) -> tuple[None, bool]:
+            nonlocal tried
+            held = self._known(entity, occurrence)
+            ours = tried and held is not None and held.fence == occurrence.fence
+            if ours and held and held.state is State.SUCCEEDED:
+                return None, False  # the try before was done, and its answer was lost
+            tried = True
+            entity.become(settled_with_effects(held, occurrence.fence, now))
+            return None, True
+
+        self._entities.change(occurrence.user_id, occurrence.key, now, alter, effects)
+
+    def _settle(self, occurrence: Occurrence, outcome: Outcome, now: int) -> Occurrence | None:
         def alter(entity: Entity) -> tuple[Occurrence | None, bool]:
             entry = entity.open.get(slot_of(occurrence))
             held = self._known(entity, occurrence)
@@ -215,7 +224,7 @@ class DynamoLedger:
             again = same_outcome(held, outcome.state, outcome.reason)
             return (held if again else None), False
 
-        after = self._entities.change(occurrence.user_id, occurrence.key, now, alter, together)
+        after = self._entities.change(occurrence.user_id, occurrence.key, now, alter)
         if after and after.state is State.RETRYING:
             self._note(after, after.due_at)
         return after

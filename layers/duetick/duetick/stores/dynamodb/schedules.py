@@ -121,12 +121,19 @@ class DynamoSchedules:
 
     def _apply(self, entity: Entity, change: Change) -> None:
         self._account(entity, change.ranges)
-        if change.redefines and entity.fired_through is not None:
-            entity.fired_through = min(entity.fired_through, change.schedule.timing)
+        if change.redefines:
+            self._lower_mark(entity, change.schedule.timing)
         kept = None if entity.apart else change.schedule.input
         entity.record = replace(change.schedule, input=kept, next_fire_at=None, defect=None)
         if change.row or change.redefines:
             entity.row, entity.poison = change.row, None
+
+    def _lower_mark(self, entity: Entity, timing: int) -> None:
+        """Not below what is told for good: a claim's clock may have been ahead of the change's."""
+        mark = entity.fired_through
+        if mark is not None and mark > timing:
+            left = self._entities.left_through(entity, timing, mark)
+            entity.fired_through = min(mark, max([timing, *entity.range_ends, *left]))
 
     def _account(self, entity: Entity, ranges: Sequence[Occurrence]) -> None:
         """A pause that ended by itself may reach back to what has gone to the history since."""

@@ -10,24 +10,23 @@ from duetick.domain.attempts import (
     begun,
     cancelled,
     displaces,
-    lost,
     not_begun,
+    ousted,
     recorded_already,
     refuse,
     released,
     renewed,
     settled,
+    settled_with_effects,
     taken_up,
     tell_lost,
     trace_of_loss,
     trace_of_retry,
 )
-from duetick.domain.errors import LeaseLost
 from duetick.domain.lifecycle import lease_over, same_outcome
 from duetick.domain.schedule import Identity, Occurrence, Schedule
 from duetick.domain.states import WAITING, Reason, State
 from duetick.ports import (
-    SUCCEEDED,
     Begun,
     CallerKey,
     Clock,
@@ -132,8 +131,8 @@ class SqlLedger:
         """See `ports.Ledger`."""
         with self._database.transaction() as session:
             yield SqlTransaction(session)
-            if _settle(session, occurrence, SUCCEEDED, clock()) is None:
-                raise LeaseLost("The lease ended before the transaction; nothing was written.")
+            held = lock(session, occurrence)
+            move(session, settled_with_effects(held, occurrence.fence, clock()))
 
     @retried
     def release(
@@ -274,7 +273,7 @@ def _another_runs(session: Session, held: Occurrence, now: int, ended: list[Occu
     for other in select(session, "occurrence_running", {"user_id": held.user_id, "key": held.key}):
         if not lease_over(other, now):
             return True
-        after = lost(other, now)
+        after = ousted(other, now)
         trace(session, other, after, trace_of_loss(other, after))
         ended.append(move(session, after))
     return False

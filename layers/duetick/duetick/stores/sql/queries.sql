@@ -48,6 +48,14 @@ UPDATE schedule_index SET fired_through = :fired_through
 WHERE user_id = :user_id AND key = :key
     AND (fired_through IS NULL OR fired_through < :fired_through)
 
+-- name: ranged_through
+-- The end of the newest range beyond a time: the one that it lies in, or a later one.
+SELECT max(o.range_end) FROM occurrences o
+WHERE o.user_id = :user_id AND o.key = :key AND o.origin = 'schedule' AND o.range_end > :timing
+    AND o.nominal_at >= coalesce((SELECT max(b.nominal_at) FROM occurrences b
+        WHERE b.user_id = :user_id AND b.key = :key AND b.origin = 'schedule'
+            AND b.nominal_at <= :timing), :timing)
+
 -- name: watermark_lower
 UPDATE watermarks SET fired_through = :timing
 WHERE user_id = :user_id AND key = :key AND fired_through > :timing

@@ -28,7 +28,7 @@ from duetick.stores.sql.rows import (
     read_schedule,
     schedule_params,
 )
-from duetick.stores.sql.session import Database, Params, Session, retried
+from duetick.stores.sql.session import Database, Params, Session, Value, retried
 
 
 def read_before(session: Session, user_id: str, key: str) -> Before:
@@ -47,12 +47,17 @@ def read_before(session: Session, user_id: str, key: str) -> Before:
 
 
 def lower_mark(session: Session, schedule: Schedule) -> None:
-    """What was claimed ahead of a change of timing hides none of the times that are new."""
-    params: Params = {
+    """What was claimed ahead of a change of timing hides none of the times that are new.
+
+    Ranges hide theirs: a claim whose clock was ahead of the change's may have made one.
+    """
+    params: dict[str, Value] = {
         "user_id": schedule.user_id,
         "key": schedule.key,
         "timing": schedule.timing,
     }
+    ranged = read_mark(session.rows("ranged_through", params)[0][0])
+    params["timing"] = max(schedule.timing, ranged or 0)
     session.rows("watermark_lower", params)
     session.rows("index_mark_lower", params)
 

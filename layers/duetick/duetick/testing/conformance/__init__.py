@@ -11,6 +11,7 @@ from duetick.testing.conformance.delivery import (
     SettlingConformance,
     WindowConformance,
 )
+from duetick.testing.conformance.erasure import ErasureConformance
 from duetick.testing.conformance.find import FindConformance
 from duetick.testing.conformance.index import IndexConformance
 from duetick.testing.conformance.late_edits import LateEditConformance
@@ -23,7 +24,6 @@ from duetick.testing.conformance.rebuild import DriftConformance, RebuildConform
 from duetick.testing.conformance.retries import RetryConformance
 from duetick.testing.conformance.suite import Capability
 from duetick.testing.conformance.versions import (
-    ErasureConformance,
     QuotaConformance,
     RunQuotaConformance,
     VersionConformance,

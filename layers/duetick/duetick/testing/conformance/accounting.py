@@ -8,6 +8,7 @@ import pytest
 from duetick.domain.expression import fires
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.pausing import paused
+from duetick.domain.policies import Misfire, Policies
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import Reason, State
 from duetick.ports import SUCCEEDED, Store
@@ -239,6 +240,22 @@ class AccountingConformance(StoreSuite):
         answer = refused(store.ledger.begin(brought(NOON + minute * MINUTE), now=SOON + HOUR))
         assert (answer.verdict, answer.reason) == ("duplicate", Reason.MISSED)
         assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, NOON + HOUR)
+
+    @pytest.mark.parametrize("behind", [1, 3 * MINUTE, 5 * MINUTE])
+    @pytest.mark.parametrize("made_again", [False, True])
+    def test_j13_a_change_behind_a_claims_clock_doubles_no_time_of_its_range(
+        self, store: Store, behind: int, made_again: bool
+    ) -> None:
+        """It was asked for earlier, and comes later; its expression names the same times."""
+        policies, claimed_at = Policies(misfire=Misfire.SKIP, grace=0), NOON + 5 * MINUTE
+        store.schedules.put(schedule(cron=EACH_MINUTE, policies=policies), now=NOON)
+        assert drain(store, claimed_at + 1) == []
+        if made_again:
+            store.schedules.delete("ada", "digest", now=claimed_at - behind)
+        wanted = schedule(cron="*/1 * * * *", policies=policies)
+        made = store.schedules.put(wanted, now=claimed_at - behind)
+        drain(store, NOON + 7 * MINUTE)
+        assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, NOON + 7 * MINUTE)
 
     def test_j13_a_schedule_made_again_fires_nothing_twice(self, store: Store) -> None:
         store.schedules.put(schedule(), now=NOON)

@@ -1,6 +1,7 @@
 """A claim is all or nothing, and a row that cannot be read harms no other."""
 
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 
@@ -8,6 +9,7 @@ from duetick.domain.errors import PoisonedRow
 from duetick.domain.states import Reason, State
 from duetick.ports import Store
 from duetick.testing.conformance.samples import (
+    BAD,
     DAY,
     EACH_MINUTE,
     MINUTE,
@@ -21,7 +23,6 @@ from duetick.testing.conformance.samples import (
 )
 from duetick.testing.conformance.suite import Capability, StoreSuite, drain, must, only, refused
 
-BAD = "not an expression"
 UNREADABLE = (
     "",
     "0 12 * *",
@@ -152,6 +153,48 @@ class PoisonConformance(StoreSuite):
         with pytest.raises(PoisonedRow):
             store.index.restore("ada", "digest", now=NOON + DAY)
         assert keys(store.index.poisoned()) == ["digest"]
+
+    def test_i13_a_row_that_can_be_read_again_is_restored_with_what_it_missed(
+        self, store: Store
+    ) -> None:
+        store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
+        with mock.patch("duetick.domain.firing.next_fire", side_effect=ValueError("no such zone")):
+            assert drain(store, SOON + MINUTE) == []
+        assert keys(store.index.poisoned()) == ["digest"]
+        assert store.index.restore("ada", "digest", now=NOON + 5 * MINUTE) is True
+        assert list(store.index.poisoned()) == []
+        assert must(store.index.get("ada", "digest")).next_fire_at == NOON + 6 * MINUTE
+        missed = store.ledger.find("ada", "digest")[0]
+        assert (missed.nominal_at, missed.range_end) == (NOON + 2 * MINUTE, NOON + 5 * MINUTE)
+
+    def test_i13_a_change_of_no_time_leaves_a_row_poisoned(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        store.index.upsert(row(cron=BAD))
+        drain(store, SOON)
+        store.schedules.put(replace(schedule(), input="new"), now=SOON)
+        assert keys(store.index.poisoned()) == ["digest"]
+        assert must(store.schedules.get("ada", "digest")).defect
+
+    def test_i13_a_delete_forgets_the_poison(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        store.index.upsert(row(cron=BAD))
+        drain(store, SOON)
+        store.schedules.delete("ada", "digest", now=SOON)
+        assert (*store.index.poisoned(), *store.check(now=SOON)) == ()
+
+    def test_i13_poison_without_a_record_is_told_and_left(self, store: Store) -> None:
+        store.index.upsert(row(cron=BAD))
+        drain(store, SOON)
+        assert only(store.check(now=SOON)).problem == "unreadable"
+        assert store.rebuild(now=SOON) == 0
+        assert keys(store.index.poisoned()) == ["digest"]
+
+    def test_t01_what_was_poisoned_first_is_listed_first(self, store: Store) -> None:
+        for key, now in (("b", SOON), ("a", SOON + SECOND), ("c", SOON + SECOND)):
+            store.index.upsert(row(key, cron=BAD))
+            drain(store, now)
+        assert keys(store.index.poisoned()) == ["b", "a", "c"]
+        assert keys(store.index.poisoned(1)) == ["b"]
 
     def test_i13_restoring_what_is_not_poisoned_says_so(self, store: Store) -> None:
         store.index.upsert(row())

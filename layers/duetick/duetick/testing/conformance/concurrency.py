@@ -132,7 +132,12 @@ class ConcurrencyConformance(StoreSuite):
 
 
 class SchemaConformance(StoreSuite):
-    """J-01 and I-10."""
+    """J-01, J-03 and I-10."""
+
+    def test_j03_without_a_time_the_store_asks_its_own_clock(self, store: Store) -> None:
+        before = store.now()
+        made = store.schedules.put(schedule())
+        assert 0 < before <= made.created_at <= store.now()
 
     def test_j01_migrating_again_changes_nothing(self, store: Store) -> None:
         store.schedules.put(schedule(), now=NOON)

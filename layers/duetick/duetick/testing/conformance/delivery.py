@@ -87,6 +87,13 @@ class CallerKeyConformance(StoreSuite):
         assert (answer.verdict, answer.state) == ("duplicate", State.DEAD)
         begun(store.ledger.begin(again, now=NOON + MINUTE, key=KEY))
 
+    def test_d07_a_run_by_hand_that_was_cancelled_keeps_its_key(self, store: Store) -> None:
+        start(store, by_hand(run="run:0"), NOON)
+        answer = refused(store.ledger.begin(by_hand(), now=NOON, key=KEY))
+        assert (answer.verdict, answer.reason) == ("cancelled", Reason.OVERLAP)
+        again = refused(store.ledger.begin(by_hand(run="run:2"), now=NOON, key=KEY))
+        assert (again.verdict, again.state) == ("duplicate", State.CANCELLED)
+
     def test_d07_a_failure_frees_the_key(self, store: Store) -> None:
         store.ledger.settle(begun(self.ask(store, 1, NOON)).occurrence, FAILED, now=NOON)
         begun(self.ask(store, 2, NOON))
@@ -135,6 +142,17 @@ class SettlingConformance(StoreSuite):
             pass
         assert recorded(store, running) == running
 
+    def test_t04_an_attempt_that_has_ended_is_settled_with_no_effects_again(
+        self, store: Store
+    ) -> None:
+        """The answer of a commit was lost, and the action tries again: its effects are there."""
+        running = self._running(store)
+        with store.ledger.settling(running, lambda: SOON):
+            pass
+        with pytest.raises(LeaseLost), store.ledger.settling(running, lambda: SOON):
+            pass
+        assert recorded(store, running).state is State.SUCCEEDED
+
     def _running(self, store: Store) -> Occurrence:
         once = replace(AT_LEAST_ONCE, delivery=Delivery.EFFECTIVELY_ONCE)
         store.index.upsert(row(policies=once))
@@ -175,7 +193,7 @@ class WindowConformance(StoreSuite):
         kept = must(store.schedules.get("ada", "digest"))
         assert (kept.runs, kept.next_fire_at) == (2, None)
         assert drain(store, NOON + DAY) == []
-        assert list(store.check()) == []
+        assert list(store.check(now=NOON + DAY)) == []
 
     def test_a_claimed_one_beyond_the_limit_is_over_its_quota(self, store: Store) -> None:
         once = Policies(max_runs=1, overlap=Overlap.ALLOW)
@@ -184,6 +202,15 @@ class WindowConformance(StoreSuite):
         start(store, first, NOON + 2 * MINUTE)
         answer = refused(store.ledger.begin(second, now=NOON + 2 * MINUTE))
         assert (answer.verdict, answer.reason) == ("cancelled", Reason.QUOTA)
+
+    def test_what_was_due_at_the_last_run_is_over_its_quota(self, store: Store) -> None:
+        policies, now = Policies(max_runs=1), NOON + 3 * MINUTE
+        store.schedules.put(schedule(cron=EACH_MINUTE, policies=policies), now=NOON)
+        start(store, only(store.index.claim_due(SOON + MINUTE)), NOON + 2 * MINUTE)
+        over, ran = store.ledger.find("ada", "digest")
+        assert (over.state, over.reason) == (State.CANCELLED, Reason.QUOTA)
+        assert (over.nominal_at, over.range_end) == (NOON + 2 * MINUTE, NOON + 2 * MINUTE)
+        assert (ran.nominal_at, drain(store, now)) == (NOON + MINUTE, [])
 
     def test_allowing_more_runs_goes_on(self, store: Store) -> None:
         policies = Policies(max_runs=1)
@@ -197,6 +224,8 @@ class AheadConformance(StoreSuite):
     """What waits can be leased ahead of its time, as what is due can."""
 
     def test_t06_what_is_spread_is_leased_ahead_of_its_second(self, store: Store) -> None:
+        self.needs(Capability.FIND_WITHOUT_USER)
+        self.needs(Capability.LOOK_AHEAD)
         store.index.upsert(row(policies=Policies(spread=3_600)))
         assert drain(store, SOON) == []
         waiting = only(store.ledger.find(state=State.SCHEDULED))
@@ -205,6 +234,7 @@ class AheadConformance(StoreSuite):
         assert only(store.ledger.claim_waiting(early, ahead=MINUTE)).due_at == waiting.due_at
 
     def test_t07_no_lease_is_taken_over_ahead_of_its_end(self, store: Store) -> None:
+        self.needs(Capability.LOOK_AHEAD)
         store.index.upsert(row())
         held = only(drain(store, SOON))
         assert list(store.ledger.claim_waiting(must(held.lease_until) - 1, ahead=MINUTE)) == []

@@ -73,6 +73,12 @@ class FenceConformance(StoreSuite):
         store.ledger.renew(running, now=SOON + 30 * SECOND)
         assert list(store.ledger.claim_waiting(must(running.lease_until))) == []
 
+    def test_t07_who_outlived_its_lease_settles_while_nobody_took_it(self, store: Store) -> None:
+        running = start(store, claimed(store), SOON)
+        late = must(running.lease_until) + HOUR
+        settled = must(store.ledger.settle(running, SUCCEEDED, now=late))
+        assert recorded(store, running) == settled
+
     def test_t07_what_never_began_cannot_be_renewed(self, store: Store) -> None:
         assert store.ledger.renew(claimed(store), now=SOON) is None
 

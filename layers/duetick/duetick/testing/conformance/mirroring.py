@@ -147,10 +147,31 @@ class MirroringConformance(StoreSuite):
         assert again == made
         assert store.schedules.get("ada", "digest") == made
 
+    def test_m01_an_input_that_only_python_takes_for_the_same_is_a_change(
+        self, store: Store
+    ) -> None:
+        put = [
+            store.schedules.put(replace(schedule(), input={"on": on, "n": number}), now=NOON)
+            for on, number in [(1, 2), (True, 2), (True, 2.0)]
+        ]
+        assert [one.version for one in put] == [1, 2, 3]
+        assert repr(must(store.schedules.get("ada", "digest")).input) == repr(put[-1].input)
+
+    def test_m04_an_input_in_another_order_is_the_same(self, store: Store) -> None:
+        store.schedules.put(replace(schedule(), input={"a": 1, "b": 2}), now=NOON)
+        again = replace(schedule(), input={"b": 2, "a": 1})
+        assert store.schedules.put(again, now=NOON).version == 1
+
     def test_m04_declaring_the_same_again_leaves_what_is_due(self, store: Store) -> None:
         store.schedules.put(schedule(), now=NOON)
         store.schedules.put(schedule(), now=NOON + DAY + MINUTE)
         assert only(drain(store, SOON + DAY + MINUTE)).nominal_at == NOON + DAY
+
+    def test_a02_a_schedule_made_again_is_defined_after_the_one_before(self, store: Store) -> None:
+        """At one time, too: what was claimed of the one is not the other's."""
+        made = store.schedules.put(schedule(), now=NOON)
+        store.schedules.delete("ada", "digest", now=NOON)
+        assert store.schedules.put(schedule(), now=NOON).timing > made.timing
 
     def test_m04_the_anchor_stays_when_the_expression_changes(self, store: Store) -> None:
         made = store.schedules.put(schedule(cron="rate(7 minutes)"), now=NOON)

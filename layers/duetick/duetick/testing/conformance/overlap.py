@@ -1,6 +1,7 @@
 """D-08: what happens to an occurrence while another of its schedule is running."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from duetick.domain.states import Reason, State
 from duetick.ports import SUCCEEDED, Store
 from duetick.testing.conformance.samples import (
     ALLOW,
+    AT_LEAST_ONCE,
     EACH_MINUTE,
     MINUTE,
     NOON,
@@ -96,6 +98,32 @@ class OverlapConformance(StoreSuite):
         begun(store.ledger.begin(later, now=end, on_lost=told.append))
         assert recorded(store, crashed).state is State.DEAD
         assert told == [recorded(store, crashed)]
+
+    def test_t04_one_that_crashed_and_may_wait_comes_back_at_once(self, store: Store) -> None:
+        self.needs(Capability.WAIT)
+        crashed, successor = self._ousted(store, Overlap.WAIT)
+        now = must(successor.begun_at) + SECOND
+        assert only(store.ledger.claim_waiting(now)).identity == crashed.identity
+
+    def test_t04_one_that_crashed_and_may_not_overlap_comes_back_after_its_successor(
+        self, store: Store
+    ) -> None:
+        """At once it would meet it, and be cancelled though it is to be tried again."""
+        crashed, successor = self._ousted(store, Overlap.SKIP)
+        end = must(successor.lease_until)
+        assert list(store.ledger.claim_waiting(end - 1)) == []
+        store.ledger.settle(successor, SUCCEEDED, now=end - 1)
+        assert only(store.ledger.claim_waiting(end)).identity == crashed.identity
+
+    def _ousted(self, store: Store, overlap: Overlap) -> tuple[Occurrence, Occurrence]:
+        """One whose lease was over when its successor began, and that one."""
+        policies = replace(AT_LEAST_ONCE, overlap=overlap)
+        store.index.upsert(row(cron=EACH_MINUTE, policies=policies))
+        crashed = start(store, only(drain(store, SOON)), SOON)
+        end = must(crashed.lease_until)
+        successor = start(store, only(drain(store, end)), end)
+        assert recorded(store, crashed).state is State.QUEUED
+        return recorded(store, crashed), successor
 
     def test_d08_the_policy_of_now_decides(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE, policies=ALLOW), now=NOON)

@@ -22,6 +22,7 @@ SOON: Final = NOON + SECOND
 
 DAILY: Final = "0 12 * * *"
 EACH_MINUTE: Final = "* * * * *"
+BAD: Final = "not an expression"
 QUIET: Final = "0 6 * * *"
 """Has no time near noon: a row of it that is due yields that one time alone."""
 

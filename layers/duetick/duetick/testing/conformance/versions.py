@@ -1,4 +1,4 @@
-"""Changes that are made only if nobody else made one, counted schedules, and erased users."""
+"""Changes that are made only if nobody else made one, and counted schedules and runs."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -8,8 +8,8 @@ import pytest
 from duetick.domain.errors import QuotaReached, VersionConflict
 from duetick.domain.schedule import Pause, Schedule
 from duetick.ports import Store
-from duetick.testing.conformance.samples import DAY, MINUTE, NOON, SECOND, hostile, schedule
-from duetick.testing.conformance.suite import Capability, StoreSuite, drain, must
+from duetick.testing.conformance.samples import DAY, MINUTE, NOON, hostile, schedule
+from duetick.testing.conformance.suite import Capability, StoreSuite, must
 
 
 class VersionConformance(StoreSuite):
@@ -133,41 +133,6 @@ class RunQuotaConformance(StoreSuite):
 
         with ThreadPoolExecutor(4) as pool:
             assert sum(pool.map(ask, range(16))) == 5
-
-
-class ErasureConformance(StoreSuite):
-    """Nothing of an erased user stays, and nothing of another's goes."""
-
-    @hostile
-    def test_everything_of_the_user_goes(self, store: Store, name: str) -> None:
-        for user in (name, "bob"):
-            wanted = schedule(user=user, cron="* * * * *")
-            store.schedules.put(replace(wanted, input="x" * 2_000), now=NOON)
-        drain(store, NOON + MINUTE + SECOND)
-        assert store.erase(name) == 1
-        assert not store.schedules.list(name).schedules
-        assert not store.ledger.find(name)
-        assert store.index.get(name, "digest") is None
-        assert len(store.ledger.find("bob")) == len(store.schedules.list("bob").schedules) == 1
-
-    def test_the_history_of_deleted_schedules_goes_too(self, store: Store) -> None:
-        store.schedules.put(schedule(cron="* * * * *"), now=NOON)
-        drain(store, NOON + MINUTE)
-        store.schedules.delete("ada", "digest", now=NOON + 3 * MINUTE)
-        assert store.erase("ada") == 0
-        assert not store.ledger.find("ada")
-
-    def test_an_outside_id_is_free_again(self, store: Store) -> None:
-        self.needs(Capability.EXTERNAL_IDS)
-        store.schedules.put(schedule(external_id="project-7"), now=NOON)
-        store.erase("ada")
-        store.schedules.put(schedule(user="bob", external_id="project-7"), now=NOON)
-
-    def test_an_erased_user_may_begin_anew(self, store: Store) -> None:
-        store.schedules.put(schedule(), now=NOON, at_most=1)
-        store.erase("ada")
-        assert store.erase("ada") == 0
-        assert store.schedules.put(schedule(), now=NOON, at_most=1).version == 1
 
 
 def _made(
