@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from unittest.mock import MagicMock
 
 import pytest
 from duetick.cli.main import main
