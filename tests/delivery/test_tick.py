@@ -1,8 +1,8 @@
-"""T-01 to T-11 of the tick, on a clock that only the test moves."""
+"""T-01 to T-11 of the tick, on a clock that only the test moves; T-06 has a file of its own."""
 
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 import pytest
@@ -11,63 +11,11 @@ from duetick.domain.errors import StoreUnavailable
 from duetick.domain.policies import Misfire, Overlap, Policies
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, Begun, Delivery, Store
+from duetick.ports import Store
 from duetick.transports.inline import InlineTransport
 
 from tests.delivery.scene import MINUTE, NINE, SECRET, Scene
-
-
-@dataclass(slots=True)
-class Recorder:
-    """A transport that settles what it is given, and says when."""
-
-    store: Store
-    clock: Callable[[], float] = lambda: 0.0
-    status: int = 202
-    took: float = 0.0
-    seen: list[tuple[Occurrence, int]] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
-        """Take it."""
-        assert timeout > 0
-        with self.lock:
-            self.seen.append((occurrence, NINE + round(self.clock() * 1_000)))
-        if self.status == 202:
-            begun = self.store.ledger.begin(occurrence, now=occurrence.due_at)
-            assert isinstance(begun, Begun)
-            self.store.ledger.settle(begun.occurrence, SUCCEEDED, now=occurrence.due_at)
-        return Delivery(self.status, '{"status": "accepted"}')
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
-@dataclass(slots=True)
-class Time:
-    """Seconds since nine; sleeping is what makes them pass, when all that is due was delivered."""
-
-    transport: Recorder
-    due: Sequence[int] = ()
-    now: float = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        """Let what is due be taken first."""
-        arrived = sum(due <= NINE + round(self.now * 1_000) for due in self.due)
-        for _ in range(2_000):
-            if len(self.transport.seen) >= arrived:
-                break
-            threading.Event().wait(0.005)
-        self.now += max(seconds, 0.001)
-
-
-def rows(store: Store, count: int, *, cron: str = "0 9 * * *", at: int = NINE) -> None:
-    """Index that many, due at nine."""
-    for number in range(count):
-        store.index.upsert(IndexRow(f"u{number % 7}", f"k{number:04}", cron, None, at, "mail"))
+from tests.delivery.ticking import Recorder, Time, rows
 
 
 def test_t01_the_report_adds_up(store: Store) -> None:
@@ -112,6 +60,30 @@ def test_i15_what_there_was_no_time_for_is_given_back(store: Store) -> None:
     assert report.left + report.backlog + report.delivered == 200
     again = run_tick(store, Recorder(store), now=NINE + MINUTE)
     assert again.delivered == 200 - report.delivered
+
+
+def test_i15_to_give_back_takes_no_more_than_the_ticks_time(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of their leases frees the others; a tick that its runtime cuts tells nothing."""
+    rows(store, 200)
+    transport, freed = Recorder(store), list[Occurrence]()
+    time = Time(transport)
+
+    def slow(occurrence: Occurrence, **_: object) -> bool:
+        freed.append(occurrence)
+        time.now += 1.0
+        return True
+
+    def nearly_over(_occurrence: Occurrence, _status: int) -> None:
+        time.now = 26.0
+
+    monkeypatch.setattr(store.ledger, "release", slow)
+    report = run_tick(
+        store, transport, now=NINE, budget=30.0, slots=1, elapsed=time, on_dispatch=nearly_over
+    )
+    assert (report.claimed, report.delivered, report.left) == (200, 1, 199)
+    assert 1 <= len(freed) <= 6
 
 
 def test_i15_claims_follow_the_pace_of_deliveries(store: Store) -> None:
@@ -249,54 +221,6 @@ def test_t03_what_is_given_back_too_late_is_counted_as_lost(store: Store) -> Non
         elapsed=lambda: seconds[0],
     )
     assert (report.failed, report.lost) == (3, 2)
-
-
-def test_t06_look_ahead_delivers_each_at_its_own_second(each_store: Store) -> None:
-    for second in range(0, 60, 7):
-        due = NINE + second * 1_000
-        each_store.index.upsert(IndexRow("u", f"k{second}", "0 9 * * *", None, due, "mail"))
-    transport = Recorder(each_store)
-    time = Time(transport, [NINE + second * 1_000 for second in range(0, 60, 7)])
-    transport.clock = time
-    report = run_tick(
-        each_store,
-        transport,
-        now=NINE,
-        budget=100.0,
-        look_ahead=MINUTE,
-        elapsed=time,
-        sleep=time.sleep,
-    )
-    assert report.delivered == 9
-    late = [when - occurrence.due_at for occurrence, when in transport.seen]
-    assert all(0 <= each < 100 for each in late), late
-    assert report.lateness_ms < 100
-
-
-def test_t06_an_edit_after_the_claim_wins(scene: Scene) -> None:
-    scene.put("paused", cron="0 9 * * *")
-    scene.put("deleted", cron="0 9 * * *")
-    scene.put("moved", cron="0 9 * * *")
-    scene.put("edited", cron="0 9 * * *", given="old")
-    ahead = scene.store.index.claim_due(NINE - 30_000, ahead=MINUTE)
-    scene.clock.now = NINE
-    scene.store.schedules.delete("ada", "deleted", now=NINE - 20_000)
-    for key, change in (
-        ("paused", {"enabled": False}),
-        ("moved", {"cron": "30 9 * * *"}),
-        ("edited", {"input": "new"}),
-    ):
-        found = scene.store.schedules.get("ada", key)
-        assert found
-        scene.store.schedules.put(replace(found, **change), now=NINE - 20_000)
-    answers = {o.key: scene.deliver(o)[1].get("reason") for o in ahead}
-    assert answers == {
-        "paused": "disabled",
-        "deleted": "schedule_deleted",
-        "moved": "superseded",
-        "edited": None,
-    }
-    assert [given for given, _ in scene.ran] == ["new"]
 
 
 def test_t10_after_downtime_each_schedule_is_one_decision(store: Store) -> None:

@@ -1,12 +1,15 @@
 """A statement of an action's own that fails is said to be its own: nobody is sent to migrate."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
-from duetick.domain.errors import EffectsRefused
+from duetick.domain.errors import DuetickError, EffectsRefused
 from duetick.domain.schedule import Occurrence
+from duetick.domain.states import State
 from duetick.ports import Begun, Store
 from duetick.stores import open_store
+from duetick.stores.postgres.store import PostgresStore
 
 NOON = 1_800_014_400_000
 WRONG = {
@@ -27,12 +30,26 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
 
 def run(store: Store, name: str, *statements: str) -> Occurrence:
     """Run them in the transaction that settles a run by hand; the run."""
+    begun = begin(store, name)
+    with store.ledger.settling(begun, lambda: NOON) as effects:
+        for statement in statements:
+            effects.run(statement)
+    return begun
+
+
+def run_on(store: Store, name: str, *statements: str) -> None:
+    """The same, whichever of them fails."""
+    with store.ledger.settling(begin(store, name), lambda: NOON) as effects:
+        for statement in statements:
+            with suppress(EffectsRefused):
+                effects.run(statement)
+
+
+def begin(store: Store, name: str) -> Occurrence:
+    """A run by hand that is under way."""
     asked = Occurrence("ada", name, "", None, NOON, origin="run:1", due_at=NOON)
     begun = store.ledger.begin(asked, now=NOON)
     assert isinstance(begun, Begun)
-    with store.ledger.settling(begun.occurrence, lambda: NOON) as effects:
-        for statement in statements:
-            effects.run(statement)
     return begun.occurrence
 
 
@@ -42,3 +59,34 @@ def test_t04_a_statement_that_fails_is_told_as_the_actions_own(store: Store, wro
     with pytest.raises(EffectsRefused, match="Your own statement failed"):
         run(store, "wrong", "INSERT INTO mine VALUES (7)", WRONG[wrong])
     run(store, "empty", "INSERT INTO mine VALUES (7)")
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "WITH one AS (SELECT 1 AS id) INSERT INTO mine SELECT id FROM one",
+        "/* which */ SELECT CASE WHEN 1 = 1 THEN 1 /* done */ END",
+        "/* mine */ UPDATE mine /* all */ SET id = 2",
+        "-- COMMIT\n/* ROLLBACK */ SELECT 1",
+        "/* a line of a long heading */\n" * 40 + "SELECT 1",
+    ],
+)
+def test_t04_what_only_looks_like_an_end_runs(store: Store, own: str) -> None:
+    run(store, "table", "CREATE TABLE mine (id integer PRIMARY KEY)", own)
+
+
+def test_t04_a_body_that_has_its_own_begin_runs(store: Store) -> None:
+    body = "CREATE TRIGGER noted AFTER INSERT ON mine /* each */ BEGIN SELECT 1; END"
+    if isinstance(store, PostgresStore):
+        body = "DO /* once */ $$ /* body */ BEGIN PERFORM 1; END $$"
+    run(store, "table", "CREATE TABLE mine (id integer)", f"/* own */ {body}")
+
+
+def test_t04_a_transaction_that_its_own_statement_undid_is_not_settled(store: Store) -> None:
+    """SQLite undoes all of it where it is told to, and goes on as if nothing were open."""
+    run(store, "table", "CREATE TABLE mine (id integer PRIMARY KEY)")
+    insert = "INSERT" if isinstance(store, PostgresStore) else "INSERT OR ROLLBACK"
+    with pytest.raises(DuetickError):
+        run_on(store, "undone", "INSERT INTO mine VALUES (7)", f"{insert} INTO mine VALUES (7)")
+    (held,) = store.ledger.find("ada", "undone")
+    assert held.state is State.PROCESSING

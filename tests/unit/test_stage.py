@@ -3,6 +3,7 @@
 import pytest
 from duetick import Context, Flow
 from duetick.domain.errors import InvalidSchedule, NotFound, QuotaReached, VersionConflict
+from duetick.domain.schedule import Principal, Schedule
 from duetick.testing import Stage, fire
 from flows.alerts import alerts
 from flows.assistant import assistant
@@ -112,6 +113,23 @@ def test_an_agent_makes_a_follow_up_for_its_user_once() -> None:
         assert (follow_up.user_id, follow_up.input) == ("bob", {"case": 41})
         assert set(made_by) == {"first", "again", "followup-41"}
         assert list(stage.schedules("ann").list()) == []
+
+
+def test_an_agent_may_not_change_what_runs_as_another_than_its_user() -> None:
+    flow = Flow("club")
+    flow.action("tell", target=lambda _given, _ctx: None)
+
+    @flow.action("rewrite")
+    def rewrite(_: object, ctx: Context) -> None:
+        ctx.schedules.replace("news", cron="@daily", action="tell", input="everybody out")
+
+    with Stage(flow) as stage:
+        club = Principal("ann", org_id="garden-club")
+        made = stage.put(Schedule("ann", "news", "@daily", "club", "tell", principal=club))
+        agent = stage.schedules(flow="club").create("agent", cron="0 9 * * *", action="rewrite")
+        with pytest.raises(InvalidSchedule, match="the application named"):
+            stage.fire(agent)
+        assert stage.schedules().get("news") == made
 
 
 def test_an_agent_ends_its_follow_ups() -> None:

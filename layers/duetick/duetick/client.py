@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from duetick.domain.errors import ConfigurationError, DuetickError
-from duetick.domain.identity import to_path
+from duetick.domain.identity import check_key, to_path
 from duetick.domain.schedule import Json
 
 Authorize: TypeAlias = Callable[[str, str, bytes], Mapping[str, str]]
@@ -181,6 +181,7 @@ class Client:
         return Reply(answer.status, names, _object(text))
 
     def _of(self, key: str) -> str:
+        check_key("", key)  # none, or dots, would be the path of something else
         return f"{self._base}/{to_path(key)}"
 
     def _pages(self, path: str, name: str, limit: int) -> Iterator[Fields]:

@@ -325,6 +325,14 @@ def test_an_address_that_may_not_be_called_is_refused_when_it_is_declared(url: s
         Webhook(url, lambda: SIGNING, (HOST,))
 
 
+@pytest.mark.parametrize(("timeout", "redirects"), [(0, 0), (-1, 0), (10, -1)])
+def test_a_bound_that_lets_nothing_through_is_refused_when_it_is_declared(
+    timeout: float, redirects: int
+) -> None:
+    with pytest.raises(ConfigurationError, match="timeout"):
+        Webhook(f"https://{HOST}/", lambda: SIGNING, (HOST,), timeout, redirects)
+
+
 def test_without_a_secret_nothing_is_sent(hooks: Hooks) -> None:
     with pytest.raises(TargetFailed, match="secret"):
         sent_by(hooks.webhook(secret=lambda: ""))

@@ -1,10 +1,15 @@
 """`duetick schedules …` says the API's words at a terminal."""
 
 import json
+import os
+import subprocess
+import sys
+from unittest.mock import MagicMock
 
 import pytest
 from duetick.cli.main import main
 
+from tests.integration.api.asking import HELLO
 from tests.integration.local_product import Product
 
 PUT = ["put", "roses", "--cron", "0 9 * * *", "--flow", "reminders", "--action", "remind"]
@@ -88,6 +93,8 @@ def test_a_token_that_no_header_can_hold_is_not_shown(terminal: Terminal, token:
     ("arguments", "says"),
     [
         (["get", "none"], "No such schedule"),
+        (["get", ""], "key"),
+        (["delete", ".."], "not allowed"),
         ([*PUT[:3], "75 * * * *", *PUT[4:], "--input", '{"text": "x"}'], "75"),
         ([*PUT, "--input", "{text}"], "--input is not JSON"),
         ([*PUT, "--policies", "{grace}"], "--policies is not JSON"),
@@ -109,6 +116,44 @@ def test_a_missing_token_is_asked_for(terminal: Terminal) -> None:
     code, _, err = terminal.run("list", token="")
     assert code == 1
     assert "DUETICK_TOKEN" in err
+
+
+def test_a_user_is_named_to_a_stack_alone(terminal: Terminal) -> None:
+    code, _, err = terminal.run("--user", "bob", "list")
+    assert code == 1
+    assert "--user needs --stack" in err
+
+
+@pytest.mark.parametrize("outputs", [{}, {"Outputs": []}])
+def test_a_stack_that_is_none_of_duetick_is_told_from_it(
+    outputs: dict[str, object],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    session = MagicMock()
+    stack = {"StackStatus": "CREATE_COMPLETE", **outputs}
+    session.create_client.return_value.describe_stacks.return_value = {"Stacks": [stack]}
+    monkeypatch.setattr("duetick.cli.deployed.get_session", lambda: session)
+    assert main(["schedules", "--stack", "other", "--user", "bob", "list"]) == 1
+    assert "'other' tells no ApiUrl" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_enough_is_no_failure(running: Product) -> None:
+    running.client().put("hello", HELLO)
+    known = {"DUETICK_URL": running.stack.server.url, "DUETICK_TOKEN": running.stack.token}
+    read, write = os.pipe()
+    os.close(read)
+    command = "from duetick.cli.main import main; raise SystemExit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", command, "schedules", "list"],
+        env=os.environ | known,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=30,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_an_api_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:

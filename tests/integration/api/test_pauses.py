@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from duetick.client import Client, Fields
+from duetick.client import ApiError, Client, Fields
 from duetick.domain.schedule import Json
 from duetick.runtime import wiring
 
@@ -72,6 +72,20 @@ def test_a_pause_outlives_a_replace_and_a_change(client: Client) -> None:
     assert isinstance(paused, dict)
     assert paused["note"] == "not now"
     assert client.put("hello", HELLO | {"enabled": True}).body["paused"] is None
+
+
+@pytest.mark.parametrize(
+    "last",
+    [{"cron": "at(2026-12-02T09:00:00)"}, {"policies": {"endsAt": "2026-12-02T12:00:00Z"}}],
+)
+def test_a_pause_beyond_the_last_time_is_refused_with_what_to_do(
+    client: Client, last: Fields
+) -> None:
+    made = client.put("hello", HELLO | last)
+    with pytest.raises(ApiError, match=r"until: .* without an end"):
+        client.pause("hello", until=END)
+    assert client.get("hello").body == made.body
+    assert client.pause("hello").body["enabled"] is False
 
 
 def test_a_pause_that_ended_before_it_began_is_refused(client: Client) -> None:

@@ -131,6 +131,11 @@ def test_g08_a_schedule_is_found_by_its_outside_id(running: Product) -> None:
     assert running.client().by_external("project/7").body["key"] == "hello"
 
 
+def test_a_word_of_the_paths_is_no_key(client: Client) -> None:
+    assert refused(client.put, "by-external", HELLO) == (400, "invalid_schedule_id")
+    assert refused(client.create, HELLO, key="by-external") == (400, "invalid_schedule_id")
+
+
 def test_an_outside_id_is_the_applications_to_give(running: Product, client: Client) -> None:
     assert refused(client.put, "hello", HELLO | {"externalId": "project-7"})[0] == 400
     running.operator("you").put("hello", HELLO | {"externalId": "project-7"})
@@ -205,6 +210,7 @@ def test_a_body_beyond_all_measure_is_not_read(client: Client) -> None:
         ('{"input": ' + "9" * 5_000 + "}", "JSON"),
         ("[]", "object"),
         ('{"cron": 5, "flow": "f", "action": "a"}', "cron"),
+        ('{"cron": "", "flow": "f", "action": "a"}', "cron: must not be empty"),
     ],
 )
 def test_a_body_that_is_odd_is_refused_with_what_is_wrong(
@@ -213,6 +219,24 @@ def test_a_body_that_is_odd_is_refused_with_what_is_wrong(
     status, answer = running.call("PUT", "/api/schedules/hello", body)
     assert (status, answer["error"]) == (400, "invalid_schedule")
     assert says in answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("policies", "field"),
+    [
+        ({"maxRuns": 0}, "policies.maxRuns"),
+        ({"retry": {"attempts": 0}}, "policies.retry.attempts"),
+        (
+            {"startsAt": "2027-01-02T00:00:00Z", "endsAt": "2027-01-01T00:00:00Z"},
+            "policies.endsAt",
+        ),
+    ],
+)
+def test_a_policy_that_is_refused_is_named_as_it_was_given(
+    client: Client, policies: Fields, field: str
+) -> None:
+    with pytest.raises(ApiError, match=f"^{field}: "):
+        client.put("hello", HELLO | {"policies": policies})
 
 
 @pytest.mark.parametrize("user", ["~00", "%2E%2E", "a~2Fb", "~ED~A0~80", "x" * 129])

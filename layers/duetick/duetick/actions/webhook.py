@@ -62,6 +62,10 @@ class Webhook:
     network: Network = field(default_factory=Network)
 
     def __post_init__(self) -> None:
+        if self.timeout <= 0 or self.redirects < 0:
+            raise ConfigurationError(
+                "Webhook: timeout is more than 0 seconds, redirects 0 or more."
+            )
         try:
             self._checked(self.url)
         except TargetFailed as problem:

@@ -24,6 +24,7 @@ from duetick.api.models import (
     UpcomingView,
 )
 from duetick.core.answers import Answer
+from duetick.core.schedules import BY_EXTERNAL
 
 Operation: TypeAlias = Callable[[Call], Answer]
 
@@ -68,7 +69,7 @@ ROUTES: Final = (
         "POST", LIST, operations.create_schedule, {201: ScheduleView},
         body=NewSchedule, refusals=(409, 413), idempotent=True,
     ),
-    Route("GET", "/schedules/by-external/{key}", operations.get_by_external, SHOWN,
+    Route("GET", f"{LIST}/{BY_EXTERNAL}/{{key}}", operations.get_by_external, SHOWN,
           refusals=(404,)),
     Route("GET", ONE, operations.get_schedule, SHOWN, refusals=(404,)),
     Route(

@@ -6,7 +6,6 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
-from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 
 from duetick.api.calls import Call, TooLarge
 from duetick.api.routes import ANY, ROUTES, Route
@@ -125,7 +124,6 @@ def _register() -> None:
             rule = re.sub(r"\{(\w+)\}", r"<\1>", base + route.path)
             app.route(rule, method=route.method)(_serve(route, base))
     app.not_found(_not_found)
-    app.exception_handler(NotFoundError)(_not_found)
     app.exception_handler(Exception)(_broken)
 
 

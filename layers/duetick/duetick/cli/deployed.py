@@ -35,8 +35,8 @@ def client_of(stack: str, user: str) -> Client:
     outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
     if "ApiUrl" not in outputs:
         raise Problem(
-            f"The stack {stack!r} ({found['StackStatus']}) has no output ApiUrl: its deployment "
-            "did not end, or it is none of Duetick's."
+            f"The stack {stack!r} tells no ApiUrl; it is {found['StackStatus']}. Is it one of "
+            "Duetick, and deployed to the end?"
         )
     return _client(outputs["ApiUrl"], user, signer)
 

@@ -1,6 +1,7 @@
 """The `duetick` command."""
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -42,9 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     try:
         chosen.command(chosen)
+        sys.stdout.flush()
     except (Problem, DuetickError) as problem:
         print(f"duetick: {problem}", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # whoever read, `head` perhaps, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

@@ -85,6 +85,8 @@ def _client(chosen: argparse.Namespace) -> Client:
         if not chosen.user:
             raise Problem("--stack needs --user: whose schedules?")
         return client_of(chosen.stack, chosen.user)
+    if chosen.user:
+        raise Problem("--user needs --stack: a token speaks for its own user alone.")
     if not chosen.token:
         raise Problem("A token is needed: --token, or DUETICK_TOKEN. `make run` prints one.")
     return Client(chosen.url, token=chosen.token)

@@ -21,7 +21,6 @@ class Definition(TypedDict, total=False):
     input: Json
     policies: Policies
     labels: dict[str, str]
-    external_id: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,28 +19,29 @@ class Claiming:
     `lost` counts what had run out of attempts or time, `poisoned` the rows that cannot be read.
     """
 
-    def __init__(self, store: Store, now: int, chunk: int, look_ahead: int) -> None:
+    def __init__(
+        self, store: Store, now: int, chunk: int, *, look_ahead: int, budget: float
+    ) -> None:
         self._store = store
         self._now = now
         self._chunk = chunk
-        self._look_ahead = look_ahead
+        self._ahead = max(0, min(look_ahead, int((budget - MARGIN) * 1_000)))
         self.over = False
         self.lost = 0
         self.poisoned = 0
 
-    def next(self, deliverable: int, left: float) -> Sequence[Occurrence]:
+    def next(self, deliverable: int) -> Sequence[Occurrence]:
         """As many as can be delivered in the time that is left; none is the end.
 
         Everything is claimed as of the tick's own `now`: what is given back meanwhile is the next
         tick's, so that an endpoint that is down is not called over and over.
         """
         limit = max(1, min(self._chunk, deliverable))
-        ahead = max(0, min(self._look_ahead, int((left - MARGIN) * 1_000)))
         waiting = self._store.ledger.claim_waiting(
-            self._now, limit, ahead=ahead, on_lost=self._count_lost
+            self._now, limit, ahead=self._ahead, on_lost=self._count_lost
         )
         claimed = waiting or self._store.index.claim_due(
-            self._now, limit, ahead=ahead, on_poisoned=self._count_poisoned
+            self._now, limit, ahead=self._ahead, on_poisoned=self._count_poisoned
         )
         self.over = not claimed
         return claimed

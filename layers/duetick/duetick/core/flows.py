@@ -98,15 +98,13 @@ class Flow:
         if name in self.actions:
             raise InvalidSchedule("action", f"{self.name} has an action {name!r} already.")
         if target is not None:
+            _check_called(name, target)
             takes = InputType(object)
             withheld = _withheld(takes, redact)
             self.actions[name] = Action(name, target, takes, input, background, withheld=withheld)
 
         def register(function: Given) -> Given:
-            if len(inspect.signature(function).parameters) != 2:
-                raise InvalidSchedule(
-                    "action", f"{name!r} must take two arguments: (input, ctx), in this order."
-                )
+            _check_called(name, function)
             if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
                 raise InvalidSchedule(
                     "action", f"{name!r} yields, so that calling it runs nothing. Let it return."
@@ -132,6 +130,8 @@ class Flow:
         policies: Policies | None = None,
     ) -> None:
         """A static schedule, there in every deployment; its id is `flow/key`."""
+        if key in self.static:
+            raise InvalidSchedule("key", f"{self.name} has a static schedule {key!r} already.")
         with _naming(f"{self.name}/{key}"):
             check_timing(cron, timezone)
         check_key("", f"{self.name}/{key}")
@@ -169,6 +169,20 @@ class Flow:
         """Its input as operators may see it: none of it where nobody knows what is secret."""
         action = self.actions.get(schedule.action)
         return action.preview(schedule.input) if action else WITHHELD
+
+
+def _check_called(name: str, function: ActionFunction) -> None:
+    """Calling a class would make an object, and run nothing."""
+    try:
+        if isinstance(function, type):
+            raise TypeError(f"{function.__name__} is a class")
+        inspect.signature(function).bind(None, None)
+    except TypeError as problem:
+        raise InvalidSchedule(
+            "action",
+            f"{name!r} must take two arguments by their places: (input, ctx), in this order "
+            f"({problem}).",
+        ) from None
 
 
 @contextmanager

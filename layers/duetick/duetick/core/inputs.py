@@ -57,7 +57,9 @@ class InputType:
 def input_type(function: Callable[..., object]) -> InputType:
     """What the first argument of an action is annotated as."""
     first = next(iter(inspect.signature(function).parameters))
-    return InputType(get_type_hints(inspect.unwrap(function)).get(first, Any))
+    named = inspect.unwrap(function)
+    hints = get_type_hints(named if inspect.isroutine(named) else named.__call__)
+    return InputType(hints.get(first, Any))
 
 
 def _collect(wanted: object, found: set[str], seen: set[object]) -> bool:

@@ -24,6 +24,9 @@ TRIES: Final = 8
 LARGEST_PAGE: Final = 512 * 1024
 """Characters of inputs in one answer: a function's may have 6 MB, in which each is escaped."""
 
+BY_EXTERNAL: Final = "by-external"
+"""In paths, what precedes an outside id: a schedule of that key would have no history there."""
+
 Change = Callable[[Schedule], Schedule]
 
 
@@ -37,7 +40,7 @@ class UserSchedules:
     """One user's schedules. Nothing here reaches beyond `user_id`.
 
     `owns_names` says that it is the application who asks: it hands out outside ids, which are names
-    across all users, and changes what runs as another principal. A user does neither.
+    across all users, and changes what runs as another principal. A user does neither, nor an agent.
     """
 
     store: Store
@@ -45,7 +48,7 @@ class UserSchedules:
     user_id: str
     clock: Clock
     quotas: Quotas = field(default_factory=Quotas)
-    owns_names: bool = True
+    owns_names: bool = False
 
     def __post_init__(self) -> None:
         if not self.user_id:
@@ -194,6 +197,8 @@ class UserSchedules:
         now = self.clock()
         if not self.owns_names:
             _check_own(current, wanted)
+        if current is None and wanted.key == BY_EXTERNAL:
+            raise InvalidId("key", f"{BY_EXTERNAL!r} is a word of the API's paths; name another.")
         if current is None or _asks_again(current, wanted):
             check(wanted, self.flows, self.quotas, now)
         return self.store.schedules.put(

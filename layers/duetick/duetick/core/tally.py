@@ -16,7 +16,8 @@ class TickReport:
     """What a tick did. `claimed` is delivered + failed + left.
 
     `skipped` are those of the delivered that did not run; `failed` were not answered with success;
-    `left` were given back for want of time; `lost` ran out of attempts or time without an end.
+    `left` were given back, or to the end of their leases, for want of time; `lost` ran out of
+    attempts or time without an end.
     `lateness_ms` is the longest that a delivery began after its due time.
     """
 

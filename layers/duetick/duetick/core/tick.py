@@ -22,6 +22,8 @@ CLAIM_SECONDS: Final = 0.25
 """What a claim of a chunk takes, at most, beside deliveries that keep the processor busy."""
 SOON: Final = 20.0
 """Seconds in which what was claimed is begun, whatever waits: the shortest lease is 36."""
+AHEAD: Final = 5_000
+"""Held for later at once: what all comes due in one second is the overlapping tick's as well."""
 FIRST_MOMENT: Final = 0.1
 DOWN: Final = frozenset({0, 401, 403, 429})
 """Statuses below 500 that say more of the endpoint than of the occurrence."""
@@ -68,7 +70,7 @@ def run_tick(
         elapsed=elapsed,
         stopped=stopped,
     )
-    claiming = Claiming(store, at, chunk, look_ahead)
+    claiming = Claiming(store, at, chunk, look_ahead=look_ahead, budget=budget)
     tick.run(claiming, sleep)
     if not claiming.over:  # the last claim found something
         tick.report.backlog = store.index.backlog(at)
@@ -129,6 +131,7 @@ class Tick:
         """Claim, or wait for the next to come due; False when there is nothing more to do."""
         self._ripen(pool)
         turns, more = self._turns, not claiming.over and not self._pointless()
+        more = more and len(self._later) < AHEAD
         few = self._least() if more else 1
         foremost = turns.waiting < self._soon()
         if more and (turns.foremost if foremost else turns.waiting) < few:
@@ -150,7 +153,7 @@ class Tick:
     def _claim(self, claiming: Claiming) -> None:
         """Take a chunk in. Where that fails, what was claimed before is delivered first."""
         try:
-            claimed = claiming.next(self._deliverable(), self._left())
+            claimed = claiming.next(self._deliverable())
         except Exception as error:
             logger.exception("claim failed", extra={"action": "claim_failed"})
             self._broken, claiming.over = error, True
@@ -230,7 +233,10 @@ class Tick:
         self._later.clear()
 
     def _release(self, occurrences: Sequence[Occurrence]) -> None:
+        """In the tick's time: thousands are not waited for, the end of their leases frees them."""
         for occurrence in occurrences:
+            if self._left() <= 0:
+                break
             self._give_up(occurrence)
         self._tally.gave_back(len(occurrences))
 

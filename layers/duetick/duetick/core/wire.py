@@ -142,7 +142,10 @@ def _read_policies(given: Mapping[str, Json]) -> Policies:
     for name in ("starts_at", "ends_at"):
         if name in values:
             values[name] = instant(f"policies.{camel(name)}", values[name])
-    return Policies.of(values)
+    try:
+        return Policies.of(values)
+    except InvalidSchedule as problem:
+        raise InvalidSchedule(camel(problem.field), problem.problem) from None
 
 
 def _dataclass_json(value: object) -> dict[str, Json]:
@@ -183,8 +186,10 @@ def _snake_keys(value: Mapping[str, Json]) -> dict[str, Json]:
 
 def _text(body: Mapping[str, Json], name: str) -> str:
     value = body.get(name)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str):
         raise InvalidSchedule(name, f"expected text, got {type(value).__name__}.")
+    if not value:
+        raise InvalidSchedule(name, "must not be empty.")
     return value
 
 

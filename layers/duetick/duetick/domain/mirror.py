@@ -7,7 +7,7 @@ from duetick.domain.errors import InvalidSchedule, PoisonedRow, QuotaReached, Ve
 from duetick.domain.expression import parse, sub_minute
 from duetick.domain.firing import Missed, Times, unfired
 from duetick.domain.occurrences import ranged
-from duetick.domain.pausing import resumed
+from duetick.domain.pausing import nothing_left, resumed
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason
 
@@ -277,6 +277,8 @@ def _row_if_enabled(schedule: Schedule, now: int) -> IndexRow | None:
             "policies.max_runs", f"all {schedule.runs} runs are used up; allow more, or pause it."
         )
     row = fresh_row(schedule, now)
+    if row is None and schedule.pause:
+        raise nothing_left(schedule)
     if row is None:
         raise InvalidSchedule(
             "cron",

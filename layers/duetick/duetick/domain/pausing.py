@@ -15,10 +15,21 @@ def paused(schedule: Schedule, note: str, until: int | None, now: int) -> Schedu
         raise InvalidSchedule("until", "lies in the past; name a time to come, or none.")
     starts_at = bare.policies.starts_at
     later = max(until, starts_at or 0)
+    if bare.policies.ends_at is not None and later > bare.policies.ends_at:
+        raise nothing_left(bare)
     return replace(
         bare,
         policies=replace(bare.policies, starts_at=later),
         pause=Pause(now, note, until, starts_at),
+    )
+
+
+def nothing_left(schedule: Schedule) -> InvalidSchedule:
+    """The refusal of a pause after whose end it would never fire."""
+    return InvalidSchedule(
+        "until",
+        f"{schedule.cron!r} has no time left after the pause, within its start and end; "
+        "pause it without an end, or delete it.",
     )
 
 

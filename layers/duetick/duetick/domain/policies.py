@@ -72,11 +72,11 @@ class Retry:
     longest: int = 3_600
 
     def __post_init__(self) -> None:
-        _one_of("retry.backoff", self.backoff, tuple(Backoff))
+        _one_of("policies.retry.backoff", self.backoff, tuple(Backoff))
         object.__setattr__(self, "backoff", Backoff(self.backoff))
-        _bounded("retry.attempts", self.attempts, 1, 185)
-        _bounded("retry.first", self.first, 1, DAY)
-        _bounded("retry.longest", self.longest, self.first, DAY)
+        _bounded("policies.retry.attempts", self.attempts, 1, 185)
+        _bounded("policies.retry.first", self.first, 1, DAY)
+        _bounded("policies.retry.longest", self.longest, self.first, DAY)
 
     def delay(self, attempt: int) -> int | None:
         """Milliseconds to wait after the failed `attempt`; None when they are spent."""
@@ -134,7 +134,7 @@ class Policies:
             if getattr(self, name) is not None:
                 _bounded(f"policies.{name}", getattr(self, name), 0, LAST_INSTANT)
         if self.ends_at is not None and self.ends_at < (self.starts_at or 0):
-            raise InvalidSchedule("policies.ends_at", "is before starts_at; put it after.")
+            raise InvalidSchedule("policies.ends_at", "is before the start; put it after.")
 
     @property
     def on_time_ms(self) -> int:

@@ -67,14 +67,14 @@ class Stage:
 
     def schedules(self, user: str = USER, *, flow: str = "") -> AgentSchedules:
         """A user's schedules, with the API's checks."""
-        own = UserSchedules(self.store, self._flows, user, self.clock)
-        return AgentSchedules(own, flow)
+        return AgentSchedules(UserSchedules(self.store, self._flows, user, self.clock), flow)
 
     def put(self, schedule: Schedule) -> Schedule:
         """Put a schedule, with the API's checks; a flow's static one as a deployment would."""
         if not schedule.user_id:
             return self.store.schedules.put(schedule, now=self.clock())
-        return self.schedules(schedule.user_id).own.replace(schedule)[0]
+        own = self.schedules(schedule.user_id).own
+        return replace(own, owns_names=True).replace(schedule)[0]
 
     def tick(self, milliseconds: int = 0) -> TickReport:
         """Let so much time pass, and fire what is due then."""

@@ -7,18 +7,23 @@ from typing import Any, Final
 from duetick.domain.errors import ConfigurationError, EffectsRefused
 from duetick.stores.sql.session import Session
 
-BEFORE: Final = r"(?:\s|;|--[^\n]*\n|/\*.*?\*/)*"
-"""What may stand before a statement."""
+COMMENT: Final = r"/\*(?>.*?\*/)"
+NESTED: Final = rf"/\*(?>[^*/]|\*(?!/)|/(?!\*)|{COMMENT})*+\*/"
+BEFORE: Final = "|".join(rf"(?>\s|;|--[^\n]*\n|{one})*+" for one in (COMMENT, NESTED))
+"""What may stand before a statement, as SQLite reads comments or as Postgres does.
+
+Nothing is tried twice: a comment never reaches to the end of the next one.
+"""
 
 ENDS: Final = re.compile(
-    BEFORE + r"(?:BEGIN|START|COMMIT|END|ABORT|PREPARE\s+TRANSACTION|"
+    rf"(?:{BEFORE})(?:BEGIN|START|COMMIT|END|ABORT|PREPARE\s+TRANSACTION|"
     r"ROLLBACK(?!(?:\s+(?:WORK|TRANSACTION))?\s+TO\b))\b",
     re.IGNORECASE | re.DOTALL,
 )
 """A statement after which effects and settling would no longer be one transaction."""
 
 STAYS: Final = re.compile(
-    BEFORE + r"SET\s+(?!LOCAL\b|CONSTRAINTS\b|TRANSACTION\b)", re.IGNORECASE | re.DOTALL
+    rf"(?:{BEFORE})SET\s+(?!LOCAL\b|CONSTRAINTS\b|TRANSACTION\b)", re.IGNORECASE | re.DOTALL
 )
 """A setting that would outlive the transaction, on a connection that is lent to others."""
 

@@ -54,7 +54,9 @@ class SqliteSession:
         self._queries = load("sqlite")
 
     def rows(self, name: str, params: Params) -> Sequence[Row]:
-        """See `Session`."""
+        """See `Session`. SQLite may end a transaction by itself: INSERT OR ROLLBACK, RAISE."""
+        if not self._connection.in_transaction:
+            raise EffectsRefused("A statement of your own ended the transaction, and undid it.")
         return self._connection.execute(self._queries[name], params).fetchall()
 
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:

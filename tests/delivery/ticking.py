@@ -1,0 +1,63 @@
+"""What tests of a tick have: a transport that notes what it is given, a clock, and due rows."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.ports import SUCCEEDED, Begun, Delivery, Store
+
+from tests.delivery.scene import NINE
+
+
+@dataclass(slots=True)
+class Recorder:
+    """A transport that settles what it is given, and says when."""
+
+    store: Store
+    clock: Callable[[], float] = lambda: 0.0
+    status: int = 202
+    took: float = 0.0
+    seen: list[tuple[Occurrence, int]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
+        """Take it."""
+        assert timeout > 0
+        with self.lock:
+            self.seen.append((occurrence, NINE + round(self.clock() * 1_000)))
+        if self.status == 202:
+            begun = self.store.ledger.begin(occurrence, now=occurrence.due_at)
+            assert isinstance(begun, Begun)
+            self.store.ledger.settle(begun.occurrence, SUCCEEDED, now=occurrence.due_at)
+        return Delivery(self.status, '{"status": "accepted"}')
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass(slots=True)
+class Time:
+    """Seconds since nine; sleeping is what makes them pass, when all that is due was delivered."""
+
+    transport: Recorder
+    due: Sequence[int] = ()
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """Let what is due be taken first."""
+        arrived = sum(due <= NINE + round(self.now * 1_000) for due in self.due)
+        for _ in range(2_000):
+            if len(self.transport.seen) >= arrived:
+                break
+            threading.Event().wait(0.005)
+        self.now += max(seconds, 0.001)
+
+
+def rows(store: Store, count: int, *, cron: str = "0 9 * * *", at: int = NINE) -> None:
+    """Index that many, due at nine."""
+    for number in range(count):
+        store.index.upsert(IndexRow(f"u{number % 7}", f"k{number:04}", cron, None, at, "mail"))
