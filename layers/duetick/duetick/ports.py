@@ -92,7 +92,10 @@ class Index(Protocol):
         """
 
     def poisoned(self, limit: int = 100, *, since: int = 0) -> Sequence[Occurrence]:
-        """Rows that could not be read and left the index since then, with the reason as `error`."""
+        """Rows that could not be read and left the index since then, the first first.
+
+        The reason is their `error`.
+        """
 
     def backlog(self, now: int, limit: int = 10_000) -> int:
         """How many rows are due, counted up to `limit`."""
@@ -299,13 +302,17 @@ class Store(Protocol):
         """Raise SchemaOutdated, naming the command that mends it, unless this code can use it."""
 
     def check(self, *, now: int | None = None) -> Sequence[Difference]:
-        """Where records and index rows disagree. Rows without a record are left alone.
+        """Where records and index rows disagree. Good rows without a record are left alone.
 
-        A poisoned row is `unreadable`; `domain.mirror.problem_of` knows the rest.
+        A poisoned row is `unreadable`, with a record or without; `domain.mirror.problem_of` knows
+        the rest.
         """
 
     def rebuild(self, *, now: int | None = None) -> int:
-        """Mend what `check` finds; how many rows were."""
+        """Mend what `check` finds; how many rows were.
+
+        What is `unreadable` stays: `restore`, an upsert or a change of timing brings it back.
+        """
 
     def erase(self, user_id: str) -> int:
         """Delete everything that is kept of a user; how many schedules there were.

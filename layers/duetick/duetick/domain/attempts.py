@@ -153,7 +153,7 @@ def not_begun(after: Occurrence) -> Refused | None:
 
 
 def displaces(waiting: Occurrence, other: Occurrence) -> bool:
-    """Whether one that waits ends another of its schedule: only the newest waits."""
+    """Whether one that has to wait ends another of its schedule: newer ones that wait stay."""
     return other.state is State.QUEUED and other.nominal_at < waiting.nominal_at
 
 

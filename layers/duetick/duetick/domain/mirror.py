@@ -21,7 +21,8 @@ class Before:
     """What a store holds of (user_id, key) as a change begins.
 
     `row` is the index row, unless it is poisoned; `fired_through` the newest nominal time that was
-    claimed; `defined_at` the newest dated definition's, 0 where there is none.
+    claimed; `defined_at` the newest `timing` that (user_id, key) ever had, deletes too, or 0: it
+    outlives the record.
     """
 
     schedule: Schedule | None

@@ -96,7 +96,7 @@ def ranged(row: IndexRow, missed: Missed, reason: Reason, now: int) -> Occurrenc
 def apart(held: Occurrence, known: Iterable[int]) -> list[Occurrence]:
     """The ranges of `held` that leave out the known times, which have an occurrence of their own.
 
-    They were claimed ahead of a change, and are accounted for by that.
+    Those are of the schedule's own origin: claimed ahead of a change, or brought by a caller.
     """
     first, last = held.nominal_at, held.range_end
     inside = [] if last is None else sorted(time for time in known if first <= time <= last)
