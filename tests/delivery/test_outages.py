@@ -58,6 +58,14 @@ class Shaky:
                 self.outage.begin()
                 self.store.close()
 
+    def tick(self) -> None:
+        """One that the outage meets: its next claim fails, or else its deliveries do."""
+        try:
+            report = self.office.tick(NINE)
+        except StoreUnavailable:
+            return
+        assert (report.delivered, report.failed) == (0, 3)
+
     def comes_back(self) -> None:
         """With all that it held."""
         with self.lock:
@@ -140,8 +148,7 @@ def test_down_between_the_claim_and_the_dispatch(
     shaky.put()
     [route] = shaky.office.server.routes
     shaky.office.server.routes = [replace(route, handler=before(shaky.goes_away, route.handler))]
-    with pytest.raises(StoreUnavailable, match=NAMES):
-        shaky.office.tick(NINE)
+    shaky.tick()
     assert shaky.office.runs == {}
     shaky.office.server.routes = [route]
     shaky.comes_back()
@@ -185,8 +192,7 @@ def test_down_from_the_action_on(
         shaky.goes_away()
 
     shaky.office.scene.act = act
-    with pytest.raises(StoreUnavailable, match=NAMES):
-        shaky.office.tick(NINE)
+    shaky.tick()
     shaky.office.scene.act = None
     shaky.comes_back()
     shaky.office.tick(NINE + 2 * MINUTE)

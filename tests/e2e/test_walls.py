@@ -18,7 +18,7 @@ from tests.lab.emulated_aws import Answer, EmulatedAws
 from tests.lab.sam import Sam
 
 HELLO = {
-    "cron": "* * * * *",
+    "cron": "0 9 1 1 *",
     "flow": "reminders",
     "action": "remind",
     "input": {"text": "canary"},

@@ -176,7 +176,7 @@ def test_i17_hostile_text_costs_little_and_is_never_echoed_at_length(text: str) 
     refusal = _refusal(text)
     assert len(refusal) < 600
     assert refusal.isprintable()
-    assert time.process_time() - began < 0.05
+    assert time.process_time() - began < 2  # what grows with its square would take minutes
 
 
 def _refusal(text: str) -> str:
