@@ -203,7 +203,9 @@ def test_t03_what_never_began_within_its_window_is_lost_and_counted(each_store: 
     assert (report.delivered, report.lost) == (0, 60)
 
 
-def test_t03_what_is_given_back_too_late_is_counted_as_lost(store: Store) -> None:
+def test_t03_what_is_given_back_too_late_is_counted_and_logged_as_lost(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     rows(store, 3)
     seconds = [0.0]
     transport = Recorder(store, status=503)
@@ -221,6 +223,8 @@ def test_t03_what_is_given_back_too_late_is_counted_as_lost(store: Store) -> Non
         elapsed=lambda: seconds[0],
     )
     assert (report.failed, report.lost) == (3, 2)
+    dead = [vars(line) for line in caplog.records if line.getMessage() == "dead"]
+    assert [(line["reason"], line["flow"]) for line in dead] == [("lost", "mail")] * 2
 
 
 def test_t10_after_downtime_each_schedule_is_one_decision(store: Store) -> None:

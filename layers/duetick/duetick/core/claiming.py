@@ -1,13 +1,11 @@
 """What a tick claims: a chunk at a time, and no more than it can deliver."""
 
-import logging
 from collections.abc import Sequence
 from typing import Final
 
+from duetick.core.deaths import log_dead
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Store
-
-logger = logging.getLogger("duetick.tick")
 
 MARGIN: Final = 5.0
 """Seconds that a delivery may take beyond its action's timeout, and the least that it is given."""
@@ -48,22 +46,8 @@ class Claiming:
 
     def _count_lost(self, occurrence: Occurrence) -> None:
         self.lost += 1
-        _log(occurrence)
+        log_dead(occurrence)
 
     def _count_poisoned(self, occurrence: Occurrence) -> None:
         self.poisoned += 1
-        _log(occurrence)
-
-
-def _log(dead: Occurrence) -> None:
-    """As a dispatch tells of what dies there: for whom, and why."""
-    details = {
-        "action": "dead",
-        "occurrence": dead.id,
-        "schedule": dead.schedule_id,
-        "user": dead.user_id,
-        "flow": dead.flow,
-        "reason": dead.reason,
-        "attempts": dead.attempts,
-    }
-    logger.error("dead", extra=details)
+        log_dead(occurrence)

@@ -5,6 +5,7 @@ import logging
 import threading
 from dataclasses import dataclass
 
+from duetick.core.deaths import log_dead
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Delivery
 
@@ -58,10 +59,11 @@ class Tally:
             _log_failure(occurrence, delivery)
         return success
 
-    def lost(self, _occurrence: Occurrence) -> None:
+    def lost(self, occurrence: Occurrence) -> None:
         """What could not be given back: its time is over."""
         with self._lock:
             self.report.lost += 1
+        log_dead(occurrence)
 
     def gave_back(self, count: int) -> None:
         """What there was no time for."""

@@ -13,6 +13,7 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
     AmazonCloudWatchEMFProvider,
 )
 
+from duetick.core.deaths import log_dead
 from duetick.domain.redaction import redact_text
 from duetick.domain.states import Reason, State
 
@@ -106,16 +107,7 @@ def record_settled(occurrence: "Occurrence") -> None:
     if lost:
         metrics.add_metric("Lost", MetricUnit.Count, 1)
     if dead:
-        logger.error(
-            "dead",
-            action="dead",
-            occurrence=occurrence.id,
-            schedule=occurrence.schedule_id,
-            user=occurrence.user_id,
-            flow=occurrence.flow,
-            reason=occurrence.reason,
-            attempts=occurrence.attempts,
-        )
+        log_dead(occurrence)
 
 
 def record_audit(found: "Audit") -> dict[str, object]:
