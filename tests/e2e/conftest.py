@@ -82,6 +82,15 @@ class Deployed:
         client = self.aws.session().client("cloudformation", endpoint_url=self.aws.endpoint)
         return str(client.describe_stacks(StackName=self.name)["Stacks"][0]["StackStatus"])
 
+    def stop_ticking(self) -> None:
+        """Nothing of it fires by itself any more: a test is the only one who claims and calls."""
+        client = self.aws.session().client("scheduler", endpoint_url=self.aws.endpoint)
+        stack = self.aws.session().client("cloudformation", endpoint_url=self.aws.endpoint)
+        unique = stack.describe_stacks(StackName=self.name)["Stacks"][0]["StackId"].split("/")[2]
+        found = client.get_schedule(Name=f"duetick-tick-{unique}")
+        same = ("Name", "ScheduleExpression", "FlexibleTimeWindow", "Target")
+        client.update_schedule(State="DISABLED", **{name: found[name] for name in same})
+
     def deploy(self, *, parameters: Parameters | None = None, template: Path | None = None) -> None:
         """Deploy it again, with other parameters or another template."""
         given = {**self.parameters, **(parameters or {})}

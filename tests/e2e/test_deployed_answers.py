@@ -102,6 +102,7 @@ def trials(
         "DispatchTimeout": str(TIMEOUT),
     }
     stack = deploy(sam, emulated_aws, built, "duetick-trials", there)
+    stack.stop_ticking()
     store = open_store(server.tcp_url)
     yield Trials(stack, server, store)
     store.close()
@@ -306,8 +307,16 @@ def without_flows(stack: Deployed) -> Iterator[None]:
     )
     before = client.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
     there = {**before, "DUETICK_FLOWS": "duetick.domain"}
-    client.update_function_configuration(FunctionName=name, Environment={"Variables": there})
+    configure(client, name, there)
     try:
         yield
     finally:
-        client.update_function_configuration(FunctionName=name, Environment={"Variables": before})
+        configure(client, name, before)
+
+
+def configure(client: Any, name: str, variables: dict[str, str]) -> None:
+    """A function's environment, once it is in force."""
+    client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+    client.get_waiter("function_updated_v2").wait(
+        FunctionName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60}
+    )
