@@ -180,7 +180,7 @@ def _billed(stack: Deployed) -> list[float]:
 
 def _log(stack: Deployed, function: str) -> Iterator[str]:
     """Every line of a function's log."""
-    logs = stack.aws.session().client("logs", endpoint_url=stack.aws.endpoint)
+    logs = stack.aws.client("logs")
     pages = logs.get_paginator("filter_log_events").paginate(logGroupName=stack.log_of(function))
     for page in pages:
         for event in page["events"]:

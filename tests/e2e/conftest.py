@@ -41,7 +41,7 @@ class Deployed:
 
     def invoke(self, function: str, event: object) -> dict[str, Any]:
         """Invoke a function by its output's name."""
-        client = self.aws.session().client("lambda", endpoint_url=self.aws.endpoint)
+        client = self.aws.client("lambda")
         answer = client.invoke(FunctionName=self.outputs[function], Payload=json.dumps(event))
         result: dict[str, Any] = json.loads(answer["Payload"].read())
         assert not answer.get("FunctionError"), result
@@ -49,7 +49,7 @@ class Deployed:
 
     def user(self, name: str) -> str:
         """A new user's token, from the pool that the stack made."""
-        cognito = self.aws.session().client("cognito-idp", endpoint_url=self.aws.endpoint)
+        cognito = self.aws.client("cognito-idp")
         pool, password = self.outputs["UserPoolId"], "Correct-horse-9-battery"
         cognito.admin_create_user(UserPoolId=pool, Username=name)
         cognito.admin_set_user_password(
@@ -71,21 +71,32 @@ class Deployed:
 
     def log_of(self, function: str) -> str:
         """The name of a function's log group."""
-        client = self.aws.session().client("cloudformation", endpoint_url=self.aws.endpoint)
+        client = self.aws.client("cloudformation")
         found = client.describe_stack_resource(
             StackName=self.name, LogicalResourceId=f"{function}Log"
         )
         return str(found["StackResourceDetail"]["PhysicalResourceId"])
 
+    def lines(self, function: str) -> list[str]:
+        """What a function has logged."""
+        logs, group = self.aws.client("logs"), self.log_of(function)
+        return [
+            event["message"]
+            for stream in logs.describe_log_streams(logGroupName=group)["logStreams"]
+            for event in logs.get_log_events(
+                logGroupName=group, logStreamName=stream["logStreamName"]
+            )["events"]
+        ]
+
     def status(self) -> str:
         """The stack's."""
-        client = self.aws.session().client("cloudformation", endpoint_url=self.aws.endpoint)
+        client = self.aws.client("cloudformation")
         return str(client.describe_stacks(StackName=self.name)["Stacks"][0]["StackStatus"])
 
     def stop_ticking(self) -> None:
         """Nothing of it fires by itself any more: a test is the only one who claims and calls."""
-        client = self.aws.session().client("scheduler", endpoint_url=self.aws.endpoint)
-        stack = self.aws.session().client("cloudformation", endpoint_url=self.aws.endpoint)
+        client = self.aws.client("scheduler")
+        stack = self.aws.client("cloudformation")
         unique = stack.describe_stacks(StackName=self.name)["Stacks"][0]["StackId"].split("/")[2]
         found = client.get_schedule(Name=f"duetick-tick-{unique}")
         same = ("Name", "ScheduleExpression", "FlexibleTimeWindow", "Target")
@@ -144,7 +155,7 @@ def deployed_on_postgres(
 ) -> Iterator[Deployed]:
     """A stack on a Postgres that was there before, reached over TCP, its password in a secret."""
     server = EmbeddedPostgres()
-    client = emulated_aws.session().client("secretsmanager", endpoint_url=emulated_aws.endpoint)
+    client = emulated_aws.client("secretsmanager")
     secret = client.create_secret(Name="database", SecretString=json.dumps({"password": "any"}))
     there = {
         "Backend": "postgres",

@@ -39,7 +39,7 @@ def test_i10_each_database_that_a_stack_is_given_is_migrated_as_its_owner(
     parameters: dict[str, str],
     own_postgres: EmbeddedPostgres,
 ) -> None:
-    secrets = emulated_aws.session().client("secretsmanager", endpoint_url=emulated_aws.endpoint)
+    secrets = emulated_aws.client("secretsmanager")
     secret = secrets.create_secret(Name="owned", SecretString=json.dumps({"password": "any"}))
     arns = dict.fromkeys(("PostgresSecretArn", "PostgresOwnerSecretArn"), secret["ARN"])
     there = {**parameters, "Backend": "postgres", **arns}

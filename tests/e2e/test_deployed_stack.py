@@ -63,20 +63,6 @@ def user(stack: Deployed, name: str, key: str = "hello") -> User:
     return User(stack, stack.user(name), f"/api/schedules/{key}")
 
 
-def effects(stack: Deployed) -> list[str]:
-    """What the action's log says."""
-    logs = stack.aws.session().client("logs", endpoint_url=stack.aws.endpoint)
-    group = stack.log_of("Dispatch")
-    streams = logs.describe_log_streams(logGroupName=group)["logStreams"]
-    return [
-        event["message"]
-        for one in streams
-        for event in logs.get_log_events(logGroupName=group, logStreamName=one["logStreamName"])[
-            "events"
-        ]
-    ]
-
-
 def wait_for_the_next_tick() -> None:
     """Until some seconds after the next full minute."""
     time.sleep(60 - time.time() % 60 + 5)
@@ -90,7 +76,7 @@ def test_a_users_schedule_fires_by_itself_is_seen_and_stops_when_it_is_paused(
     for ann in users:
         line = ann.wait_until_fired()[0]
         assert (line["reason"], line["origin"]) == ("fired", "schedule")
-        assert any("good morning" in message for message in effects(ann.stack))
+        assert any("good morning" in line for line in ann.stack.lines("Dispatch"))
 
     assert [ann.pause() for ann in users] == [200, 200]
     fired = [len(ann.ended()) for ann in users]

@@ -140,25 +140,21 @@ def _authorizer(aws: EmulatedAws) -> str:
     packed = BytesIO()
     with ZipFile(packed, "w") as archive:
         archive.writestr("app.py", AUTHORIZER)
-    role = (
-        aws.session()
-        .client("iam", endpoint_url=aws.endpoint)
-        .create_role(RoleName="authorizer", AssumeRolePolicyDocument=json.dumps(TRUST))
-    )
-    client = aws.session().client("lambda", endpoint_url=aws.endpoint)
-    made = client.create_function(
+    trust = json.dumps(TRUST)
+    role = aws.client("iam").create_role(RoleName="authorizer", AssumeRolePolicyDocument=trust)
+    made = aws.client("lambda").create_function(
         FunctionName="authorizer",
         Runtime="python3.13",
         Role=role["Role"]["Arn"],
         Handler="app.handler",
         Code={"ZipFile": packed.getvalue()},
     )
-    return made["FunctionArn"]
+    return str(made["FunctionArn"])
 
 
 def _token(aws: EmulatedAws, outputs: Mapping[str, str], name: str) -> str:
     """A new user, signed in."""
-    cognito = aws.session().client("cognito-idp", endpoint_url=aws.endpoint)
+    cognito = aws.client("cognito-idp")
     pool, client = outputs["UserPoolId"], outputs["UserPoolClientId"]
     cognito.admin_create_user(UserPoolId=pool, Username=name, MessageAction="SUPPRESS")
     cognito.admin_set_user_password(
@@ -170,7 +166,7 @@ def _token(aws: EmulatedAws, outputs: Mapping[str, str], name: str) -> str:
         AuthFlow="ADMIN_USER_PASSWORD_AUTH",
         AuthParameters={"USERNAME": name, "PASSWORD": SIGN_IN},
     )
-    return signed_in["AuthenticationResult"]["IdToken"]
+    return str(signed_in["AuthenticationResult"]["IdToken"])
 
 
 @pytest.mark.parametrize(("method", "path"), OWN)

@@ -166,7 +166,7 @@ def test_a_forged_signature_is_refused(greeting: Greeting, emulated_aws: Emulate
 def test_a_deployed_function_reaches_its_table(
     emulated_aws: EmulatedAws, deployed: dict[str, str]
 ) -> None:
-    functions = emulated_aws.session().client("lambda", endpoint_url=emulated_aws.endpoint)
+    functions = emulated_aws.client("lambda")
     answer = functions.invoke(FunctionName=deployed["EchoArn"], Payload=b"{}")
     assert answer["Payload"].read() == b'{"ticked": true}'
 

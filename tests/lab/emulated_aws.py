@@ -61,19 +61,23 @@ class EmulatedAws:
 
     def outputs(self, stack: str) -> dict[str, str]:
         """The outputs of a stack that was deployed."""
-        described = self.session().client("cloudformation", endpoint_url=self.endpoint)
+        described = self.client("cloudformation")
         [found] = described.describe_stacks(StackName=stack)["Stacks"]
         return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
 
     def user(self, name: str, *statements: Mapping[str, object]) -> Credentials:
         """Keys of a new IAM user who may do what the statements say."""
-        iam = self.session().client("iam", endpoint_url=self.endpoint)
+        iam = self.client("iam")
         iam.create_user(UserName=name)
         if statements:
             policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
             iam.put_user_policy(UserName=name, PolicyName="lab", PolicyDocument=policy)
         made = iam.create_access_key(UserName=name)["AccessKey"]
         return Credentials(made["AccessKeyId"], made["SecretAccessKey"])
+
+    def client(self, service: str) -> Any:  # noqa: ANN401 -- boto3 makes its clients as it runs
+        """A client of one of its services."""
+        return self.session().client(service, endpoint_url=self.endpoint)  # type: ignore[call-overload]
 
     def session(self) -> boto3.Session:
         return boto3.Session(ROOT.access_key, ROOT.secret_key, region_name=REGION)
