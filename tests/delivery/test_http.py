@@ -1,6 +1,7 @@
 """The HTTP transport over real sockets: kept connections, deadlines, signatures, secrets."""
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -121,6 +122,23 @@ def test_t02_the_deadline_is_for_all_addresses_together(
         assert (delivery.status, time.monotonic() - begin < 2) == (0, True)
         for each in waiting:
             each.close()
+
+
+def test_t02_the_deadline_is_for_the_resolution_of_the_name_too(
+    through: Through, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_go, resolved = threading.Event(), list[str]()
+
+    def hangs(host: str, *_: object, **__: object) -> list[object]:
+        let_go.wait(20)
+        resolved.append(host)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", hangs)
+    delivery = through("http://api.example.org/v1").deliver(DUE, timeout=0.2)
+    assert (delivery.status, resolved) == (0, [])
+    assert delivery.detail == "TimeoutError: the name api.example.org was not resolved in time"
+    let_go.set()
 
 
 def test_a_host_is_tried_at_each_of_its_addresses(

@@ -9,10 +9,17 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, TypeAlias
+
+from duetick.core.timing import ended_within
+
+Place: TypeAlias = tuple[
+    socket.AddressFamily, socket.SocketKind, int, str, tuple[str | int | bytes, ...]
+]
+"""An address, with what it takes to connect there."""
 
 LONGEST_HEAD: Final = 16_384
 LONGEST_BODY: Final = 4_096
@@ -60,9 +67,7 @@ def connect(host: str, port: int, end: float, *, secure: bool) -> "Line":
 def _reached(host: str, port: int, end: float) -> socket.socket:
     """The first of the host's addresses that answers; all of them share the time."""
     problem = OSError(f"{host} has no address")
-    for family, kind, protocol, _, address in socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM
-    ):
+    for family, kind, protocol, _, address in _addresses(host, port, end):
         made = socket.socket(family, kind, protocol)
         try:
             made.settimeout(time_left(end))
@@ -73,6 +78,18 @@ def _reached(host: str, port: int, end: float) -> socket.socket:
         else:
             return made
     raise problem
+
+
+def _addresses(host: str, port: int, end: float) -> Sequence[Place]:
+    """What the name stands for, by `end`: a resolver has patience of its own, often more."""
+    found: list[Place] = []
+
+    def ask() -> None:
+        found.extend(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+
+    if not ended_within(time_left(end), ask):
+        raise TimeoutError(f"the name {host} was not resolved in time")
+    return found
 
 
 def time_left(end: float) -> float:
