@@ -2,8 +2,9 @@
 
 import socket
 import ssl
+import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,10 +34,16 @@ def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Authori
     exchange._tls.cache_clear()
 
 
-def serving(authority: Authority, dates: tuple[str, str] = VALID) -> ssl.SSLContext:
+def serving(
+    authority: Authority,
+    dates: tuple[str, str] = VALID,
+    *,
+    version: ssl.TLSVersion = ssl.TLSVersion.MAXIMUM_SUPPORTED,
+) -> ssl.SSLContext:
     """The side of a server that is called localhost."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*authority.sign("localhost", dates))
+    context.maximum_version = version
     return context
 
 
@@ -54,16 +61,109 @@ def test_a_trusted_server_is_called_on_one_kept_connection(trusted: Authority) -
     assert "authorization: Bearer s3cret" in place.requests[0]
 
 
-def test_a_kept_connection_that_was_closed_is_made_again(trusted: Authority) -> None:
+@pytest.fixture
+def look(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
+    """Whoever looks at a kept connection does it right before its far end goes: then that may."""
+    look, looked = threading.Semaphore(0), exchange.Line.silent
+
+    def silent(line: exchange.Line) -> bool:
+        look.release()
+        wait(lambda: not looked(line))
+        return True
+
+    monkeypatch.setattr(exchange.Line, "silent", silent)
+    return look
+
+
+def closes(_connection: socket.socket) -> None:
+    """Hang up."""
+
+
+def resets(connection: socket.socket) -> None:
+    """Forget it: what is sent there is nobody's."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def says_goodbye(connection: socket.socket) -> None:
+    """Hang up as TLS wants it; nobody says goodbye in return."""
+    connection.settimeout(0.05)
+    with suppress(OSError):
+        if isinstance(connection, ssl.SSLSocket):
+            connection.unwrap()
+
+
+@pytest.mark.parametrize("version", [None, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("goes", [closes, resets, says_goodbye])
+def test_t03_a_kept_connection_that_ends_unseen_costs_no_delivery(
+    trusted: Authority,
+    look: threading.Semaphore,
+    version: ssl.TLSVersion | None,
+    goes: Callable[[socket.socket], None],
+) -> None:
+    """With TLS as without: nobody has read the call, and it is made again at once."""
+
     def once_each(place: Endpoint, connection: socket.socket, request: str) -> bool:
         answer(OK)(place, connection, request)
+        if look.acquire(timeout=30):
+            goes(connection)
         return False
 
-    with endpoint(once_each, serving(trusted)) as place:
+    with endpoint(once_each, serving(trusted, version=version) if version else None) as place:
         transport = through(place.url)
-        assert [transport.deliver(DUE, timeout=5).status for _ in range(3)] == [202] * 3
+        assert [transport.deliver(DUE, timeout=30).status for _ in range(3)] == [202] * 3
         transport.close()
-    assert place.connections == 3
+        look.release()
+    assert (len(place.requests), place.connections) == (3, 3)
+
+
+def test_t03_what_tls_could_not_send_is_sent_again(
+    trusted: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How OpenSSL tells of an end that it meets while it writes differs by version and moment."""
+    with endpoint(answer(OK), serving(trusted)) as place:
+        transport = through(place.url)
+        assert transport.deliver(DUE, timeout=5).status == 202
+        with monkeypatch.context() as patch:
+            patch.setattr(ssl.SSLSocket, "sendall", fails_once(ssl.SSLSocket.sendall))
+            assert transport.deliver(DUE, timeout=5).status == 202
+        transport.close()
+    assert (len(place.requests), place.connections) == (2, 2)
+
+
+def fails_once(sendall: Callable[..., None]) -> Callable[..., None]:
+    """The first time as OpenSSL does it, then as it is."""
+    failures = iter([ssl.SSLEOFError(ssl.SSL_ERROR_EOF, "EOF occurred in violation of protocol")])
+
+    def send(connection: ssl.SSLSocket, data: bytes) -> None:
+        for failure in failures:
+            raise failure
+        sendall(connection, data)
+
+    return send
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_t03_a_call_whose_answer_had_begun_is_not_made_again(
+    trusted: Authority, monkeypatch: pytest.MonkeyPatch, secure: bool
+) -> None:
+    """Somebody has read it: what became of it is the ledger's to tell."""
+    receive = exchange.Line._receive
+
+    def cut_in_the_middle(line: exchange.Line) -> bool:
+        if line._ahead:
+            raise ConnectionResetError("cut")
+        return receive(line)
+
+    def half_of_the_second(place: Endpoint, connection: socket.socket, request: str) -> bool:
+        half = len(OK) // (1 if len(place.requests) == 1 else 2)
+        return answer(OK[:half])(place, connection, request)
+
+    monkeypatch.setattr(exchange.Line, "_receive", cut_in_the_middle)
+    with endpoint(half_of_the_second, serving(trusted) if secure else None) as place:
+        transport = through(place.url)
+        assert [transport.deliver(DUE, timeout=5).status for _ in range(2)] == [202, 0]
+        transport.close()
+    assert (len(place.requests), place.connections) == (2, 1)
 
 
 def test_one_of_an_unknown_authority_gets_nothing(tmp_path: Path) -> None:

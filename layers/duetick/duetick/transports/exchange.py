@@ -37,6 +37,10 @@ SIZE: Final = re.compile(r"([0-9A-Fa-f]{1,12})[ \t]*(?:;.*)?")
 WITHOUT_BODY: Final = (204, 304)
 
 
+class Unanswered(ConnectionError):
+    """The connection ended before a byte of an answer came."""
+
+
 class BadAnswer(Exception):
     """What came is no answer. Says what is wrong in our own words: its words may repeat ours."""
 
@@ -128,13 +132,17 @@ class Line:
     def exchange(self, request: bytes, end: float) -> Answer:
         """Send it and read the answer, all by `end`.
 
-        Raises ConnectionError where the connection was closed before an answer came.
+        Raises Unanswered where the connection had ended, or ends before an answer begins.
         """
         self._end = end
-        self._set_patience()
-        self._socket.sendall(request)
-        if not self._receive():
-            raise ConnectionResetError("the connection was closed before an answer came")
+        try:
+            self._set_patience()
+            self._socket.sendall(request)
+            begins = self._receive()
+        except (ConnectionError, ssl.SSLEOFError) as problem:
+            raise Unanswered(f"{type(problem).__name__} before an answer came") from problem
+        if not begins:
+            raise Unanswered("the connection was closed before an answer came")
         if not self._ahead.startswith(START[: len(self._ahead)]):
             raise BadAnswer("it is not HTTP/1")
         for _ in range(MOST_INTERIM):

@@ -13,7 +13,7 @@ from duetick.domain.errors import ConfigurationError
 from duetick.domain.identity import to_path
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Delivery
-from duetick.transports.exchange import Line, connect
+from duetick.transports.exchange import Line, Unanswered, connect
 
 UNAUTHORIZED: Final = 401
 PORTS: Final = {"http": 80, "https": 443}
@@ -62,10 +62,12 @@ def _by(live: Sequence[str]) -> Headers:
 class HttpTransport:
     """`ports.Transport` over HTTP.
 
-    A call is safe to repeat, even where it may have begun: to begin is one conditional write on
-    the occurrence's fence, so of two calls with one fence the second is told that the first is
-    under way, or what became of it. That is why a call on a kept connection that turns out to be
-    closed is made again at once, and why the end of the deadline loses nothing.
+    A kept connection may have ended unseen, or end as it is used. Where it does so before a byte
+    of an answer, the call is made again at once, on a new one: mostly nobody has read it, and where
+    somebody has, the second call begins nothing. To begin is one conditional write on the
+    occurrence's fence, so of two calls with one fence the second is told that the first is under
+    way, or what became of it. Whatever ends otherwise was taken, and is not repeated: the tick
+    gives back what never began.
     """
 
     def __init__(self, api_url: str, authorize: Authorize, *, connect_to: str = "") -> None:
@@ -110,7 +112,7 @@ class HttpTransport:
         request = _request(path, headers, body)
         kept = self._take()
         if kept is not None:
-            with suppress(ConnectionError):
+            with suppress(Unanswered):
                 return self._call(kept, request, end)
         line = connect(self._host, self._port, end, secure=self._secure)
         return self._call(line, request, end)
