@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 import pytest
+from duetick.core.claiming import Claiming
 from duetick.core.tick import run_tick
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.policies import Misfire, Overlap, Policies
@@ -116,6 +117,19 @@ def test_t14_a_tick_reaches_whose_one_stands_behind_anothers_thousands(store: St
     run_tick(store, transport, now=NINE, chunk=100, slots=4, elapsed=time, on_dispatch=deliver)
     order = [occurrence.user_id for occurrence, _ in transport.seen]
     assert (len(order), order.index("small") < 1_000) == (1_501, True)
+
+
+def test_t14_what_is_due_has_its_turn_beside_a_mass_of_what_waits(store: Store) -> None:
+    for number in range(50):
+        store.index.upsert(IndexRow("big", f"k{number}", "0 9 * * *", None, NINE, "mail"))
+    assert len(store.index.claim_due(NINE)) == 50
+    later = NINE + 2 * MINUTE  # their leases are over
+    store.index.upsert(IndexRow("small", "only", "2 9 * * *", None, later, "mail"))
+    claiming = Claiming(store, later, chunk=20, look_ahead=0, budget=55.0)
+    chunks = [claiming.next(1_000) for _ in range(5)]
+    users = [[o.user_id for o in chunk] for chunk in chunks]
+    assert users == [["big"] * 20, ["small"], ["big"] * 20, ["big"] * 10, []]
+    assert claiming.over
 
 
 def test_t02_the_hook_sees_every_delivery_and_may_raise(store: Store) -> None:

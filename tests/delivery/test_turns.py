@@ -63,13 +63,18 @@ def test_t14_nobody_starves() -> None:
 
 
 def test_j04_ended_leases_come_first_then_priority_then_due_time() -> None:
+    retry = of("ada", "retry", at=NINE + 5, fence=2)
+    lost = of("ada", "lost", at=NINE + 6, fence=3)
     one = [
-        of("ada", "late", at=NINE + 1),
+        of("ada", "late", at=NINE + 10),
         of("ada", "early"),
         of("ada", "urgent", at=NINE + 9, priority=5),
-        of("ada", "again", at=NINE + 5, fence=2),
+        of("ada", "never began", at=NINE + 8, fence=2),
+        replace(retry, attempts=1, begun_at=NINE),
+        replace(lost, attempts=2, begun_at=NINE + 6),
     ]
-    assert [o.key for o in drained(Turns(one, 4))] == ["again", "urgent", "early", "late"]
+    order = ["lost", "never began", "urgent", "early", "retry", "late"]
+    assert [o.key for o in drained(Turns(one, 4))] == order
 
 
 def test_one_schedules_go_one_after_another_in_order() -> None:

@@ -24,6 +24,7 @@ class Claiming:
         self._now = now
         self._chunk = chunk
         self._ahead = max(0, min(look_ahead, int((budget - MARGIN) * 1_000)))
+        self._turns = (self._waiting, self._due)
         self.over = False
         self.lost = 0
         self.poisoned = 0
@@ -35,14 +36,21 @@ class Claiming:
         tick's, so that an endpoint that is down is not called over and over.
         """
         limit = max(1, min(self._chunk, deliverable))
-        waiting = self._store.ledger.claim_waiting(
-            self._now, limit, ahead=self._ahead, on_lost=self._count_lost
-        )
-        claimed = waiting or self._store.index.claim_due(
-            self._now, limit, ahead=self._ahead, on_poisoned=self._count_poisoned
-        )
+        first, then = self._turns
+        self._turns = then, first  # a mass of retries does not keep what is due from its turn
+        claimed = first(limit) or then(limit)
         self.over = not claimed
         return claimed
+
+    def _waiting(self, limit: int) -> Sequence[Occurrence]:
+        return self._store.ledger.claim_waiting(
+            self._now, limit, ahead=self._ahead, on_lost=self._count_lost
+        )
+
+    def _due(self, limit: int) -> Sequence[Occurrence]:
+        return self._store.index.claim_due(
+            self._now, limit, ahead=self._ahead, on_poisoned=self._count_poisoned
+        )
 
     def _count_lost(self, occurrence: Occurrence) -> None:
         self.lost += 1

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from duetick.domain.lifecycle import came_back
 from duetick.domain.schedule import Occurrence
 
 Urgency: TypeAlias = tuple[int, int, int, str, int]
@@ -180,10 +181,9 @@ def _give_up(user: _User) -> Sequence[Occurrence]:
 
 
 def _urgency(occurrence: Occurrence) -> Urgency:
-    """Ended leases and retries first, by priority, then by due time."""
-    again = occurrence.fence > 1
+    """Ended leases first, then by priority, then by due time: a retry is one like the others."""
     return (
-        not again,
+        not came_back(occurrence),
         -occurrence.priority,
         occurrence.due_at,
         occurrence.key,

@@ -118,3 +118,9 @@ def ended(occurrence: Occurrence) -> bool:
 def lease_over(occurrence: Occurrence, now: int) -> bool:
     """Whether nobody holds it any more."""
     return occurrence.lease_until is None or occurrence.lease_until <= now
+
+
+def came_back(occurrence: Occurrence) -> bool:
+    """Whether it is leased anew because a lease ended. A retry is due after its attempt began."""
+    begun_at = occurrence.begun_at
+    return occurrence.fence > 1 and (begun_at is None or begun_at >= occurrence.due_at)
