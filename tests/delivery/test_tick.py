@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NoReturn
 
 import pytest
@@ -13,9 +12,8 @@ from duetick.domain.policies import Misfire, Overlap, Policies
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
 from duetick.ports import Store
-from duetick.transports.inline import InlineTransport
 
-from tests.delivery.scene import MINUTE, NINE, SECRET, Scene
+from tests.delivery.scene import MINUTE, NINE, Scene
 from tests.delivery.ticking import Recorder, Time, rows
 
 
@@ -276,20 +274,3 @@ def test_two_ticks_at_once_deliver_each_once(each_store: Store) -> None:
     for thread in threads:
         thread.join(60)
     assert len(transport.seen) == len({o.identity for o, _ in transport.seen}) == 60
-
-
-def test_what_comes_back_in_the_same_tick_waits_for_the_next(scene: Scene) -> None:
-    """A dispatch whose clock is behind the tick's leaves one that waits for it due at once."""
-    scene.put(policies=Policies(overlap=Overlap.WAIT, timeout=600))
-    scene.store.ledger.begin(scene.claim(), now=NINE)
-    scene.clock.now = NINE - MINUTE
-    delivered: list[int] = []
-    transport = InlineTransport(lambda request: scene.dispatch(replace(request, headers=SECRET)))
-    report = run_tick(
-        scene.store,
-        transport,
-        now=NINE + MINUTE,
-        on_dispatch=lambda _occurrence, status: delivered.append(status),
-    )
-    assert delivered == [409]
-    assert report.claimed == report.failed + report.left

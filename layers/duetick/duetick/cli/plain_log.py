@@ -7,7 +7,9 @@ from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
 from duetick.runtime.telemetry import logger
 
-SHOWN: Final = ("schedule", "status", "path", "claimed", "delivered", "failed", "poisoned", "left")
+SHOWN: Final = (
+    "schedule", "status", "path", "claimed", "delivered", "failed", "waiting", "poisoned", "left",
+)  # fmt: skip
 
 
 class PlainFormatter(LambdaPowertoolsFormatter):

@@ -8,6 +8,8 @@ from duetick.domain.schedule import Json
 from duetick.ports import Outcome
 
 LONGEST_ERROR: Final = 500
+WAITS: Final = "It waits until another one of its schedule has ended."
+"""How a tick knows that nothing failed: the ledger has it, and brings it again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final, NoReturn, TypeAlias
 
 from duetick.core.accepting import Quotas
-from duetick.core.answers import Answer, Stop, accepted, duplicate, error, skipped
+from duetick.core.answers import WAITS, Answer, Stop, accepted, duplicate, error, skipped
 from duetick.core.attempts import Attempt
 from duetick.core.callers import asked_for
 from duetick.core.calls import Authenticate, Call, Request, read_call
@@ -286,4 +286,5 @@ def _refused(refused: Refused) -> Answer:
         case "unknown":
             return _missing()
         case "stale" | "in_progress":
-            return error("in_progress", "This occurrence is another's at the moment.")
+            waits = refused.reason is Reason.OVERLAP
+            return error("in_progress", WAITS if waits else "It is another call's at the moment.")

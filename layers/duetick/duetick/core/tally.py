@@ -4,28 +4,34 @@ import json
 import logging
 import threading
 from dataclasses import dataclass
+from typing import Final
 
+from duetick.core.answers import WAITS
 from duetick.core.deaths import log_dead
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Delivery
+
+CONFLICT: Final = 409
 
 logger = logging.getLogger("duetick.tick")
 
 
 @dataclass(slots=True)
 class TickReport:
-    """What a tick did. `claimed` is delivered + failed + left.
+    """What a tick did. `claimed` is delivered + failed + waiting + left.
 
     `skipped` are those of the delivered that did not run; `failed` were not answered with success;
+    `waiting` were told to wait for another one of their schedule, as its overlap policy has it;
     `left` were given back, or to the end of their leases, for want of time; `lost` ran out of
     attempts or time without an end.
-    `lateness_ms` is the longest that a delivery began after its due time.
+    `lateness_ms` is the longest that a delivery began after its due time, but for the waiting.
     """
 
     claimed: int = 0
     delivered: int = 0
     skipped: int = 0
     failed: int = 0
+    waiting: int = 0
     lost: int = 0
     poisoned: int = 0
     left: int = 0
@@ -43,21 +49,24 @@ class Tally:
     @property
     def done(self) -> int:
         """How many were answered."""
-        return self.report.delivered + self.report.failed
+        return self.report.delivered + self.report.failed + self.report.waiting
 
     def answered(self, occurrence: Occurrence, delivery: Delivery, lateness_ms: int) -> bool:
-        """Count an answer; whether it is a success."""
+        """Count an answer; whether dispatch has it, and nothing is to be given back."""
         success = 200 <= delivery.status < 300
         skipped = success and _told(delivery, "status") in ("skipped", "duplicate")
+        waits = delivery.status == CONFLICT and _told(delivery, "message") == WAITS
+        failed = not (success or waits)
         with self._lock:
             report = self.report
             report.delivered += success
             report.skipped += skipped
-            report.failed += not success
-            report.lateness_ms = max(report.lateness_ms, lateness_ms)
-        if not success:
+            report.failed += failed
+            report.waiting += waits
+            report.lateness_ms = max(report.lateness_ms, 0 if waits else lateness_ms)
+        if failed:
             _log_failure(occurrence, delivery)
-        return success
+        return not failed
 
     def lost(self, occurrence: Occurrence) -> None:
         """What could not be given back: its time is over."""
