@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from duetick.core.wire import delivery_json
 from duetick.domain.identity import to_path
-from duetick.domain.policies import Delivery, Overlap, Policies
+from duetick.domain.policies import Overlap, Policies
 from duetick.domain.schedule import Json, Occurrence, Schedule
 from duetick.domain.states import State
 from duetick.ports import Store
@@ -20,7 +20,7 @@ from duetick.stores import open_store
 
 from tests.e2e.conftest import Deployed, deploy
 from tests.lab.emulated_aws import EmulatedAws
-from tests.lab.postgres import EmbeddedPostgres, connect
+from tests.lab.postgres import EmbeddedPostgres
 from tests.lab.sam import Sam
 
 BEARER = "only-for-this-test"
@@ -73,13 +73,6 @@ class Trials:
         """State and reason of its occurrences."""
         return [(o.state, o.reason) for o in self.store.ledger.find("bea", key)]
 
-    def effects(self, key: str) -> int:
-        """How many an action of that schedule left behind."""
-        with closing(connect(self.server.tcp_url)) as connection:
-            if connection.run("SELECT to_regclass('effects')") == [[None]]:
-                return 0
-            return len(connection.run("SELECT FROM effects WHERE id = :id", id=f"bea/{key}"))
-
 
 @pytest.fixture(scope="module")
 def trials(
@@ -116,34 +109,6 @@ def code(answer: Row) -> tuple[int, str]:
     assert "hunter2" not in str(body)
     assert "Traceback" not in str(body)
     return status, body["error"]
-
-
-@pytest.mark.parametrize("delivery", Delivery)
-def test_accepted_then_duplicate_under_each_promise(trials: Trials, delivery: Delivery) -> None:
-    key = f"accepted-{delivery}"
-    claimed = trials.claim(trials.put(key, "writes", False, Policies(delivery=delivery)))
-    status, body = trials.deliver(claimed)
-    assert (status, body["status"], body["outcome"]) == (202, "accepted", "succeeded")
-    assert trials.deliver(claimed) == (200, {"status": "duplicate", "state": "succeeded"})
-    assert (trials.became(key), trials.effects(key)) == ([("succeeded", "fired")], 1)
-
-
-@pytest.mark.parametrize(
-    ("delivery", "became"),
-    [
-        (Delivery.AT_MOST_ONCE, ("dead", "failed")),
-        (Delivery.AT_LEAST_ONCE, ("retrying", None)),
-        (Delivery.EFFECTIVELY_ONCE, ("retrying", None)),
-    ],
-)
-def test_action_failed_then_duplicate_under_each_promise(
-    trials: Trials, delivery: Delivery, became: tuple[str, str | None]
-) -> None:
-    key = f"fails-{delivery}"
-    claimed = trials.claim(trials.put(key, "writes", True, Policies(delivery=delivery)))
-    assert code(trials.deliver(claimed)) == (500, "action_failed")
-    assert trials.deliver(claimed) == (200, {"status": "duplicate", "state": became[0]})
-    assert (trials.became(key), trials.effects(key)) == ([became], 0)
 
 
 @pytest.mark.parametrize("token", ["-", "wrong", f"{BEARER}x", BEARER[:-1]])

@@ -50,8 +50,12 @@ def dies(_: object, _ctx: Context) -> None:
 def writes(fails: bool, ctx: Context) -> None:
     """Leave an effect behind in the transaction that settles; fail before its end if told to."""
     with ctx.transaction() as own:
-        own.run("CREATE TABLE IF NOT EXISTS effects (id text)")
-        own.run("INSERT INTO effects VALUES (:id)", id=ctx.schedule_id)
+        if os.environ["DUETICK_STORE"].startswith("dynamodb:"):
+            item = {"id": {"S": os.urandom(8).hex()}, "of": {"S": ctx.schedule_id}}
+            own.write({"Put": {"TableName": "effects", "Item": item}})
+        else:
+            own.run("CREATE TABLE IF NOT EXISTS effects (id text)")
+            own.run("INSERT INTO effects VALUES (:id)", id=ctx.schedule_id)
         if fails:
             raise RuntimeError("password=hunter2")
 
