@@ -6,10 +6,13 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import boto3
 import pytest
+from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
 from duetick.domain.errors import ConfigurationError
 from duetick.runtime.secrets import Guard, Secrets, kept_in_secrets_manager
 from duetick.runtime.settings import Settings
 from moto import mock_aws
+
+from tests.delivery.endpoint import endpoint, hang
 
 Rotate = Callable[[str], object]
 
@@ -33,6 +36,16 @@ def test_d17_the_secret_before_a_rotation_stays_live(rotate: Rotate) -> None:
     assert source() == ("first",)
     assert source(fresh=True) == ("second", "first")
     assert source() == ("second", "first")
+
+
+def test_t02_a_keeper_that_hangs_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    monkeypatch.setattr("duetick.runtime.secrets.PATIENCE", 0.2)
+    with endpoint(hang) as place:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{place.port}")
+        with pytest.raises(GetParameterError, match="Read timeout"):
+            kept_in_secrets_manager(NAME)()
+        assert len(place.requests) == 2
 
 
 def test_d17_a_receiver_learns_of_a_rotation_from_the_first_call(rotate: Rotate) -> None:

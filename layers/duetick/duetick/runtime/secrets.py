@@ -15,6 +15,8 @@ Secrets: TypeAlias = tuple[str, ...]
 
 KEPT_SECONDS: Final = 60
 LOOK_AGAIN_SECONDS: Final = 5.0
+PATIENCE: Final = 3.0
+"""Seconds for the keeper's answer, twice: who waits for it has a call to send, or to answer."""
 
 
 class SecretSource(Protocol):
@@ -41,8 +43,13 @@ def kept_in_secrets_manager(arn: str) -> SecretSource:
     """
     from aws_lambda_powertools.utilities.parameters import SecretsProvider
     from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
+    from botocore.config import Config
 
-    providers = {"AWSCURRENT": SecretsProvider(), "AWSPREVIOUS": SecretsProvider()}
+    stages = ("AWSCURRENT", "AWSPREVIOUS")
+    patience = Config(
+        connect_timeout=PATIENCE, read_timeout=PATIENCE, retries={"total_max_attempts": 2}
+    )
+    providers = {stage: SecretsProvider(boto_config=patience) for stage in stages}
 
     def stage(name: str, *, fresh: bool) -> str:
         try:
