@@ -26,11 +26,12 @@ from duetick.stores import open_store
 from duetick.transports.http import HttpTransport, bearer
 
 from tests.delivery.endpoint import Behave, endpoint, hang, hang_up, status
-from tests.delivery.office import Office, office, wait
+from tests.delivery.office import Office, office
 from tests.delivery.scene import MINUTE, NINE, Scene
 from tests.delivery.tick_process import authorize
 from tests.lab.postgres import EmbeddedPostgres
 from tests.lab.process import LOCALHOST, free_port
+from tests.lab.waiting import wait
 
 TOP = Path(__file__).parents[2]
 
