@@ -26,7 +26,6 @@ from tests.delivery.scene import MINUTE, NINE, Scene
 from tests.delivery.tick_process import authorize
 from tests.lab.postgres import EmbeddedPostgres
 from tests.lab.process import LOCALHOST, free_port
-from tests.lab.waiting import wait
 
 pytestmark = pytest.mark.slow
 
