@@ -8,8 +8,9 @@ import pytest
 from duetick.domain.states import State
 
 from tests.delivery.endpoint import endpoint, hang
-from tests.delivery.office import Office, wait
+from tests.delivery.office import Office
 from tests.delivery.scene import MINUTE, NINE
+from tests.lab.waiting import wait
 
 TOP = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
