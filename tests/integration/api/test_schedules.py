@@ -45,6 +45,8 @@ def test_a_change_of_what_was_changed_meanwhile_is_refused_with_what_to_do(clien
         lambda: client.put("hello", HELLO, if_match=old.etag),
         lambda: client.change("hello", {"cron": "0 7 * * *"}, if_match=old.etag),
         lambda: client.delete("hello", if_match=old.etag),
+        lambda: client.pause("hello", if_match=old.etag),
+        lambda: client.resume("hello", if_match=old.etag),
     ):
         with pytest.raises(ApiError, match="read it again") as problem:
             act()
@@ -89,7 +91,6 @@ def test_a_patch_changes_what_it_names_and_nothing_else(client: Client) -> None:
     assert (changed["cron"], changed["timezone"]) == ("0 9 * * *", "Europe/Berlin")
     assert changed["labels"] == {"team": "ops", "new": "y"}
     policies = changed["policies"]
-    assert isinstance(policies, dict)
     assert (policies["grace"], policies["priority"]) == (60, 5)
 
 
@@ -101,8 +102,7 @@ def test_a_patch_takes_a_field_back_to_its_default(client: Client) -> None:
 def test_a_preview_is_local_and_points_out_clock_changes(client: Client) -> None:
     client.put("hello", HELLO | {"cron": "30 2 27-30 3 *", "timezone": "Europe/Berlin"})
     found = client.upcoming("hello", limit=3)["upcoming"]
-    assert isinstance(found, list)
-    shown = [(time["local"], time["clock"]) for time in found if isinstance(time, dict)]
+    shown = [(time["local"], time["clock"]) for time in found]
     assert shown == [
         ("2027-03-27T02:30:00+01:00", None),
         (
@@ -276,14 +276,10 @@ def test_a_user_is_exported_whole_and_erased_for_good(running: Product, client: 
     running.tick()
     client.delete("gone")
     exported = running.operator("you").export()
-    assert isinstance(exported["schedules"], list)
-    assert isinstance(exported["history"], list)
     assert len(exported["schedules"]) == 1
-    assert sorted(str(line["key"]) for line in exported["history"] if isinstance(line, dict)) == [
-        "gone",
-        "hello",
-    ]
+    assert sorted(line["key"] for line in exported["history"]) == ["gone", "hello"]
     assert running.operator("you").erase() == {"schedules": 1}
-    assert running.operator("you").export() == {"user": "you", "schedules": [], "history": []}
+    left = running.operator("you").export()
+    assert left == {"user": "you", "schedules": [], "history": [], "cursor": None}
     assert len(list(other.list())) == 2
     assert len(list(other.history("hello"))) == 1
