@@ -163,10 +163,23 @@ def test_more_runs_than_a_minute_may_have_are_refused_until_it_is_over(
     assert (told.value.status, told.value.code) == (429, "too_many_runs")
     status, body = running.call("POST", "/api/schedules/hello/run")
     assert (status, body["limit"], body["value"]) == (429, "runs", 2)
-    assert refused(running.operator("you").run, "hello")[0] == 429
     running.clock.now += 48_000
     client.run("hello")
     assert len(ran) == 3
+
+
+def test_what_an_operator_runs_is_no_run_of_the_users(
+    running: Product, client: Client, ran: list[str], twice: None
+) -> None:
+    client.put("hello", HELLO)
+    operator = running.operator("you")
+    for _ in range(3):
+        operator.run("hello")
+    for _ in range(2):
+        client.run("hello")
+    assert refused(client.run, "hello") == (429, "too_many_runs")
+    operator.run("hello")
+    assert len(ran) == 6
 
 
 def test_a_repeat_beyond_the_limit_is_told_of_its_run(
