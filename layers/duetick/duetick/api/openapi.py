@@ -25,7 +25,7 @@ MEANINGS: Final = {
     401: "A user's token is missing, wrong or expired.",
     403: "Who calls may not call this.",
     404: "There is none, or none of this user's.",
-    405: "The route has no such method; the message says which it has.",
+    405: "The route has no such method; Allow says which it has.",
     409: "The key is taken, the schedule is paused, or a quota is reached.",
     412: "It was changed meanwhile: read it again.",
     413: "The body is too large.",
@@ -33,6 +33,11 @@ MEANINGS: Final = {
     503: "Something behind the API does not answer; try again.",
 }
 TEXT: Final[Node] = {"type": "string"}
+HEADERS: Final[dict[int, Node]] = {
+    201: {"Location": {"schema": TEXT}},
+    405: {"Allow": {"schema": TEXT}},
+    429: {"Retry-After": {"schema": {"type": "integer"}}},
+}
 
 
 def document() -> Node:
@@ -111,11 +116,9 @@ def _response(status: int, shape: type | None) -> Node:
         if status in (401, 403, 429):
             schema = {"anyOf": [schema, _reference(GatewayView)]}
         described["content"] = {"application/json": {"schema": schema}}
-    if shape and shape.__name__ == "ScheduleView":
-        described["headers"] = {"ETag": {"schema": TEXT}}
-    if status == 429:
-        described["headers"] = {"Retry-After": {"schema": {"type": "integer"}}}
-    return described
+    tag = {"ETag": {"schema": TEXT}} if shape and shape.__name__ == "ScheduleView" else {}
+    headers = tag | HEADERS.get(status, {})
+    return described | ({"headers": headers} if headers else {})
 
 
 def _reference(shape: type) -> Node:
