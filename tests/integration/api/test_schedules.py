@@ -38,46 +38,6 @@ def test_a_replaced_schedule_is_told_from_a_created_one(client: Client) -> None:
     assert client.put("hello", HELLO | {"cron": "0 8 * * *"}).status == 200
 
 
-def test_a_change_of_what_was_changed_meanwhile_is_refused_with_what_to_do(client: Client) -> None:
-    old = client.put("hello", HELLO)
-    new = client.change("hello", {"cron": "0 8 * * *"})
-    for act in (
-        lambda: client.put("hello", HELLO, if_match=old.etag),
-        lambda: client.change("hello", {"cron": "0 7 * * *"}, if_match=old.etag),
-        lambda: client.delete("hello", if_match=old.etag),
-        lambda: client.pause("hello", if_match=old.etag),
-        lambda: client.resume("hello", if_match=old.etag),
-    ):
-        with pytest.raises(ApiError, match="read it again") as problem:
-            act()
-        assert (problem.value.status, problem.value.code) == (412, "version_conflict")
-    assert client.get("hello").etag == new.etag
-    client.delete("hello", if_match=new.etag)
-
-
-def test_an_etag_of_a_deleted_schedule_does_not_fit_its_successor(
-    running: Product, client: Client
-) -> None:
-    old = client.put("hello", HELLO)
-    client.delete("hello")
-    running.clock.now += MINUTE
-    client.put("hello", HELLO)
-    assert refused(client.delete, "hello", if_match=old.etag)[0] == 412
-
-
-def test_a_put_can_be_kept_from_replacing(client: Client) -> None:
-    only_new = {"If-None-Match": "*"}
-    path = "/api/schedules/hello"
-    assert client.call("PUT", path, HELLO, only_new).status == 201
-    assert refused(client.call, "PUT", path, HELLO, only_new)[0] == 412
-
-
-def test_a_put_on_condition_creates_nothing(client: Client) -> None:
-    assert refused(client.put, "hello", HELLO, if_match="*")[0] == 412
-    assert refused(client.put, "hello", HELLO, if_match='"1-0"')[0] == 412
-    assert list(client.list()) == []
-
-
 def test_a_patch_changes_what_it_names_and_nothing_else(client: Client) -> None:
     client.put("hello", HELLO | {"labels": {"team": "ops", "old": "x"}, "policies": {"grace": 60}})
     changed = client.change(

@@ -29,6 +29,7 @@ from duetick.domain.errors import VersionConflict
 from duetick.domain.identity import to_path
 from duetick.domain.pausing import as_paused_as
 from duetick.domain.schedule import Json, Schedule
+from duetick.domain.versions import Expected
 
 
 def view(call: Call, schedule: Schedule) -> dict[str, Json]:
@@ -193,8 +194,8 @@ def erase_user(call: Call) -> Answer:
     return Answer(200, {"schedules": call.schedules.store.erase(call.schedules.user_id)})
 
 
-def _version(call: Call) -> int | None:
-    """The version that the caller's conditions insist on."""
+def _version(call: Call) -> Expected | None:
+    """What the caller's conditions insist on."""
     condition = call.condition
     if not condition.exists and not condition.absent:
         return None
