@@ -263,13 +263,8 @@ def merged(body: Mapping[str, Json], patch: Mapping[str, Json]) -> dict[str, Jso
         if value is None:
             result.pop(name, None)
         elif name in ("policies", "labels") and isinstance(value, dict) and isinstance(inner, dict):
-            result[name] = merged_inner(inner, value)
+            both = {**inner, **value}
+            result[name] = {key: text for key, text in both.items() if text is not None}
         else:
             result[name] = value
     return result
-
-
-def merged_inner(body: Mapping[str, Json], patch: Mapping[str, Json]) -> dict[str, Json]:
-    """The same, one level down."""
-    both = {**body, **patch}
-    return {name: value for name, value in both.items() if value is not None}
