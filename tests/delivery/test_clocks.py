@@ -1,21 +1,17 @@
 """T-03, T-07: a dispatch whose clock is wrong begins nothing twice, and the ledger tells."""
 
-from dataclasses import replace
-
 from duetick.core.context import Context
 from duetick.core.tick import run_tick
 from duetick.domain.schedule import Json
 from duetick.domain.states import Reason, State
-from duetick.transports.inline import InlineTransport
 
-from tests.delivery.scene import MINUTE, NINE, SECRET, Scene
+from tests.delivery.scene import MINUTE, NINE, Scene
 
 
 def tick(scene: Scene, now: int, *, wrong: int = 0) -> None:
     """At the right time, to a dispatch that believes in another."""
     scene.clock.now = now + wrong
-    transport = InlineTransport(lambda request: scene.dispatch(replace(request, headers=SECRET)))
-    run_tick(scene.store, transport, now=now)
+    run_tick(scene.store, scene.inline, now=now)
 
 
 def test_t03_by_a_clock_that_is_ahead_every_lease_is_over_and_nothing_begins(

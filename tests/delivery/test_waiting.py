@@ -1,21 +1,13 @@
 """D-08, T-01: one that waits for another of its schedule, and what the ticks say meanwhile."""
 
-from dataclasses import replace
-
 import pytest
 from duetick.core.tally import TickReport
 from duetick.core.tick import run_tick
 from duetick.domain.policies import Overlap, Policies
 from duetick.domain.states import Reason, State
 from duetick.ports import SUCCEEDED
-from duetick.transports.inline import InlineTransport
 
-from tests.delivery.scene import MINUTE, NINE, SECRET, Scene
-
-
-def through(scene: Scene) -> InlineTransport:
-    """To its dispatch, with its secret."""
-    return InlineTransport(lambda request: scene.dispatch(replace(request, headers=SECRET)))
+from tests.delivery.scene import MINUTE, NINE, Scene
 
 
 def test_d08_one_that_waits_has_not_failed(
@@ -27,14 +19,14 @@ def test_d08_one_that_waits_has_not_failed(
     ledger.begin(running, now=NINE)
     for seconds in (61, 62, 63):
         scene.clock.now = NINE + seconds * 1_000
-        report = run_tick(scene.store, through(scene), now=scene.clock.now)
+        report = run_tick(scene.store, scene.inline, now=scene.clock.now)
         assert report == TickReport(claimed=1, waiting=1)
     (waits,) = ledger.find("ada", "digest", state=State.QUEUED)
     assert (waits.attempts, list(ledger.events(waits))) == (0, [])
     assert "delivery failed" not in caplog.text
     ledger.settle(running, SUCCEEDED, now=scene.clock.now)
     scene.clock.advance(1_000)
-    report = run_tick(scene.store, through(scene), now=scene.clock.now)
+    report = run_tick(scene.store, scene.inline, now=scene.clock.now)
     assert (report.claimed, report.delivered, report.waiting) == (1, 1, 0)
     assert scene.history() == [(State.SUCCEEDED, Reason.FIRED)] * 2
 
@@ -47,7 +39,7 @@ def test_what_comes_back_in_the_same_tick_waits_for_the_next(scene: Scene) -> No
     delivered: list[int] = []
     report = run_tick(
         scene.store,
-        through(scene),
+        scene.inline,
         now=NINE + MINUTE,
         on_dispatch=lambda _occurrence, status: delivered.append(status),
     )
