@@ -23,9 +23,9 @@ def answer(text: bytes) -> Behave:
     return behave
 
 
-def status(number: int) -> Behave:
-    """Answer with a status and nothing else."""
-    return answer(f"HTTP/1.1 {number} X\r\ncontent-length: 2\r\n\r\n{{}}".encode())
+def status(number: int, body: str = "{}") -> Behave:
+    """Answer with a status, and with nothing else unless it is given."""
+    return answer(f"HTTP/1.1 {number} X\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode())
 
 
 def hang_up(_endpoint: "Endpoint", _connection: socket.socket, _request: str) -> bool:

@@ -3,6 +3,8 @@
 Each ends with the same question to the ledger: what became of every occurrence?
 """
 
+import json
+import socket
 import threading
 import time
 from collections import Counter
@@ -20,9 +22,9 @@ from duetick.runtime.secrets import Guard, Secrets
 from duetick.stores import open_store
 from duetick.transports.http import HttpTransport, bearer
 
-from tests.delivery.endpoint import Behave, endpoint, hang, hang_up, status
+from tests.delivery.endpoint import Behave, Endpoint, endpoint, hang, hang_up, status
 from tests.delivery.office import Office, office
-from tests.delivery.scene import MINUTE, NINE, Scene
+from tests.delivery.scene import MINUTE, NINE, Scene, request
 from tests.delivery.tick_process import authorize
 from tests.lab.postgres import EmbeddedPostgres
 from tests.lab.process import LOCALHOST, free_port
@@ -68,6 +70,31 @@ def test_an_answer_that_is_cut_after_the_action_ran_runs_nothing_again(
     assert {answer.status for answer in open_office.unheard} == {202}
     open_office.cut = False
     open_office.tick(NINE + 5 * MINUTE)
+    assert open_office.states() == {State.SUCCEEDED: 20}
+    assert set(open_office.runs.values()) == {1}
+
+
+def test_a_kept_connection_that_is_cut_after_the_action_ran_runs_nothing_again(
+    open_office: Office,
+) -> None:
+    """The call is made once more, and told what became of it."""
+    kept: list[socket.socket] = []
+    cuts: list[str] = []
+
+    def cuts_the_second(place: Endpoint, connection: socket.socket, text: str) -> bool:
+        body = text.partition("\r\n\r\n")[2]
+        call = request("mail", f"ada/{json.loads(body)['key']}", body)
+        answer = open_office.dispatch(call)
+        if connection in kept:
+            cuts.append(body)
+            return False
+        kept.append(connection)
+        return status(answer.status, json.dumps(answer.body))(place, connection, text)
+
+    with endpoint(cuts_the_second) as place:
+        report = through(place.url, open_office.scene)
+    assert cuts
+    assert (report.delivered, report.skipped, report.failed) == (20, len(cuts), 0)
     assert open_office.states() == {State.SUCCEEDED: 20}
     assert set(open_office.runs.values()) == {1}
 
