@@ -6,10 +6,12 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from multiprocessing.synchronize import Barrier as BarrierType
 
-from duetick.domain.schedule import Identity, IndexRow
+from duetick.domain.schedule import IndexRow
 from duetick.ports import Store
 from duetick.stores import open_store
 from duetick.testing.conformance.samples import NOON
+
+Name = tuple[str, str, int, str]
 
 
 def forked() -> ForkServerContext:
@@ -32,14 +34,14 @@ def claim_all(url: str, now: int, limit: int, barrier: BarrierType, pipe: Connec
     store = open_store(url)
     store.check_schema()
     barrier.wait(timeout=60)
-    claimed: list[Identity] = []
+    claimed: list[Name] = []
     while chunk := store.index.claim_due(now, limit):
         claimed += [occurrence.identity for occurrence in chunk]
     pipe.send(claimed)
     store.close()
 
 
-def race_claimers(url: str, count: int, now: int, limit: int) -> Sequence[Sequence[Identity]]:
+def race_claimers(url: str, count: int, now: int, limit: int) -> Sequence[Sequence[Name]]:
     """What each of `count` claimers got that were released at once."""
     context = forked()
     barrier = context.Barrier(count)
