@@ -84,3 +84,5 @@ def test_d01_routes(scene: Scene, method: str, path: str, status: int) -> None:
     call = gateway.dispatch_request(event)
     answer = scene.dispatch(call) if isinstance(call, Request) else call
     assert answer.status == status
+    wanted = {"allow": "POST" if method == "GET" else "GET"}
+    assert answer.headers == (wanted if status == 405 else {})

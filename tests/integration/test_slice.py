@@ -97,6 +97,21 @@ def test_d17_dispatch_without_the_secret_is_refused_whatever_the_path(running: P
         assert (status, answer["error"]) == (401, "unauthorized")
 
 
+def test_a_token_ends_after_twelve_hours_and_the_refusal_says_how_to_get_another(
+    running: Product,
+) -> None:
+    old = running.stack.token
+    running.clock.now += 12 * 3_600_000 - 1_000
+    assert running.call("GET", "/api/schedules", token=old)[0] == 200
+    running.clock.now += 1_000
+    status, answer = running.call("GET", "/api/schedules", token=old)
+    assert (status, answer["error"]) == (401, "unauthorized")
+    assert "expired" in answer["message"]
+    assert "12 hours" in answer["message"]
+    assert "start it again" in answer["message"]
+    assert running.call("GET", "/api/schedules", token=running.stack.token)[0] == 200
+
+
 def test_a_call_without_a_users_token_is_refused(running: Product) -> None:
     for token in ("", "x.y.z", running.stack.token[:-2] + "xx", running.stack.secret):
         assert running.call("GET", "/api/schedules", token=token)[0] == 401

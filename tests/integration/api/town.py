@@ -7,6 +7,7 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
+from duetick.api.views import ExportView
 from duetick.client import Client, Fields
 
 from tests.integration.local_product import Product
@@ -57,7 +58,7 @@ class Town:
         shown["content-length"] = str(len(text))
         return answer.status, shown, text
 
-    def everything(self) -> Fields:
+    def everything(self) -> ExportView:
         """All that is kept of bob."""
         return self.product.operator(THEIRS).export()
 

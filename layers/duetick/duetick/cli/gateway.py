@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from duetick.cli.context import LocalContext
+from duetick.runtime.tokens import TOKEN_HOURS
 
 Handler: TypeAlias = Callable[[dict[str, Any], LocalContext], Mapping[str, Any]]
 Authorizer: TypeAlias = Callable[[str], dict[str, Any] | None]
@@ -88,7 +89,8 @@ class LocalRequest(BaseHTTPRequestHandler):
                 401,
                 "unauthorized",
                 "The token is missing, wrong or expired. Each start of the local stack makes a new "
-                "one: copy the command that it printed last.",
+                f"one, for {TOKEN_HOURS} hours: copy the command that it printed last, or start it "
+                "again.",
             )
             return
         event = _event(self, parts.path, parts.query, body, granted)

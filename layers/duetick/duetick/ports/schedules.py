@@ -5,6 +5,7 @@ from typing import Protocol
 
 from duetick.domain.creation import Made, Repeatable
 from duetick.domain.schedule import Schedule
+from duetick.domain.versions import Expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +24,14 @@ class Schedules(Protocol):
         schedule: Schedule,
         *,
         now: int | None = None,
-        if_version: int | None = None,
+        if_version: Expected | None = None,
         at_most: int | None = None,
         repeatable: Repeatable | None = None,
     ) -> Schedule:
         """Create or replace; the answer holds what the store set (version, anchor, next time).
 
         An unchanged schedule is left as it is. A change of timing first accounts for what was due.
-        Raises VersionConflict unless the record has version `if_version`, where 0 stands for none;
+        Raises VersionConflict unless what is there is as `if_version` says (`domain.versions`);
         QuotaReached where it would be one more than `at_most` of its user's. Both are decided by
         the very write: of several at once, one wins. With `repeatable`, a creation is kept in mind
         by that write, until its end; VersionConflict too where another one is by that name.
@@ -46,11 +47,11 @@ class Schedules(Protocol):
         """One user's, ordered by key."""
 
     def delete(
-        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+        self, user_id: str, key: str, *, now: int | None = None, if_version: Expected | None = None
     ) -> bool:
         """False where there was none. What was due is accounted for.
 
-        Raises VersionConflict unless the record has version `if_version`.
+        Raises VersionConflict unless what is there is as `if_version` says.
         """
 
     def find_by_external(self, external_id: str) -> Schedule | None:
