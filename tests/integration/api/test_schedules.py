@@ -8,7 +8,7 @@ from duetick.domain.schedule import Principal
 from duetick.runtime import wiring
 
 from tests.integration.api.asking import HELLO, MINUTE, refused
-from tests.integration.local_product import Product
+from tests.integration.local_product import Product, set_again
 
 
 def test_a_created_schedule_says_where_it_is_and_which_version(client: Client) -> None:
@@ -144,9 +144,7 @@ def test_a_quota_names_itself_its_value_and_the_way_out(
     fields: Fields,
 ) -> None:
     client.put("first", HELLO)
-    monkeypatch.setenv(f"DUETICK_QUOTA_{setting}", value)
-    wiring.settings.cache_clear()
-    wiring.quotas.cache_clear()
+    set_again(monkeypatch, f"QUOTA_{setting}", value)
     with pytest.raises(ApiError, match=f"DUETICK_QUOTA_{setting}") as problem:
         client.put("second", HELLO | fields)
     assert (problem.value.status, problem.value.code) == (409, "quota_exceeded")
