@@ -1,7 +1,10 @@
 """A flow is tested in three lines: what `fire` and the stage promise to those who write flows."""
 
+from collections.abc import Callable
+
 import pytest
 from duetick import Context, Flow
+from duetick.core.agents import AgentSchedules
 from duetick.domain.errors import InvalidSchedule, NotFound, QuotaReached, VersionConflict
 from duetick.domain.schedule import Principal, Schedule
 from duetick.testing import Stage, fire
@@ -130,6 +133,23 @@ def test_an_agent_may_not_change_what_runs_as_another_than_its_user() -> None:
         with pytest.raises(InvalidSchedule, match="the application named"):
             stage.fire(agent)
         assert stage.schedules().get("news") == made
+
+
+@pytest.mark.parametrize("verb", [AgentSchedules.create, AgentSchedules.replace])
+@pytest.mark.parametrize("there", [True, False])
+def test_an_agent_may_not_say_as_whom_a_schedule_runs(
+    verb: Callable[..., Schedule], there: bool
+) -> None:
+    """Whatever a model made up of the arguments that it was asked for."""
+    with Stage(assistant) as stage:
+        mine = stage.schedules(flow="assistant")
+        wanted = {"cron": "@daily", "action": "follow_up", "input": {"case": 1}}
+        if there:
+            mine.create("k", cron="@hourly", action="follow_up", input={"case": 1})
+        before = mine.get("k")
+        with pytest.raises(InvalidSchedule, match="principal: is named by the application"):
+            verb(mine, "k", **wanted, principal=Principal("bob"))
+        assert mine.get("k") == before
 
 
 def test_an_agent_ends_its_follow_ups() -> None:

@@ -219,7 +219,15 @@ class UserSchedules:
 
 
 def _check_own(current: Schedule | None, wanted: Schedule) -> None:
-    """A user may not give a name across all users, nor choose what runs as somebody else."""
+    """A user may not give a name across all users, nor choose what runs as somebody else, or who
+    that is. An agent says it in Python, where no body's shape stands before it.
+    """
+    if wanted.principal != (current and current.principal):
+        raise InvalidSchedule(
+            "principal",
+            "is named by the application: what a user or an agent makes runs as the user; leave "
+            "it out.",
+        )
     if wanted.external_id != (current and current.external_id):
         raise InvalidSchedule(
             "externalId",
