@@ -123,6 +123,10 @@ class Schedule:
             raise InvalidSchedule("input", f"larger than {LARGEST_INPUT // 1024} KB as JSON.")
         if self.external_id is not None:
             check_external(self.external_id)
+        for name, kind in (("policies", Policies), ("labels", Mapping)):
+            if not isinstance(getattr(self, name), kind):
+                got = type(getattr(self, name)).__name__
+                raise InvalidSchedule(name, f"expected {kind.__name__}, got {got}.")
         if self.labels:
             _check_texts("labels", [*self.labels, *self.labels.values()], LARGEST_LABELS)
         if self.principal:
