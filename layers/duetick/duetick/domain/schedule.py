@@ -25,6 +25,9 @@ Identity: TypeAlias = tuple[str, str, int, str]
 LATEST: Final = 10**15
 """Later than any nominal time."""
 
+FLOW_USER: Final = "flow:"
+"""How the user of a flow's static schedules is called; nobody who proves who they are may be."""
+
 LARGEST_INPUT: Final = 64 * 1024
 LARGEST_LABELS: Final = 4 * 1024
 LARGEST_PRINCIPAL: Final = 4 * 1024
@@ -153,7 +156,7 @@ class Schedule:
     @property
     def runs_as(self) -> Principal:
         """The principal it names, else its owner; a static one's is its flow."""
-        return self.principal or Principal(self.user_id or f"flow:{self.flow}")
+        return self.principal or Principal(self.user_id or f"{FLOW_USER}{self.flow}")
 
 
 def check_timing(cron: str, timezone: str | None) -> None:
