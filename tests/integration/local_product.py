@@ -19,6 +19,9 @@ from duetick.stores import open_store
 
 TOP = Path(__file__).parents[2]
 
+NINE = 1_796_115_600_000
+"""2026-12-01T09:00:00Z, a Tuesday."""
+
 
 @dataclass(slots=True)
 class Clock:

@@ -2,16 +2,13 @@
 
 import json
 import logging
-from collections.abc import Iterator
 from http.client import HTTPConnection
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.integration.local_product import Clock, Product, product
+from tests.integration.local_product import NINE, Product
 
-NINE = 1_796_115_600_000  # 2026-12-01T09:00:00Z
 HELLO = {
     "cron": "0 9 * * *",
     "flow": "reminders",
@@ -19,13 +16,6 @@ HELLO = {
     "input": {"text": "good morning"},
 }
 HOSTILE = ["100%", "a%2Fb", "日本", "c\\d", "auth0|Abc", "k?#&= +", "a/b/c", "~41", "x..y"]
-
-
-@pytest.fixture
-def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
-    """The product on an empty file, half an hour before nine."""
-    with product(f"sqlite:///{tmp_path}/slice.db", Clock(NINE - 1_800_000), monkeypatch) as made:
-        yield made
 
 
 def test_a_schedule_put_through_the_api_fires_and_its_history_shows_it(

@@ -16,18 +16,8 @@ from tests.integration.api.town import (
     THEIRS,
     Town,
 )
-from tests.integration.local_product import Clock, Product, product
+from tests.integration.local_product import NINE, Clock, Product, product
 from tests.lab.dynamodb import DynamoDB, table_name
-
-NINE = 1_796_115_600_000
-"""2026-12-01T09:00:00Z, a Tuesday."""
-
-
-@pytest.fixture
-def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
-    """The local stack, its clock in the test's hands."""
-    with product(f"sqlite:///{tmp_path}/api.db", Clock(NINE - 1_800_000), monkeypatch) as made:
-        yield made
 
 
 @pytest.fixture(params=["sqlite", "postgres", "dynamodb"])

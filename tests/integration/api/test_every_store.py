@@ -3,8 +3,7 @@
 import pytest
 from duetick.client import ApiError, Client, Fields
 
-from tests.integration.api.conftest import NINE
-from tests.integration.local_product import Product
+from tests.integration.local_product import NINE, Product
 
 HELLO: Fields = {
     "cron": "0 9 * * *",

@@ -8,8 +8,7 @@ from duetick.domain.schedule import Json
 from duetick.runtime import wiring
 
 from tests.integration.api.asking import DAY, HELLO, HOUR, refused, states
-from tests.integration.api.conftest import NINE
-from tests.integration.local_product import Product
+from tests.integration.local_product import NINE, Product
 
 END = "2026-12-03T12:00:00Z"
 """Three fire times after the pause begins."""

@@ -14,8 +14,7 @@ from duetick.runtime import wiring
 from flows import reminders
 
 from tests.integration.api.asking import DAY, HELLO, MINUTE, refused
-from tests.integration.api.conftest import NINE
-from tests.integration.local_product import Product
+from tests.integration.local_product import NINE, Product
 
 
 @pytest.fixture

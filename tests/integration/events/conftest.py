@@ -8,8 +8,8 @@ from duetick.ports import Store
 from duetick.runtime import wiring
 from duetick.stores import open_store
 
-from tests.integration.events.recorded import NINE, Handle, load_and_handle
-from tests.integration.local_product import Clock
+from tests.integration.events.recorded import Handle, load_and_handle
+from tests.integration.local_product import NINE, Clock
 
 
 @pytest.fixture

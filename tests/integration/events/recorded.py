@@ -10,7 +10,6 @@ from duetick.cli.context import LocalContext
 from tests.integration.handlers import load_handler
 
 EVENTS = Path(__file__).parents[3] / "events"
-NINE = 1_796_115_600_000  # 2026-12-01T09:00:00Z
 Handle: TypeAlias = Callable[[str, object], dict[str, Any]]
 """One invocation of a function's handler."""
 

@@ -7,8 +7,8 @@ import pytest
 from duetick.ports import Store
 from duetick.runtime import wiring
 
-from tests.integration.events.recorded import EVENTS, NINE, Handle, event, load_and_handle
-from tests.integration.local_product import Clock
+from tests.integration.events.recorded import EVENTS, Handle, event, load_and_handle
+from tests.integration.local_product import NINE, Clock
 
 USED = {
     *(

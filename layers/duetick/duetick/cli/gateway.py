@@ -45,11 +45,11 @@ class LocalServer(ThreadingHTTPServer):
         if not isinstance(sys.exception(), ConnectionError):
             logger.exception("a connection failed")
 
-    def __init__(self, port: int, routes: list[Route], origin: str = "") -> None:
-        """A web page of that origin may call it."""
+    def __init__(self, port: int, routes: list[Route]) -> None:
+        """A web page of `origin`, where one is named, may call it."""
         super().__init__(("127.0.0.1", port), LocalRequest)
         self.routes = routes
-        self.origin = origin
+        self.origin = ""
 
     @property
     def url(self) -> str:
