@@ -197,6 +197,19 @@ def test_a_policy_that_is_refused_is_named_as_it_was_given(
         client.put("hello", HELLO | {"policies": policies})
 
 
+@pytest.mark.parametrize(
+    ("policies", "known"), [({"catch_up": 1}, "catchUp"), ({"retry": {"Attempts": 1}}, "attempts")]
+)
+def test_a_policy_has_the_name_that_the_document_gives_it_and_no_other(
+    client: Client, policies: Fields, known: str
+) -> None:
+    client.put("hello", HELLO)
+    for act, body in ((client.put, HELLO), (client.change, {})):
+        with pytest.raises(ApiError, match=known) as problem:
+            act("hello", {**body, "policies": policies})
+        assert problem.value.status == 400
+
+
 @pytest.mark.parametrize("user", ["~00", "%2E%2E", "a~2Fb", "~ED~A0~80", "x" * 129])
 def test_d05_a_user_that_cannot_be_is_refused_on_every_route(running: Product, user: str) -> None:
     for method, path in [("GET", "/schedules"), ("GET", "/export"), ("DELETE", "")]:

@@ -14,6 +14,7 @@ from duetick.core.refusals import refused
 from duetick.core.schedules import UserSchedules
 from duetick.domain.errors import DuetickError
 from duetick.domain.identity import from_path
+from duetick.domain.schedule import FLOW_USER
 from duetick.runtime import gateway, wiring
 from duetick.runtime.telemetry import logger
 
@@ -46,6 +47,10 @@ def _stopped(event: dict[str, Any], *, operator: bool) -> Answer | None:
         return error("forbidden", "These routes are for machines and operators, by IAM.")
     if not operator and not subject:
         return error("unauthorized", "This route needs a user's token.")
+    if subject.startswith(FLOW_USER):
+        return error(
+            "forbidden", f"{FLOW_USER}… is how flows are called, and may be no user's name."
+        )
     return None
 
 
