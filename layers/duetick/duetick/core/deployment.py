@@ -16,7 +16,7 @@ STEPS: Final[tuple[Step, ...]] = ("schema", "schedules")
 PAUSE: Final = 2.0
 """Seconds between two looks at a database that does not answer yet."""
 
-GRACE: Final = 30.0
+GRACE: Final = 60.0
 """Seconds until a login that was only just made, or a right to it, is known everywhere."""
 
 
