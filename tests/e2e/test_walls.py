@@ -319,6 +319,12 @@ def test_a_user_runs_a_schedule_by_hand(town: Town) -> None:
     assert town.call(town.ann, "POST", "/api/schedules/theirs/run", {})[0] == 404
 
 
+def test_a_method_that_a_route_does_not_take_is_refused_with_those_it_does(town: Town) -> None:
+    answer = town.send(town.bob, "POST", "/api/schedules/theirs")
+    told = {name.lower(): value for name, value in answer.headers.items()}
+    assert (answer.status, told["allow"]) == (405, "DELETE, GET, PATCH, PUT")
+
+
 @pytest.mark.parametrize("path", ["/api/schedules", "/api/schedules/theirs/history"])
 def test_a_page_asks_without_a_token_what_it_may_do_and_is_told_nothing_else(
     town: Town, path: str
