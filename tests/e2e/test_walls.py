@@ -44,17 +44,17 @@ def town(
     request: pytest.FixtureRequest,
     sam: Sam,
     emulated_aws: EmulatedAws,
-    built: Path,
+    quiet: Path,
     parameters: dict[str, str],
 ) -> Town:
     """The stack with users of either kind, and bob's schedule."""
     parameters = {**parameters, "AllowedOrigin": PAGE}
     if request.param == "lambda":
         given = {**parameters, "Users": "lambda", "AuthorizerArn": _authorizer(emulated_aws)}
-        outputs = sam.deploy(emulated_aws, built, "village", given)
+        outputs = sam.deploy(emulated_aws, quiet, "village", given)
         ann, bob = TOKENS
     else:
-        outputs = sam.deploy(emulated_aws, built, "town", parameters)
+        outputs = sam.deploy(emulated_aws, quiet, "town", parameters)
         ann, bob = (_token(emulated_aws, outputs, name) for name in ("ann", "bob"))
     made = Town(emulated_aws, outputs, ann, bob)
     assert made.call(bob, "PUT", "/api/schedules/theirs", HELLO)[0] == 201

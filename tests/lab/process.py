@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 LOCALHOST = "127.0.0.1"
+# Its input ends with whoever holds the other end, however that one died.
+GUARD = 'read -r _; kill -s TERM -- "-$0"; sleep 5; kill -s KILL -- "-$0"'
 Command = Sequence[str | Path]
 
 
@@ -27,7 +29,7 @@ def free_port() -> int:
 
 
 class Server:
-    """A child process and all that it starts."""
+    """A child process and all that it starts. It ends with this one, even where that is killed."""
 
     def __init__(
         self,
@@ -51,6 +53,13 @@ class Server:
                 user=user,
                 start_new_session=True,
             )
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", GUARD, str(self.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         atexit.register(self.stop)
 
     @property
@@ -90,6 +99,8 @@ class Server:
 
     def kill(self) -> None:
         """End the whole group at once, as a crash would."""
+        self._guard.kill()
+        self._guard.communicate()
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
