@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import select
 import socket
 import ssl
 import subprocess
@@ -44,7 +45,8 @@ class Hooks:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0
-    drip: float = 0
+    drip: bool = False
+    answers: threading.Event = field(default_factory=threading.Event)
     seen: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
 
     def webhook(self, **more: object) -> Webhook:
@@ -55,7 +57,7 @@ class Hooks:
             context=lambda: ssl.create_default_context(cafile=str(self.certificate)),
             port=self.port,
         )
-        made = Webhook(f"https://{HOST}/due", lambda: SIGNING, (HOST,), network=network, timeout=2)
+        made = Webhook(f"https://{HOST}/due", lambda: SIGNING, (HOST,), network=network, timeout=30)
         return _replaced(made, more)
 
 
@@ -77,12 +79,14 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hooks(certificate: Path) -> Iterator[Hooks]:
     """A running server."""
     state = Hooks(certificate=certificate)
+    state.answers.set()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             state.seen.append((self.path, dict(self.headers), body))
             time.sleep(state.delay)
+            state.answers.wait(60)
             if state.drip:
                 return self._drip()
             self.send_response(state.status)
@@ -94,15 +98,17 @@ def hooks(certificate: Path) -> Iterator[Hooks]:
 
         def _drip(self) -> None:
             with suppress(OSError):
-                for byte in b"HTTP/1.1 200 OK\r\n\r\n":
-                    self.wfile.write(bytes([byte]))
-                    time.sleep(state.drip)
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nx: ")
+                while True:
+                    self.wfile.write(b"H")
+                    time.sleep(0.05)
 
         def log_message(self, *_: object) -> None:
             """Quiet."""
 
     with serving(Handler, certificate) as state.port:
         yield state
+        state.answers.set()
 
 
 @contextmanager
@@ -244,12 +250,34 @@ def test_what_was_cut_before_it_was_connected_sends_nothing(
     create: Callable[..., socket.socket] = socket.create_connection
 
     def late(*arguments: object) -> socket.socket:
-        time.sleep(0.4)
+        for thread in threading.enumerate():
+            if isinstance(thread, threading.Timer):
+                thread.join(60)
         return create(*arguments)
 
     monkeypatch.setattr(socket, "create_connection", late)
     with pytest.raises(TargetFailed, match="Timeout"):
         sent_by(hooks.webhook(timeout=0.2))
+    assert hooks.seen == []
+
+
+class CutAsItBegins(ssl.SSLSocket):
+    """TLS whose handshake begins when its connection has been cut."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        select.select([self], [], [], 60)
+        super().do_handshake(block)
+
+
+def test_what_is_cut_as_it_shakes_hands_is_late(hooks: Hooks) -> None:
+    def context() -> ssl.SSLContext:
+        made = ssl.create_default_context(cafile=str(hooks.certificate))
+        made.sslsocket_class = CutAsItBegins
+        return made
+
+    network = replace(hooks.webhook().network, context=context)
+    with pytest.raises(TargetFailed, match="Timeout"):
+        sent_by(hooks.webhook(network=network, timeout=0.2))
     assert hooks.seen == []
 
 
@@ -261,13 +289,13 @@ def test_a_certificate_for_another_name_is_refused(hooks: Hooks) -> None:
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for(hooks: Hooks) -> None:
-    hooks.delay = 1
+    hooks.answers.clear()
     with pytest.raises(TargetFailed, match="Timeout"):
         sent_by(hooks.webhook(timeout=0.2))
 
 
 def test_an_answer_that_drips_in_is_not_waited_for(hooks: Hooks) -> None:
-    hooks.drip = 0.1
+    hooks.drip = True
     with pytest.raises(TargetFailed, match="Timeout"):
         sent_by(hooks.webhook(timeout=0.5))
 
@@ -288,7 +316,7 @@ def hanging() -> Iterator[Network]:
 def test_a_resolver_that_hangs_is_not_waited_for(hanging: Network) -> None:
     webhook = Webhook(f"https://{HOST}/", lambda: SIGNING, (HOST,), timeout=0.2, network=hanging)
     with pytest.raises(TargetFailed, match="not resolved in time"):
-        sent_by(webhook, timeout=2)
+        sent_by(webhook)
 
 
 def test_a_resolver_that_hangs_holds_no_action_beyond_its_own_time(hanging: Network) -> None:
