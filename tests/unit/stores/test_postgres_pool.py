@@ -25,6 +25,12 @@ def connect() -> CoreConnection:
 
 def test_a_connection_that_breaks_is_told_whoever_takes_the_idle_ones_meanwhile() -> None:
     pool = Pool(connect, 2)
-    with pytest.raises(StoreUnavailable), pool.lend():
-        pool._idle = TakenMeanwhile([Wire(connect())])
-        raise ConnectionLost("gone")
+    pool._idle = TakenMeanwhile()
+
+    def break_one() -> None:
+        with pool.lend():
+            pool._idle.append(Wire(connect()))
+            raise ConnectionLost("gone")
+
+    with pytest.raises(StoreUnavailable):
+        break_one()
