@@ -82,11 +82,11 @@ def office(scene: Scene) -> Iterator[Office]:
     thread.start()
     yield made
     made.server.shutdown()
-    thread.join(20)
+    thread.join(60)
     made.server.server_close()
 
 
-def wait(until: Callable[[], bool], seconds: float = 30) -> None:
+def wait(until: Callable[[], bool], seconds: float = 60) -> None:
     """Until it is so."""
     end = time.monotonic() + seconds
     while not until() and time.monotonic() < end:

@@ -70,7 +70,7 @@ def test_an_api_that_hangs_costs_no_more_than_the_ticks_time(open_office: Office
     with endpoint(hang) as place:
         begin = time.monotonic()
         report = through(place.url, scene, timeout=6.0)
-        assert time.monotonic() - begin < 15
+        assert time.monotonic() - begin < 25
     assert report.delivered == 0
     open_office.tick(NINE + MINUTE)
     assert open_office.states() == {State.SUCCEEDED: 20}
@@ -117,7 +117,7 @@ def test_two_ticks_in_two_processes_deliver_each_once(open_office: Office, addre
         ticking(address, open_office.server.url) as one,
         ticking(address, open_office.server.url) as other,
     ):
-        assert [one.wait(60), other.wait(60)] == [0, 0]
+        assert [one.wait(120), other.wait(120)] == [0, 0]
     assert open_office.states() == {State.SUCCEEDED: 20}
     assert set(open_office.runs.values()) == {1}
 
@@ -307,7 +307,7 @@ def test_an_action_that_never_returns_is_ended_and_told(
 def test_a_body_of_six_megabytes_is_refused(each_scene: Scene) -> None:
     each_scene.put()
     with office(each_scene) as made:
-        connection = HTTPConnection(LOCALHOST, made.server.server_port, timeout=20)
+        connection = HTTPConnection(LOCALHOST, made.server.server_port, timeout=60)
         path = "/api/flows/mail/schedules/ada/digest/dispatch"
         connection.request("POST", path, b"x" * 6 * 1024 * 1024, {"authorization": "yes"})
         answer = connection.getresponse()
