@@ -44,11 +44,16 @@ def _outcome(message: str) -> BaseException:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Where nothing may be missing, a skip fails the run, unless a store says what it lacks."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if os.environ.get(STRICT) != "1" or reporter is None:
-        return
-    skipped = [str(report.longrepr) for report in reporter.stats.get("skipped", [])]
-    if any(LACKS not in reason for reason in skipped) and session.exitstatus == 0:
+    if reporter and _unexplained(reporter) and session.exitstatus == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _unexplained(reporter: pytest.TerminalReporter) -> list[str]:
+    """The skips that fail the run."""
+    if os.environ.get(STRICT) != "1":
+        return []
+    skipped = [str(report.longrepr) for report in reporter.stats.get("skipped", [])]
+    return [reason for reason in skipped if LACKS not in reason]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -57,6 +62,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if found:
         terminalreporter.section("missing from the lab", red=True, bold=True)
         for text in sorted(found):
+            terminalreporter.write_line(text)
+    if unexplained := _unexplained(terminalreporter):
+        terminalreporter.section(f"skipped, where {STRICT}=1 allows none", red=True, bold=True)
+        for text in unexplained:
             terminalreporter.write_line(text)
 
 

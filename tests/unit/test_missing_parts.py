@@ -57,4 +57,6 @@ def test_where_everything_has_to_run_a_skip_fails_unless_a_store_says_what_it_la
     pytester.makeini(f"[pytest]\npythonpath = {TOP}")
     pytester.makeconftest('pytest_plugins = ["tests.lab.missing"]')
     pytester.makepyfile(f"import pytest\ndef test_bread(): pytest.skip({reason!r})")
-    assert pytester.runpytest_subprocess().ret == code
+    result = pytester.runpytest_subprocess()
+    assert result.ret == code
+    assert (f"skipped, where {STRICT}=1 allows none" in result.stdout.str()) == bool(code)
