@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.config import Config
 from duetick.cli.context import LocalContext
 from duetick.cli.gateway import Handler
 from duetick.core.context import Context
@@ -19,7 +18,7 @@ from duetick.ports import Outcome, Store
 from duetick.stores import open_store
 
 from tests.delivery.office import Office, office
-from tests.delivery.outages import Gone, Locked, Outage, door
+from tests.delivery.outages import Gone, Locked, Outage, door, impatient
 from tests.delivery.scene import MINUTE, NINE, Scene
 from tests.lab.dynamodb import DynamoDB, table_name
 from tests.lab.process import LOCALHOST
@@ -89,6 +88,7 @@ def place(
     """The address of a fresh store, and its outage. Nobody waits for long here."""
     monkeypatch.setattr("duetick.stores.sqlite.database.BUSY_SECONDS", 0.2)
     monkeypatch.setattr("duetick.stores.dynamodb.table.Config", impatient)
+    monkeypatch.setattr("duetick.core.attempts.PAUSE", 0.02)
     if request.param == "postgres":
         server: EmbeddedPostgres = request.getfixturevalue("own_postgres")
         with door(server.port) as way:
@@ -103,12 +103,6 @@ def place(
         folder.mkdir()
         path = folder / "duetick.db"
         yield f"sqlite:///{path}", Locked(path) if request.param == "locked" else Gone(folder)
-
-
-def impatient(**given: object) -> Config:
-    """The client's own settings, but for how often it tries."""
-    made = cast("Callable[..., Config]", Config)(**given)
-    return made.merge(Config(retries={"mode": "standard", "total_max_attempts": 2}))
 
 
 @pytest.fixture
