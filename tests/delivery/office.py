@@ -84,11 +84,3 @@ def office(scene: Scene) -> Iterator[Office]:
     made.server.shutdown()
     thread.join(60)
     made.server.server_close()
-
-
-def wait(until: Callable[[], bool], seconds: float = 60) -> None:
-    """Until it is so."""
-    end = time.monotonic() + seconds
-    while not until() and time.monotonic() < end:
-        time.sleep(0.005)
-    assert until()

@@ -14,10 +14,10 @@ from duetick.transports import exchange
 from duetick.transports.http import HttpTransport, bearer
 
 from tests.delivery.endpoint import OK, Endpoint, answer, endpoint
-from tests.delivery.office import wait
 from tests.delivery.scene import NINE
 from tests.lab.certificates import EXPIRED, VALID, Authority
 from tests.lab.process import LOCALHOST
+from tests.lab.waiting import wait
 
 DUE = Occurrence("ada", "digest", "* * * * *", None, NINE, 1, flow="mail", id="occ_1", due_at=NINE)
 

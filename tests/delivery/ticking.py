@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.ports import SUCCEEDED, Begun, Delivery, Store
 
-from tests.delivery.office import wait
 from tests.delivery.scene import NINE
+from tests.lab.waiting import wait
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ from tests.e2e.conftest import Deployed, deploy
 from tests.lab.emulated_aws import EmulatedAws
 from tests.lab.postgres import EmbeddedPostgres, connect
 from tests.lab.sam import Sam
+from tests.lab.waiting import wait
 
 BEARER = "only-for-this-test"
 TIMEOUT = 60
@@ -219,14 +220,6 @@ def running(trials: Trials, key: str) -> Iterator[Occurrence]:
     yield claimed
     beside.join(30)
     assert [status for status, _ in answers] == [202]
-
-
-def wait(until: Callable[[], bool], seconds: float = 30) -> None:
-    """Until it is so."""
-    end = time.monotonic() + seconds
-    while not until() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert until()
 
 
 def test_in_progress_and_overlap_while_it_runs(trials: Trials) -> None:

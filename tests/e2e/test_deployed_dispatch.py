@@ -63,7 +63,9 @@ def test_errors(
 
 
 def test_a_get_of_the_route_is_not_allowed(deployed: Deployed, hourly: str) -> None:
-    assert deployed.call("GET", hourly)[0] == 405
+    answer = deployed.aws.rest_call(deployed.outputs["ApiId"], "v1", "GET", hourly)
+    told = {name.lower(): value for name, value in answer.headers.items()}
+    assert (answer.status, told["allow"]) == (405, "POST")
 
 
 def test_d01_a_flow_tells_of_itself(deployed: Deployed) -> None:

@@ -7,10 +7,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import pytest
 
@@ -38,16 +36,6 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/api/schedules/{key}"): {"cron": "@daily"},
 }
 
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {
-            "Action": "sts:AssumeRole",
-            "Effect": "Allow",
-            "Principal": {"Service": "lambda.amazonaws.com"},
-        }
-    ],
-}
 TOKENS = ("only-for-this-test-ann", "only-for-this-test-bob")
 AUTHORIZER = """
 def handler(event, context):
@@ -137,19 +125,7 @@ def town(
 
 def _authorizer(aws: EmulatedAws) -> str:
     """A function that knows two tokens, and says of bob in all but the principal."""
-    packed = BytesIO()
-    with ZipFile(packed, "w") as archive:
-        archive.writestr("app.py", AUTHORIZER)
-    trust = json.dumps(TRUST)
-    role = aws.client("iam").create_role(RoleName="authorizer", AssumeRolePolicyDocument=trust)
-    made = aws.client("lambda").create_function(
-        FunctionName="authorizer",
-        Runtime="python3.13",
-        Role=role["Role"]["Arn"],
-        Handler="app.handler",
-        Code={"ZipFile": packed.getvalue()},
-    )
-    return str(made["FunctionArn"])
+    return aws.function("authorizer", AUTHORIZER)
 
 
 def _token(aws: EmulatedAws, outputs: Mapping[str, str], name: str) -> str:
@@ -341,6 +317,12 @@ def test_a_user_runs_a_schedule_by_hand(town: Town) -> None:
     assert status == 202, ran
     assert ran["state"] == "succeeded"
     assert town.call(town.ann, "POST", "/api/schedules/theirs/run", {})[0] == 404
+
+
+def test_a_method_that_a_route_does_not_take_is_refused_with_those_it_does(town: Town) -> None:
+    answer = town.send(town.bob, "POST", "/api/schedules/theirs")
+    told = {name.lower(): value for name, value in answer.headers.items()}
+    assert (answer.status, told["allow"]) == (405, "DELETE, GET, PATCH, PUT")
 
 
 @pytest.mark.parametrize("path", ["/api/schedules", "/api/schedules/theirs/history"])

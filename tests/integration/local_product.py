@@ -19,6 +19,9 @@ from duetick.stores import open_store
 
 TOP = Path(__file__).parents[2]
 
+NINE = 1_796_115_600_000
+"""2026-12-01T09:00:00Z, a Tuesday."""
+
 
 @dataclass(slots=True)
 class Clock:
@@ -53,8 +56,12 @@ class Product:
         return answer.status, json.loads(content) if content else None
 
     def client(self, user: str = "you") -> Client:
-        """A user's own view of the API."""
-        return Client(self.stack.server.url, token=self.stack.token_of(user))
+        """A user's own view of the API, with a token that is new at each call."""
+
+        def bearer(*_: object) -> dict[str, str]:
+            return {"authorization": f"Bearer {self.stack.token_of(user)}"}
+
+        return Client(self.stack.server.url, authorize=bearer)
 
     def operator(self, user: str) -> Client:
         """The operators' view of a user."""
@@ -83,7 +90,7 @@ def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[P
     patch.setattr(wiring, "store", lambda: store)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("DUETICK_STORE", address)
-        stack = LocalStack(TOP, address, 0)
+        stack = LocalStack(TOP, address, 0, lambda: clock.now / 1_000)
         serving = threading.Thread(target=stack.server.serve_forever, args=(0.01,))
         serving.start()
         yield Product(stack, store, clock)

@@ -1,8 +1,10 @@
 """The lab itself: each part is real, and each is whole."""
 
+import json
 import socket
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ from tests.lab.postgres import (
 from tests.lab.process import LOCALHOST, LabError, answers, free_port
 from tests.lab.sam import Sam
 from tests.lab.this_machine import ARCHITECTURE
+from tests.lab.waiting import wait
 
 SAMPLE = Path(__file__).parents[1] / "lab" / "sample" / "template.yaml"
 PARAMETERS = {"Architecture": ARCHITECTURE}
@@ -183,6 +186,33 @@ def test_a_deployed_function_reaches_its_table(
     functions = emulated_aws.client("lambda")
     answer = functions.invoke(FunctionName=deployed["EchoArn"], Payload=b"{}")
     assert answer["Payload"].read() == b'{"ticked": true}'
+
+
+WAITS = """
+import pathlib, time
+
+def handler(event, _):
+    pathlib.Path(event["began"]).touch()
+    while not pathlib.Path(event["end"]).exists():
+        time.sleep(0.02)
+    return "ended"
+"""
+
+
+@pytest.mark.slow
+def test_an_invocation_under_way_survives_an_update_of_its_function(
+    emulated_aws: EmulatedAws, tmp_path: Path
+) -> None:
+    functions = emulated_aws.client("lambda")
+    emulated_aws.function("waits", WAITS)
+    began, end = tmp_path / "began", tmp_path / "end"
+    event = json.dumps({"began": str(began), "end": str(end)})
+    with ThreadPoolExecutor() as beside:
+        answer = beside.submit(functions.invoke, FunctionName="waits", Payload=event)
+        wait(began.exists)
+        functions.update_function_configuration(FunctionName="waits", Timeout=50)
+        end.touch()
+        assert answer.result(60)["Payload"].read() == b'"ended"'
 
 
 @pytest.mark.slow

@@ -21,8 +21,7 @@ from duetick.stores.postgres.connecting import QuietConnection
 from pg8000.exceptions import InterfaceError
 
 from tests.integration.severing import Moment, SeveringProxy
-from tests.lab.postgres import EmbeddedPostgres, connect, fresh_database
-from tests.lab.process import LOCALHOST
+from tests.lab.postgres import EmbeddedPostgres, connect
 
 T = 1_700_000_040_000
 END_SESSIONS = """
@@ -195,17 +194,6 @@ def test_text_that_postgres_cannot_keep_is_refused_and_the_store_goes_on(store: 
         with pytest.raises(InvalidSchedule):
             store.index.upsert(IndexRow("ann", text, "* * * * *", None, T))
     due(store, 1)
-
-
-@pytest.fixture
-def severed(own_postgres: EmbeddedPostgres) -> Iterator[tuple[Store, SeveringProxy]]:
-    database = urlsplit(fresh_database(own_postgres)).path
-    proxy = SeveringProxy(own_postgres.port)
-    store = open_store(f"postgresql://postgres@{LOCALHOST}:{proxy.port}{database}")
-    store.migrate()
-    yield store, proxy
-    store.close()
-    proxy.close()
 
 
 def test_a_connection_lost_before_the_commit_is_replaced_once(

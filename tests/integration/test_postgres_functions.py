@@ -8,6 +8,7 @@ from duetick.domain.policies import Backoff, Delivery, Overlap, Policies, Retry
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import REASONS, Reason, State
 from duetick.ports import Begun, Event, Outcome, Refused
+from duetick.stores.ids import new_id
 from duetick.stores.postgres.address import read_address
 from duetick.stores.postgres.connecting import connect_to
 from duetick.stores.postgres.database import PostgresDatabase
@@ -16,7 +17,6 @@ from duetick.stores.postgres.store import open_database
 from duetick.stores.sql.ledger import SqlLedger
 from duetick.stores.sql.rows import occurrence_params, schedule_params
 from duetick.stores.sql.schedules import SqlSchedules
-from duetick.stores.sql.store import new_id
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -57,15 +57,6 @@ def race(url: str, now: int, limit: int) -> list[list[Identity]]:
         return [claimed.result() for claimed in waiting]
 
 
-def filled(url: str, rows: int) -> Table:
-    store = open_store(url)
-    store.migrate()
-    store.close()
-    table = Table(url, rows)
-    table.fill()
-    return table
-
-
 def in_ledger(url: str) -> int:
     with connect(url) as connection:
         count: int = connection.run("SELECT count(*) FROM occurrences")[0][0]
@@ -77,7 +68,7 @@ def in_ledger(url: str) -> int:
 def test_i05_eight_processes_claim_each_row_once_and_leave_none(
     postgres_url: str, limit: int
 ) -> None:
-    table = filled(postgres_url, 2 * DUE)
+    table = Table(postgres_url, 2 * DUE).filled()
     now = table.make_due(DUE)
     claimed = race(postgres_url, now, limit)
     every = Counter(identity for one in claimed for identity in one)
@@ -158,7 +149,7 @@ def test_a_restart_under_load_is_told_and_loses_nothing(
 ) -> None:
     database = urlsplit(fresh_database(own_postgres)).path.removeprefix("/")
     url = with_database(own_postgres.url, database)
-    table = filled(url, UNDER_LOAD)
+    table = Table(url, UNDER_LOAD).filled()
     now, course = table.make_due(UNDER_LOAD), Course()
     workers = [Worker(open_store(url), now, course) for _ in range(4)]
     with ThreadPoolExecutor(len(workers)) as threads:

@@ -2,17 +2,14 @@
 
 import json
 import logging
-from collections.abc import Iterator
 from http.client import HTTPConnection
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from duetick.runtime.tokens import mint
 
-from tests.integration.local_product import Clock, Product, product
+from tests.integration.local_product import NINE, Product
 
-NINE = 1_796_115_600_000  # 2026-12-01T09:00:00Z
 HELLO = {
     "cron": "0 9 * * *",
     "flow": "reminders",
@@ -20,13 +17,6 @@ HELLO = {
     "input": {"text": "good morning"},
 }
 HOSTILE = ["100%", "a%2Fb", "日本", "c\\d", "auth0|Abc", "k?#&= +", "a/b/c", "~41", "x..y"]
-
-
-@pytest.fixture
-def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
-    """The product on an empty file, half an hour before nine."""
-    with product(f"sqlite:///{tmp_path}/slice.db", Clock(NINE - 1_800_000), monkeypatch) as made:
-        yield made
 
 
 def test_a_schedule_put_through_the_api_fires_and_its_history_shows_it(
@@ -106,6 +96,21 @@ def test_d17_dispatch_without_the_secret_is_refused_whatever_the_path(running: P
     for path in ("reminders/schedules/you/hello", "nowhere/schedules/x"):
         status, answer = running.call("POST", f"/api/flows/{path}/dispatch", {}, token="guess")
         assert (status, answer["error"]) == (401, "unauthorized")
+
+
+def test_a_token_ends_after_twelve_hours_and_the_refusal_says_how_to_get_another(
+    running: Product,
+) -> None:
+    old = running.stack.token
+    running.clock.now += 12 * 3_600_000 - 1_000
+    assert running.call("GET", "/api/schedules", token=old)[0] == 200
+    running.clock.now += 1_000
+    status, answer = running.call("GET", "/api/schedules", token=old)
+    assert (status, answer["error"]) == (401, "unauthorized")
+    assert "expired" in answer["message"]
+    assert "12 hours" in answer["message"]
+    assert "start it again" in answer["message"]
+    assert running.call("GET", "/api/schedules", token=running.stack.token)[0] == 200
 
 
 def test_a_call_without_a_users_token_is_refused(running: Product) -> None:

@@ -5,14 +5,9 @@ import json
 import select
 import socket
 import ssl
-import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,104 +20,10 @@ from duetick.domain.policies import Policies
 from duetick.domain.schedule import Schedule
 from duetick.testing import Fired, fire
 
+from tests.integration.actions.hooks import HOST, OTHER, SIGNING, Hooks
 from tests.lab.process import LOCALHOST
 
-HOST, OTHER = "hooks.example.org", "other.example.org"
-SIGNING = "only for this test"
-COMMAND = (
-    "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-    "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST},DNS:{OTHER}",
-)  # fmt: skip
 OUTWARD = "93.184.215.14"
-
-
-@dataclass(slots=True)
-class Hooks:
-    """A server, what it was sent, and what it answers."""
-
-    port: int = 0
-    certificate: Path = Path()
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    delay: float = 0
-    drip: bool = False
-    answers: threading.Event = field(default_factory=threading.Event)
-    seen: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
-
-    def webhook(self, **more: object) -> Webhook:
-        """One that finds the server under its name."""
-        network = Network(
-            resolve=lambda _host, _port: [LOCALHOST],
-            admits=lambda address: address == LOCALHOST,
-            context=lambda: ssl.create_default_context(cafile=str(self.certificate)),
-            port=self.port,
-        )
-        made = Webhook(f"https://{HOST}/due", lambda: SIGNING, (HOST,), network=network, timeout=30)
-        return _replaced(made, more)
-
-
-def _replaced(made: Webhook, more: dict[str, Any]) -> Webhook:
-    return replace(made, **more)
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For both hosts, signed by itself."""
-    folder = tmp_path_factory.mktemp("tls")
-    made, key = folder / "made.pem", folder / "key.pem"
-    subprocess.run([*COMMAND, "-keyout", key, "-out", made], check=True, capture_output=True)
-    made.write_text(made.read_text() + key.read_text())
-    return made
-
-
-@pytest.fixture
-def hooks(certificate: Path) -> Iterator[Hooks]:
-    """A running server."""
-    state = Hooks(certificate=certificate)
-    state.answers.set()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            state.seen.append((self.path, dict(self.headers), body))
-            time.sleep(state.delay)
-            state.answers.wait(60)
-            if state.drip:
-                return self._drip()
-            self.send_response(state.status)
-            for name, value in state.headers.items():
-                self.send_header(name, value)
-            self.send_header("content-length", "0")
-            self.end_headers()
-            return None
-
-        def _drip(self) -> None:
-            with suppress(OSError):
-                self.wfile.write(b"HTTP/1.1 200 OK\r\nx: ")
-                while True:
-                    self.wfile.write(b"H")
-                    time.sleep(0.05)
-
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    with serving(Handler, certificate) as state.port:
-        yield state
-        state.answers.set()
-
-
-@contextmanager
-def serving(handler: type[BaseHTTPRequestHandler], certificate: Path) -> Iterator[int]:
-    server = ThreadingHTTPServer((LOCALHOST, 0), handler)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
-    thread.join()
 
 
 def sent_by(webhook: Webhook, timeout: int = 25) -> Fired:

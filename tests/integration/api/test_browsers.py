@@ -9,10 +9,9 @@ import pytest
 from duetick.api.browsers import SENT, SHOWN
 from duetick.api.openapi import document
 
-from tests.integration.local_product import Clock, Product, product
+from tests.integration.local_product import NINE, Clock, Product, product
 
 PAGE = "https://app.example.com"
-NINE = 1_796_115_600_000
 
 
 @pytest.fixture(params=[PAGE, ""], ids=["allowed", "none"])

@@ -12,8 +12,7 @@ from duetick.runtime import wiring
 from flows.reminders import reminders
 
 from tests.integration.api.asking import HELLO, refused
-from tests.integration.api.conftest import NINE
-from tests.integration.local_product import Product
+from tests.integration.local_product import NINE, Product
 
 HOURLY = "0 * * * *"
 DENSE = [

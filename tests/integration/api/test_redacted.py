@@ -45,7 +45,7 @@ def test_j11_a_canary_is_its_owners_alone(
     ann, machine = running.client("ann"), running.operator("ann")
     policies: Json = {"delivery": "at_least_once", "retry": {"attempts": 2, "first": 1}}
     own = ann.put("k", HELLO | {"cron": "* * * * *", "input": planted, "policies": policies})
-    told = [ann.run("k")]
+    told: list[object] = [ann.run("k")]
     for _ in range(3):
         running.clock.now += MINUTE
         running.tick()

@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
 from duetick.api.calls import Call, TooLarge
 from duetick.api.routes import ANY, ROUTES, Route
-from duetick.core.answers import Answer, error
+from duetick.core.answers import Answer, error, wrong_method
 from duetick.core.refusals import refused
 from duetick.core.schedules import UserSchedules
 from duetick.domain.errors import DuetickError
@@ -103,12 +103,11 @@ def _not_found(_problem: Exception) -> Response[str]:
         for base in route.bases
         if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", base + route.path), path)
     }
-    if allowed:
-        answer = error("method_not_allowed", f"This route takes {', '.join(sorted(allowed))}.")
-    else:
-        answer = error("not_found", NO_ROUTE)
+    answer = wrong_method(*allowed) if allowed else error("not_found", NO_ROUTE)
     made = gateway.respond(answer)
-    return Response(answer.status, "application/json", str(made["body"]))
+    return Response(
+        answer.status, "application/json", str(made["body"]), headers=dict(answer.headers)
+    )
 
 
 def _broken(problem: Exception) -> Response[str]:

@@ -14,7 +14,15 @@ from dataclasses import replace
 from typing import Final, NoReturn, TypeAlias
 
 from duetick.core.accepting import Quotas
-from duetick.core.answers import Answer, Stop, accepted, duplicate, error, skipped
+from duetick.core.answers import (
+    Answer,
+    Stop,
+    accepted,
+    duplicate,
+    error,
+    skipped,
+    wrong_method,
+)
 from duetick.core.attempts import Attempt
 from duetick.core.callers import asked_for
 from duetick.core.calls import Authenticate, Call, Request, read_call
@@ -84,7 +92,7 @@ class Dispatcher:
             raise Stop(error("unauthorized", "The caller's secret is missing or wrong."))
         wanted = "GET" if request.path_id is None else "POST"
         if request.method != wanted:
-            raise Stop(error("method_not_allowed", f"This route takes {wanted}."))
+            raise Stop(wrong_method(wanted))
         if request.path_id is None:
             return _describe(self._flow(request))
         return self._deliver(*self._read(request), request)

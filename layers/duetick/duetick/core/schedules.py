@@ -12,9 +12,9 @@ from duetick.core.previews import Preview, previews
 from duetick.domain.creation import Repeatable
 from duetick.domain.errors import InvalidSchedule, NotFound, VersionConflict
 from duetick.domain.identity import InvalidId, check_external, check_key
-from duetick.domain.mirror import check_version
 from duetick.domain.pausing import as_paused_as, paused, resumed
 from duetick.domain.schedule import Json, Schedule, dump_input
+from duetick.domain.versions import Expected, check_version
 from duetick.ports import Clock, Page, Store
 
 T = TypeVar("T")
@@ -108,7 +108,7 @@ class UserSchedules:
         return found.again(wanted, repeatable) if found else None
 
     def replace(
-        self, wanted: Schedule, *, if_version: int | None = None, resume: bool = False
+        self, wanted: Schedule, *, if_version: Expected | None = None, resume: bool = False
     ) -> tuple[Schedule, bool]:
         """Create or replace; also whether it was created.
 
@@ -123,7 +123,7 @@ class UserSchedules:
 
         return self._again(attempt, if_version)
 
-    def change(self, key: str, change: Change, *, if_version: int | None = None) -> Schedule:
+    def change(self, key: str, change: Change, *, if_version: Expected | None = None) -> Schedule:
         """Read, change and write back."""
 
         def attempt() -> Schedule:
@@ -133,7 +133,7 @@ class UserSchedules:
 
         return self._again(attempt, if_version)
 
-    def _again(self, attempt: Callable[[], T], if_version: int | None) -> T:
+    def _again(self, attempt: Callable[[], T], if_version: Expected | None) -> T:
         """Do it again where somebody else wrote first, unless a version is asked for."""
         left = 1 if if_version is not None else TRIES
         while True:
@@ -145,7 +145,12 @@ class UserSchedules:
                     raise
 
     def pause(
-        self, key: str, *, note: str = "", until: int | None = None, if_version: int | None = None
+        self,
+        key: str,
+        *,
+        note: str = "",
+        until: int | None = None,
+        if_version: Expected | None = None,
     ) -> Schedule:
         """Keep it from firing, for ever or until an instant."""
         now = self.clock()
@@ -153,11 +158,11 @@ class UserSchedules:
             key, lambda found: paused(found, note, until, now), if_version=if_version
         )
 
-    def resume(self, key: str, *, if_version: int | None = None) -> Schedule:
+    def resume(self, key: str, *, if_version: Expected | None = None) -> Schedule:
         """Let it fire again, from now on."""
         return self.change(key, resumed, if_version=if_version)
 
-    def delete(self, key: str, *, if_version: int | None = None) -> None:
+    def delete(self, key: str, *, if_version: Expected | None = None) -> None:
         """Gone, with what was due of it accounted for; raise NotFound."""
         self.get(key)
         now = self.clock()
@@ -188,7 +193,7 @@ class UserSchedules:
         wanted: Schedule,
         current: Schedule | None,
         *,
-        if_version: int,
+        if_version: Expected,
         repeatable: Repeatable | None = None,
     ) -> Schedule:
         check_key(self.user_id, wanted.key)
@@ -229,10 +234,10 @@ def _what(schedule: Schedule) -> tuple[str, str, Json]:
     return schedule.flow, schedule.action, schedule.input
 
 
-def _version(current: Schedule | None, if_version: int | None) -> int:
-    """The version that is there, which has to be the one that is asked for."""
+def _version(current: Schedule | None, if_version: Expected | None) -> Expected:
+    """What is there, which has to be what is asked for."""
     check_version(current, if_version)
-    return current.version if current else 0
+    return current or 0
 
 
 def _asks_again(current: Schedule, wanted: Schedule) -> bool:
@@ -258,13 +263,8 @@ def merged(body: Mapping[str, Json], patch: Mapping[str, Json]) -> dict[str, Jso
         if value is None:
             result.pop(name, None)
         elif name in ("policies", "labels") and isinstance(value, dict) and isinstance(inner, dict):
-            result[name] = merged_inner(inner, value)
+            both = {**inner, **value}
+            result[name] = {key: text for key, text in both.items() if text is not None}
         else:
             result[name] = value
     return result
-
-
-def merged_inner(body: Mapping[str, Json], patch: Mapping[str, Json]) -> dict[str, Json]:
-    """The same, one level down."""
-    both = {**body, **patch}
-    return {name: value for name, value in both.items() if value is not None}

@@ -172,7 +172,7 @@ def read_schedule(user_id: str, key: str, body: Mapping[str, Json]) -> Schedule:
         action=_text(body, "action"),
         timezone=_text(body, "timezone") if body.get("timezone") is not None else None,
         input=body.get("input"),
-        enabled=_flag(body, "enabled"),
+        enabled=_enabled(body),
         policies=_read_policies(policies),
         labels={str(name): str(value) for name, value in labels.items()},
         external_id=_text(body, "externalId") if body.get("externalId") is not None else None,
@@ -193,10 +193,10 @@ def _text(body: Mapping[str, Json], name: str) -> str:
     return value
 
 
-def _flag(body: Mapping[str, Json], name: str) -> bool:
-    value = body.get(name, True)
+def _enabled(body: Mapping[str, Json]) -> bool:
+    value = body.get("enabled", True)
     if not isinstance(value, bool):
-        raise InvalidSchedule(name, f"expected true or false, got {type(value).__name__}.")
+        raise InvalidSchedule("enabled", f"expected true or false, got {type(value).__name__}.")
     return value
 
 

@@ -22,6 +22,9 @@ Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | 
 Identity: TypeAlias = tuple[str, str, int, str]
 """What names an occurrence for ever: user, key, nominal time, origin."""
 
+LATEST: Final = 10**15
+"""Later than any nominal time."""
+
 LARGEST_INPUT: Final = 64 * 1024
 LARGEST_LABELS: Final = 4 * 1024
 LARGEST_PRINCIPAL: Final = 4 * 1024

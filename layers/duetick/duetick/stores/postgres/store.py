@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from duetick.ports import Clock
+from duetick.stores.ids import new_id
 from duetick.stores.postgres.address import read_address
 from duetick.stores.postgres.claim import PostgresClaim
 from duetick.stores.postgres.connecting import Connect, Password, connect_to
@@ -12,7 +13,7 @@ from duetick.stores.postgres.ledger import PostgresLedger
 from duetick.stores.sql.index import Claim
 from duetick.stores.sql.queries import Migration, migrations
 from duetick.stores.sql.session import Database, retried
-from duetick.stores.sql.store import SqlStore, new_id
+from duetick.stores.sql.store import SqlStore
 
 POOL: Final = 8
 

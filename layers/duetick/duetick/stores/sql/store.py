@@ -23,8 +23,6 @@ from duetick.stores.sql.rows import (
 from duetick.stores.sql.schedules import SqlSchedules, read_before
 from duetick.stores.sql.session import Database, Params, Row, Session, retried
 
-__all__ = ["VERSION_TABLE", "SqlStore", "new_id"]
-
 VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version
 (version integer NOT NULL, oldest_code integer NOT NULL)"""
 
