@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from duetick.core.turns import Turns
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import Identity, Occurrence
 
 from tests.delivery.scene import NINE
 
@@ -117,7 +117,7 @@ def cost_once(occurrences: list[Occurrence]) -> float:
 def test_threads_take_each_once() -> None:
     workers = 16
     everything = [*many("big", 500), *spread_over_users(500), *rates("rate", 50)]
-    turns, taken = Turns(everything, workers), Counter[tuple[str, str, int, str]]()
+    turns, taken = Turns(everything, workers), Counter[Identity]()
     lock = threading.Lock()
 
     def work() -> None:

@@ -98,3 +98,10 @@ def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[P
         stack.close()
         serving.join()
     store.close()
+
+
+def set_again(monkeypatch: pytest.MonkeyPatch, setting: str, value: str) -> None:
+    """A setting of the product that runs, which has read another."""
+    monkeypatch.setenv(f"DUETICK_{setting}", value)
+    wiring.settings.cache_clear()
+    wiring.quotas.cache_clear()

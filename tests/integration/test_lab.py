@@ -1,7 +1,9 @@
 """The lab itself: each part is real, and each is whole."""
 
 import json
+import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +13,7 @@ import pytest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
+from tests.lab.cache import TOP
 from tests.lab.dynamodb import DynamoDB, table_name
 from tests.lab.emulated_aws import ROOT, Answer, EmulatedAws
 from tests.lab.lambda_runtime import LambdaRuntime
@@ -22,7 +25,7 @@ from tests.lab.postgres import (
     drop_database,
     fresh_database,
 )
-from tests.lab.process import LOCALHOST, LabError, answers, free_port
+from tests.lab.process import LOCALHOST, Command, LabError, answers, free_port
 from tests.lab.sam import Sam
 from tests.lab.this_machine import ARCHITECTURE
 from tests.lab.waiting import wait
@@ -91,6 +94,29 @@ def test_dynamodb_refuses_a_write_whose_condition_does_not_hold(dynamodb: Dynamo
             Item={"id": {"S": "one"}},
             ConditionExpression="attribute_not_exists(id)",
         )
+
+
+STARTS = """
+import sys, time
+from pathlib import Path
+from tests.lab.process import Server
+
+Server([sys.executable, "-m", "http.server", "--bind", "127.0.0.1", sys.argv[1]], Path(sys.argv[2]))
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_a_server_ends_with_whoever_started_it(tmp_path: Path, sent: signal.Signals) -> None:
+    port = free_port()
+    command: Command = [sys.executable, "-c", STARTS, str(port), tmp_path / "log"]
+    starter = subprocess.Popen(command, cwd=TOP)
+    try:
+        wait(lambda: answers(port))
+    finally:
+        starter.send_signal(sent)
+        starter.wait()
+    wait(lambda: not answers(port))
 
 
 @pytest.fixture(scope="session")

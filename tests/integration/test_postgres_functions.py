@@ -153,7 +153,7 @@ class Both:
 @pytest.fixture(scope="module")
 def both(postgres: Postgres) -> Iterator[Both]:
     url = fresh_database(postgres)
-    database = PostgresDatabase(connect_to(read_address(url)), 2)
+    database = PostgresDatabase(connect_to(read_address(url)), 2, code=1)
     open_database(database, None).migrate()
     count_run = SqlSchedules(database, database.now, new_id).count_run
     yield Both(

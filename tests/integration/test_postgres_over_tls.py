@@ -81,7 +81,7 @@ def tls(authority: Authority) -> Iterator[TlsPostgres]:
 
 def encrypted(url: str) -> bool:
     """Whether the server says so of a connection of ours."""
-    database = PostgresDatabase(connect_to(read_address(url)), 1)
+    database = PostgresDatabase(connect_to(read_address(url)), 1, code=1)
     with database.transaction() as session:
         rows = session.run("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", {})
     database.close()

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 LOCALHOST = "127.0.0.1"
+# Its input ends with whoever holds the other end, however that one died.
+GUARD = 'read -r _; kill -s TERM -- "-$0"; sleep 5; kill -s KILL -- "-$0"'
 Command = Sequence[str | Path]
 
 _held: list[socket.socket] = []
@@ -40,7 +42,7 @@ def free_port() -> int:
 
 
 class Server:
-    """A child process and all that it starts."""
+    """A child process and all that it starts. It ends with this one, even where that is killed."""
 
     def __init__(
         self,
@@ -64,6 +66,13 @@ class Server:
                 user=user,
                 start_new_session=True,
             )
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", GUARD, str(self.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         atexit.register(self.stop)
 
     @property
@@ -103,6 +112,8 @@ class Server:
 
     def kill(self) -> None:
         """End the whole group at once, as a crash would."""
+        self._guard.kill()
+        self._guard.communicate()
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 
 
-def wait(until: Callable[[], bool], seconds: float = 60) -> None:
+def wait(until: Callable[[], object], seconds: float = 60, pause: float = 0.01) -> None:
     """Until it is so."""
     end = time.monotonic() + seconds
     while not until() and time.monotonic() < end:
-        time.sleep(0.01)
+        time.sleep(pause)
     assert until()

@@ -13,6 +13,10 @@ from duetick.testing import Fired, fire
 
 from tests.lab.emulated_aws import EmulatedAws
 
+LONGEST_WAIT = 20
+"""Seconds that SQS waits for a message."""
+PATIENCE = 60
+
 pytestmark = pytest.mark.slow
 
 
@@ -48,11 +52,17 @@ def queue_of_anyone(aws: boto3.Session, name: str) -> tuple[str, str]:
 
 
 def received(aws: boto3.Session, url: str) -> list[dict[str, Any]]:
-    """The bodies in a queue."""
-    answer = aws.client("sqs").receive_message(
-        QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=2
-    )
-    return [json.loads(message["Body"]) for message in answer.get("Messages", [])]
+    """The bodies in a queue, once there are any; they are in it no more."""
+    sqs = aws.client("sqs")
+    for _ in range(PATIENCE // LONGEST_WAIT):
+        answer = sqs.receive_message(
+            QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=LONGEST_WAIT
+        )
+        if messages := answer.get("Messages"):
+            for message in messages:
+                sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+            return [json.loads(message["Body"]) for message in messages]
+    return []
 
 
 def test_a_message_arrives_in_a_queue(aws: boto3.Session) -> None:
@@ -134,10 +144,8 @@ def told(emulated_aws: EmulatedAws) -> str:
 def told_of(aws: boto3.Session, url: str, text: str, count: int) -> list[dict[str, Any]]:
     """The events of one input, among those of other tests that Lambda tries again."""
     found: list[dict[str, Any]] = []
-    for _ in range(10):
-        found += [event for event in received(aws, url) if event["input"]["text"] == text]
-        if len(found) >= count:
-            break
+    while len(found) < count and (events := received(aws, url)):
+        found += [event for event in events if event["input"]["text"] == text]
     return found
 
 

@@ -31,7 +31,7 @@ from duetick.core.resolving import is_own, resolve
 from duetick.core.running import Runner
 from duetick.core.wire import iso, read_object, static_json
 from duetick.domain.attempts import refuse
-from duetick.domain.errors import InvalidSchedule, StoreUnavailable
+from duetick.domain.errors import InvalidSchedule, SchemaOutdated, StoreUnavailable
 from duetick.domain.expression import InvalidExpression, InvalidTimezone
 from duetick.domain.identity import InvalidId, check_id, from_path
 from duetick.domain.schedule import Json, Occurrence, Schedule, check_timing
@@ -259,6 +259,8 @@ def _answered(act: Callable[[], Answer]) -> Answer:
         return error("invalid_schedule", str(problem))
     except Exception as problem:
         logger.exception("dispatch failed", extra={"action": "dispatch_failed"})
+        if isinstance(problem, SchemaOutdated):
+            return error("dispatch_failed", str(problem))
         down = isinstance(problem, StoreUnavailable)
         why = "The database did not answer" if down else "Something unexpected happened"
         return error("dispatch_failed", f"{why}; the log says more. Try again.")

@@ -53,11 +53,12 @@ def open_postgres(
 
     `password` is asked for each new connection, in place of the address's own.
     """
+    code = migrations("postgres")[-1].version
     if isinstance(address, str):
         read = read_address(address)
-        database = PostgresDatabase(connect_to(read, password), read.pool)
+        database = PostgresDatabase(connect_to(read, password), read.pool, code)
     else:
-        database = PostgresDatabase(address, POOL)
+        database = PostgresDatabase(address, POOL, code)
     return open_database(database, clock, look_ahead=look_ahead)
 
 
