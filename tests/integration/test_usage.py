@@ -33,7 +33,7 @@ def test_what_the_functions_use_is_at_most_what_is_calculated_with(
             capture_output=True,
             text=True,
             check=False,
-            timeout=170,
+            timeout=600,
         )
     assert done.returncode == 0, done.stdout + done.stderr
     assert all(f"dynamodb  {name}" in done.stdout for name in ("tick", "fire", "dispatch"))

@@ -21,6 +21,12 @@ def test_cake(oven): ...
 SAID = "The oven did not run: no gas. Turn it on."
 
 
+@pytest.fixture(autouse=True)
+def without_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To load everybody's takes longer than these tests do."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 @pytest.fixture
 def kitchen(pytester: pytest.Pytester) -> pytest.Pytester:
     pytester.makeini(f"[pytest]\npythonpath = {TOP}")
@@ -29,7 +35,7 @@ def kitchen(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "1")])
+@pytest.mark.parametrize("options", [(), ("-p", "xdist", "-n", "1")])
 def test_a_missing_part_skips_its_tests_and_is_named_once_in_the_summary(
     kitchen: pytest.Pytester, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
