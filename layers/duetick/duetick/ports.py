@@ -173,7 +173,10 @@ class Transaction(Protocol):
         """A statement in the store's SQL database, parameters as `:name`; or EffectsRefused."""
 
     def write(self, item: Mapping[str, Any], /) -> None:
-        """On DynamoDB, a Put, Update, Delete or ConditionCheck as TransactWriteItems takes it."""
+        """On DynamoDB, a Put, Update, Delete or ConditionCheck as TransactWriteItems takes it.
+
+        One that cannot be done is EffectsRefused at the end of the block.
+        """
 
 
 @dataclass(frozen=True, slots=True)
