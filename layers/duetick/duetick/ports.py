@@ -213,6 +213,7 @@ class Ledger(Protocol):
     ) -> Occurrence | Refused:
         """Record a caller's occurrence under a lease, for a call with its fence to begin.
 
+        It is a new one: nothing that the caller says of state, fence or attempts is kept.
         Should that call never come, a tick finds the end of its lease. Refused where it is
         recorded already, or where another one holds the `key`, which it takes as `begin` does.
         """

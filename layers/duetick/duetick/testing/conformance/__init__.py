@@ -2,7 +2,8 @@
 
 from duetick.testing.conformance.accounting import AccountingConformance
 from duetick.testing.conformance.atomicity import AtomicityConformance, PoisonConformance
-from duetick.testing.conformance.attempts import AttemptConformance, CallerConformance
+from duetick.testing.conformance.attempts import AttemptConformance
+from duetick.testing.conformance.callers import CallerConformance
 from duetick.testing.conformance.concurrency import ConcurrencyConformance
 from duetick.testing.conformance.creations import CreationConformance
 from duetick.testing.conformance.delivery import (
