@@ -79,7 +79,7 @@ class DynamoLedger:
                 pass
             else:
                 return self._begun(read(item), occurrence)
-        if key is None:
+        if key is None or occurrence.fence:
             return self._begin(occurrence, at, token, on_lost)
         return self._keys.take(
             key, occurrence, at, lambda write: self._begin(occurrence, at, token, on_lost, [write])
