@@ -116,7 +116,7 @@ class DynamoLedger:
             refused = refuse(held, asked, now)
             if refused:
                 return refused, False
-            after = attempts.begin(entity, held, now, token, ended)
+            after = attempts.begin(entity, held, now, token, new_id=self._new_id, ended=ended)
             return not_begun(after) or self._begun(entity, after), True
 
         answer = self._entities.change(occurrence.user_id, occurrence.key, now, alter, together)
