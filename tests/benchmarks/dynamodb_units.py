@@ -219,7 +219,7 @@ def print_cpu(dynamodb: DynamoDB) -> None:
     begin, _ = cpu(lambda: [bench.store.ledger.begin(_as_delivered(o)) for o in claimed[200:]])
     running = [one.occurrence for one in begun if isinstance(one, Begun)]
     settle, _ = cpu(lambda: [bench.store.ledger.settle(one, SUCCEEDED) for one in running])
-    bare = bare_update(dynamodb, bench.store.table_name, 200)
+    bare = bare_update(dynamodb, bench.store._table.name, 200)
     each = {"claim": claim / len(claimed), "begin": begin / 200, "settle": settle / 200}
     print(f"CPU for each fire; one bare UpdateItem through boto3 is {bare * 1e6:.0f} µs")
     for name, seconds in (each | {"all": sum(each.values())}).items():

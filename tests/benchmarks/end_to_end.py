@@ -149,11 +149,7 @@ def measure(rows: int = ROWS) -> None:
     """Each way in turn, some rounds, for each endpoint."""
     server = EmbeddedPostgres(DURABLE)
     url = fresh_database(server)
-    store = open_store(url)
-    store.migrate()
-    store.close()
-    table = Table(url, rows)
-    table.fill()
+    table = Table(url, rows).filled()
     for delay, counts in PLAN:
         with answering(delay) as port:
             bench = Bench(table, server, port)

@@ -41,12 +41,7 @@ HOLD = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM schema_versi
 def table(server: Postgres, rows: int) -> Iterator[Table]:
     """A database of its own, with that many schedules."""
     url = fresh_database(server)
-    store = open_store(url)
-    store.migrate()
-    store.close()
-    made = Table(url, rows)
-    made.fill()
-    yield made
+    yield Table(url, rows).filled()
     drop_database(server, url)
 
 

@@ -1,8 +1,10 @@
 """A table of schedules to claim from, and ways to make some of them due again."""
 
 from dataclasses import dataclass
+from typing import Self
 from zoneinfo import available_timezones
 
+from duetick.stores import open_store
 from pg8000.native import Connection
 
 from tests.lab.postgres import connect
@@ -50,7 +52,11 @@ class Table:
     rows: int
     tick: int = 0
 
-    def fill(self) -> None:
+    def filled(self) -> Self:
+        """Migrated, and with so many rows that are due some day."""
+        store = open_store(self.url)
+        store.migrate()
+        store.close()
         with connect(self.url) as connection:
             connection.run("TRUNCATE schedule_index, occurrences, watermarks")
             connection.run(
@@ -65,6 +71,7 @@ class Table:
             )
             connection.run("VACUUM ANALYZE")
             connection.run("CHECKPOINT")
+        return self
 
     def make_due(self, count: int) -> int:
         """Make that many due, at places all over the table; the time at which they are."""

@@ -13,6 +13,7 @@ from duetick.domain.creation import Repeatable
 from duetick.domain.firing import Times
 from duetick.domain.mirror import Change, fresh_row
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
+from duetick.domain.versions import Expected
 from duetick.ports import OnPoisoned, Page
 from duetick.stores.ids import new_id
 from duetick.stores.sql.index import Claim, Claimed, SqlIndex, put_row
@@ -209,7 +210,7 @@ class ForgetsWhatWasDue(SqlSchedules):
     """A delete does not account for what was due."""
 
     def delete(
-        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+        self, user_id: str, key: str, *, now: int | None = None, if_version: Expected | None = None
     ) -> bool:
         return super().delete(user_id, key, now=0, if_version=if_version)
 
@@ -222,7 +223,7 @@ class MovesTheUnchanged(SqlSchedules):
         schedule: Schedule,
         *,
         now: int | None = None,
-        if_version: int | None = None,
+        if_version: Expected | None = None,
         at_most: int | None = None,
         repeatable: Repeatable | None = None,
     ) -> Schedule:

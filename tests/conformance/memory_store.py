@@ -11,6 +11,7 @@ from duetick.domain.firing import decide, unfired
 from duetick.domain.occurrences import fired, poisoned, ranged
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.domain.states import Reason, State
+from duetick.domain.versions import Expected, check_version
 from duetick.ports import Difference, OnPoisoned, Page
 from duetick.stores.paging import (
     make_cursor,
@@ -100,7 +101,7 @@ class MemorySchedules:
         schedule: Schedule,
         *,
         now: int | None = None,
-        if_version: int | None = None,
+        if_version: Expected | None = None,
         at_most: int | None = None,
         repeatable: Repeatable | None = None,
     ) -> Schedule:
@@ -108,7 +109,7 @@ class MemorySchedules:
         with self._data.lock:
             kept = self._data.of(schedule.user_id, schedule.key)
             current = self.get(schedule.user_id, schedule.key)
-            mirror.check_version(current, if_version)
+            check_version(current, if_version)
             before = mirror.Before(current, kept.indexed, kept.mark, kept.defined_at)
             change = mirror.plan_put(before, schedule, at)
             owner = schedule.external_id and self.find_by_external(schedule.external_id)
@@ -122,7 +123,7 @@ class MemorySchedules:
                 self.write(kept, change)
             put = self.get(schedule.user_id, schedule.key) or schedule
             if repeatable:
-                made = Made(repeatable.digest, at, put.next_fire_at)
+                made = Made(repeatable.digest, put.created_at, put.next_fire_at)
                 self._data.made[put.user_id, repeatable.name] = made, repeatable.until
             return put
 
@@ -171,12 +172,17 @@ class MemorySchedules:
         return Page(tuple(found[:limit]), make_cursor(found[limit - 1].key) if more else None)
 
     def delete(
-        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+        self,
+        user_id: str,
+        key: str,
+        *,
+        now: int | None = None,
+        if_version: Expected | None = None,
     ) -> bool:
         at = self._now() if now is None else now
         with self._data.lock:
             kept = self._data.of(user_id, key)
-            mirror.check_version(kept.record, if_version)
+            check_version(kept.record, if_version)
             if kept.record is None:
                 return False
             self._data.fires_no_more(kept.record, Reason.SCHEDULE_DELETED, at)

@@ -21,6 +21,4 @@ class MemoryMachine(StoreMachine):
 
 
 TestMemoryAndTheModelAgree = MemoryMachine.TestCase
-TestMemoryAndTheModelAgree.settings = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, derandomize=True
-)
+TestMemoryAndTheModelAgree.settings = settings(max_examples=40, stateful_step_count=40)

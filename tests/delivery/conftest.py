@@ -7,6 +7,7 @@ import pytest
 from duetick.ports import Store
 from duetick.stores import open_store
 
+from tests.delivery.office import Office, office
 from tests.delivery.scene import NINE, Scene
 from tests.lab.dynamodb import table_name
 
@@ -61,3 +62,12 @@ def sql_scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]
 def each_scene(each_store: Store) -> Scene:
     """Dispatch on each."""
     return Scene(each_store)
+
+
+@pytest.fixture
+def open_office(each_scene: Scene) -> Iterator[Office]:
+    """An office on each store, with twenty schedules at nine."""
+    for number in range(20):
+        each_scene.put(f"k{number:02}", cron="0 9 * * *")
+    with office(each_scene) as made:
+        yield made

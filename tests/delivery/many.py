@@ -14,10 +14,10 @@ from duetick.domain.states import State
 from duetick.ports import Begun, Store
 from duetick.stores import open_store
 
-from tests.delivery.office import wait
 from tests.delivery.outages import door
 from tests.delivery.scene import NINE, Scene
 from tests.lab.dynamodb import DynamoDB, table_name
+from tests.lab.waiting import wait
 
 STEP = 20
 """How many begin or settle at a time: it is one process that does it for all."""
@@ -69,7 +69,8 @@ def backends(watcher: Store) -> int:
     assert isinstance(begun, Begun)
     with watcher.ledger.settling(begun.occurrence, lambda: NINE) as effects:
         rows = effects.run(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND backend_type = 'client backend'"
         )
     return int(str(rows[0][0]))
 

@@ -82,13 +82,5 @@ def office(scene: Scene) -> Iterator[Office]:
     thread.start()
     yield made
     made.server.shutdown()
-    thread.join(20)
+    thread.join(60)
     made.server.server_close()
-
-
-def wait(until: Callable[[], bool], seconds: float = 30) -> None:
-    """Until it is so."""
-    end = time.monotonic() + seconds
-    while not until() and time.monotonic() < end:
-        time.sleep(0.005)
-    assert until()

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from duetick.core.answers import Answer
 from duetick.core.calls import Request
@@ -12,7 +13,7 @@ from duetick.core.flows import Flow, Flows
 from duetick.core.wire import delivery_json
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.identity import to_path
-from duetick.domain.policies import Policies
+from duetick.domain.policies import Backoff, Delivery, Policies, Retry
 from duetick.domain.schedule import Json, Occurrence, Principal, Schedule
 from duetick.ports import Store
 from duetick.testing import FakeClock
@@ -20,6 +21,9 @@ from duetick.testing import FakeClock
 NINE = 1_796_115_600_000  # 2026-12-01T09:00:00Z
 MINUTE = 60_000
 SECRET = {"authorization": "yes"}
+TWICE = Retry(backoff=Backoff.FIXED, attempts=2, first=10)
+AT_LEAST_ONCE = Policies(delivery=Delivery.AT_LEAST_ONCE, retry=TWICE)
+EFFECTIVELY_ONCE = replace(AT_LEAST_ONCE, delivery=Delivery.EFFECTIVELY_ONCE)
 
 
 @dataclass(slots=True)
@@ -119,3 +123,8 @@ def request(
 def told(answer: Answer) -> tuple[int, dict[str, Json]]:
     """Its status and body."""
     return answer.status, answer.body
+
+
+def fails(_input: Json, _ctx: Context) -> NoReturn:
+    """An action that never succeeds."""
+    raise RuntimeError("no mail server")

@@ -1,18 +1,16 @@
-"""D-02 and D-03: the order in which dispatch looks at a call, and each row of its answers."""
+"""D-03: each row of what dispatch answers."""
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NoReturn, cast
+from typing import NoReturn
 
 import pytest
-from duetick.core.calls import Request
 from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Flow, Flows
 from duetick.domain.policies import Overlap, Policies
 from duetick.domain.schedule import Json, Schedule
 from duetick.domain.states import Reason, State
-from duetick.ports import Outcome, Store
-from duetick.runtime import gateway
+from duetick.ports import Outcome
 from duetick.stores import open_store
 
 from tests.delivery.scene import MINUTE, NINE, Scene, request, told
@@ -20,9 +18,8 @@ from tests.delivery.scene import MINUTE, NINE, Scene, request, told
 Row = tuple[int, dict[str, Json]]
 
 
-def error(scene: Scene, answer: Row) -> tuple[int, Json]:
+def error(answer: Row) -> tuple[int, Json]:
     """Status and code of an error, which says no more than a message."""
-    del scene
     status, body = answer
     assert set(body) == {"error", "message"}
     return status, body["error"]
@@ -71,29 +68,15 @@ def overlapping(scene: Scene) -> Row:
     return scene.deliver(scene.claim())
 
 
+ACCEPTED: dict[str, Json] = {
+    "status": "accepted",
+    "scheduleId": "ada/digest",
+    "origin": "schedule",
+    "requestId": "r-1",
+}
 ANSWERS: list[tuple[Callable[[Scene], Row], int, dict[str, Json]]] = [
-    (
-        succeeded,
-        202,
-        {
-            "status": "accepted",
-            "scheduleId": "ada/digest",
-            "origin": "schedule",
-            "requestId": "r-1",
-            "outcome": "succeeded",
-        },
-    ),
-    (
-        queued,
-        202,
-        {
-            "status": "accepted",
-            "scheduleId": "ada/digest",
-            "origin": "schedule",
-            "requestId": "r-1",
-            "outcome": "queued",
-        },
-    ),
+    (succeeded, 202, ACCEPTED | {"outcome": "succeeded"}),
+    (queued, 202, ACCEPTED | {"outcome": "queued"}),
     (twice, 200, {"status": "duplicate", "state": "succeeded"}),
     (deleted, 200, {"status": "skipped", "reason": "schedule_deleted"}),
     (paused, 200, {"status": "skipped", "reason": "disabled"}),
@@ -222,7 +205,7 @@ ERRORS: list[tuple[Callable[[Scene], Row], int, str]] = [
 @pytest.mark.parametrize(("case", "status", "code"), ERRORS)
 def test_d03_errors(scene: Scene, case: Callable[[Scene], Row], status: int, code: str) -> None:
     answer = case(scene)
-    assert error(scene, answer) == (status, code)
+    assert error(answer) == (status, code)
     assert "hunter2" not in str(answer)
     assert "Traceback" not in str(answer)
 
@@ -230,40 +213,6 @@ def test_d03_errors(scene: Scene, case: Callable[[Scene], Row], status: int, cod
 def test_d12_what_is_anothers_answers_as_what_never_was(scene: Scene) -> None:
     scene.put()
     assert of_another_flow(scene) == scene.post("bob/digest") == scene.post("ada/nothing")
-
-
-class Untouchable:
-    """A store that no unauthenticated call may reach."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AssertionError(f"the store's {name} was touched")
-
-
-@pytest.mark.parametrize("body", ["{", '{"fence": 1e400}', "x" * 10**6, '{"userId": 7}'])
-@pytest.mark.parametrize("flow", ["mail", "mial", "%FF", "..", ""])
-def test_d02_nothing_is_looked_at_before_the_caller_is_known(
-    scene: Scene, flow: str, body: str
-) -> None:
-    scene.store = cast("Store", Untouchable())
-    scene.flow.resolver(raises)
-    call = request(flow, "ada/digest", body, headers={}, method="DELETE")
-    assert told(scene.dispatch(call))[0] == 401
-
-
-def test_d02_the_form_of_the_id_comes_first(scene: Scene) -> None:
-    call = request("mail", "ada/\x00", {}, headers={})
-    assert told(scene.dispatch(call))[0] == 400
-
-
-def test_d02_what_cannot_run_is_not_recorded_for_a_caller(scene: Scene) -> None:
-    scene.put(action="sned")
-    assert scene.post()[0] == 400
-    assert scene.history() == []
-
-
-def test_d09_what_cannot_run_is_recorded_for_a_tick(scene: Scene) -> None:
-    unknown_action(scene)
-    assert scene.history() == [(State.DEAD, Reason.REJECTED)]
 
 
 def test_d04_a_callers_repeat_after_a_failure_is_a_duplicate(scene: Scene) -> None:
@@ -287,40 +236,3 @@ def test_d08_one_that_waits_is_told_that_it_is_in_progress(scene: Scene) -> None
     scene.store.ledger.begin(scene.claim(), now=NINE)
     scene.clock.advance(MINUTE)
     assert scene.deliver(scene.claim())[0] == 409
-
-
-def test_d01_a_flow_tells_its_static_schedules_and_nobodys_own(scene: Scene) -> None:
-    scene.put()
-    scene.flow.schedule("nightly", cron="0 3 * * *", timezone="Europe/Berlin", action="send")
-    scene.flow.resolver(lambda _id, _ctx: None)
-    listing = replace(request("mail", "x", {}), path_id=None, method="GET")
-    status, body = told(scene.dispatch(listing))
-    assert (status, body["resolver"]) == (200, True)
-    (static,) = body["schedules"] if isinstance(body["schedules"], list) else []
-    assert isinstance(static, dict)
-    assert (static["id"], static["cron"], static["action"]) == ("nightly", "0 3 * * *", "send")
-    assert "digest" not in str(body)
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("GET", "/api/flows/mail/schedules", 200),
-        ("POST", "/api/flows/mail/schedules", 405),
-        ("GET", "/api/flows/mail/schedules/ada/digest/dispatch", 405),
-        ("POST", "/api/flows/mail/schedules/ada/digest", 404),
-        ("POST", "/api/flows/mail/schedule/x/dispatch", 404),
-        ("POST", "/api/flows/%FF/schedules/x/dispatch", 404),
-    ],
-)
-def test_d01_routes(scene: Scene, method: str, path: str, status: int) -> None:
-    event = {
-        "path": path,
-        "httpMethod": method,
-        "headers": {"Authorization": "x"},
-        "body": None,
-        "requestContext": {"requestId": "r"},
-    }
-    call = gateway.dispatch_request(event)
-    answer = scene.dispatch(call) if isinstance(call, Request) else call
-    assert answer.status == status

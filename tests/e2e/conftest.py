@@ -1,8 +1,10 @@
 """The template, built once and deployed onto the emulated AWS: a stack for each backend."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,19 +51,8 @@ class Deployed:
 
     def user(self, name: str) -> str:
         """A new user's token, from the pool that the stack made."""
-        cognito = self.aws.client("cognito-idp")
-        pool, password = self.outputs["UserPoolId"], "Correct-horse-9-battery"
-        cognito.admin_create_user(UserPoolId=pool, Username=name)
-        cognito.admin_set_user_password(
-            UserPoolId=pool, Username=name, Password=password, Permanent=True
-        )
-        answer = cognito.admin_initiate_auth(
-            UserPoolId=pool,
-            ClientId=self.outputs["UserPoolClientId"],
-            AuthFlow="ADMIN_USER_PASSWORD_AUTH",
-            AuthParameters={"USERNAME": name, "PASSWORD": password},
-        )
-        return str(answer["AuthenticationResult"]["IdToken"])
+        pool, client = self.outputs["UserPoolId"], self.outputs["UserPoolClientId"]
+        return self.aws.sign_in(pool, client, name)
 
     def as_user(self, token: str | None, method: str, path: str, body: object = None) -> Answer:
         """A call of the users' API."""
@@ -78,15 +69,9 @@ class Deployed:
         return str(found["StackResourceDetail"]["PhysicalResourceId"])
 
     def lines(self, function: str) -> list[str]:
-        """What a function has logged."""
-        logs, group = self.aws.client("logs"), self.log_of(function)
-        return [
-            event["message"]
-            for stream in logs.describe_log_streams(logGroupName=group)["logStreams"]
-            for event in logs.get_log_events(
-                logGroupName=group, logStreamName=stream["logStreamName"]
-            )["events"]
-        ]
+        """What a function has logged: each invocation there in a stream of its own."""
+        found = self.aws.client("logs").filter_log_events(logGroupName=self.log_of(function))
+        return [event["message"] for event in found["events"]]
 
     def status(self) -> str:
         """The stack's."""
@@ -94,7 +79,7 @@ class Deployed:
         return str(client.describe_stacks(StackName=self.name)["Stacks"][0]["StackStatus"])
 
     def stop_ticking(self) -> None:
-        """Nothing of it fires by itself any more: a test is the only one who claims and calls."""
+        """No tick of it fires by itself any more."""
         client = self.aws.client("scheduler")
         stack = self.aws.client("cloudformation")
         unique = stack.describe_stacks(StackName=self.name)["Stacks"][0]["StackId"].split("/")[2]
@@ -133,6 +118,17 @@ def built(sam: Sam, parameters: dict[str, str], tmp_path_factory: pytest.TempPat
     return made
 
 
+@pytest.fixture(scope="session")
+def quiet(built: Path) -> Path:
+    """The same, of which nothing fires by itself: a test is the only one who claims and calls."""
+    window = re.compile(r"^( +)FlexibleTimeWindow:", re.MULTILINE)
+    text, schedules = window.subn(r"\1State: DISABLED\n\g<0>", built.read_text())
+    assert schedules == 2, "the tick and the hourly count"
+    made = built.with_name("quiet.yaml")
+    made.write_text(text)
+    return made
+
+
 def deploy(
     sam: Sam, aws: EmulatedAws, built: Path, name: str, parameters: Mapping[str, str]
 ) -> Deployed:
@@ -143,27 +139,34 @@ def deploy(
 
 @pytest.fixture(scope="session")
 def deployed(
-    sam: Sam, emulated_aws: EmulatedAws, built: Path, parameters: dict[str, str]
+    sam: Sam, emulated_aws: EmulatedAws, quiet: Path, parameters: dict[str, str]
 ) -> Deployed:
     """The default stack, on DynamoDB."""
-    return deploy(sam, emulated_aws, built, "duetick", parameters)
+    return deploy(sam, emulated_aws, quiet, "duetick", parameters)
+
+
+@contextmanager
+def on_postgres(aws: EmulatedAws, secret: str) -> Iterator[dict[str, str]]:
+    """Parameters of a Postgres that was there before, over TCP, its password in a secret."""
+    server = EmbeddedPostgres()
+    made = aws.client("secretsmanager").create_secret(
+        Name=secret, SecretString=json.dumps({"password": "any"})
+    )
+    yield {
+        "Backend": "postgres",
+        "PostgresAddress": server.tcp_url,
+        "PostgresSecretArn": made["ARN"],
+    }
+    server.remove()
 
 
 @pytest.fixture(scope="session")
 def deployed_on_postgres(
-    sam: Sam, emulated_aws: EmulatedAws, built: Path, parameters: dict[str, str]
+    sam: Sam, emulated_aws: EmulatedAws, quiet: Path, parameters: dict[str, str]
 ) -> Iterator[Deployed]:
-    """A stack on a Postgres that was there before, reached over TCP, its password in a secret."""
-    server = EmbeddedPostgres()
-    client = emulated_aws.client("secretsmanager")
-    secret = client.create_secret(Name="database", SecretString=json.dumps({"password": "any"}))
-    there = {
-        "Backend": "postgres",
-        "PostgresAddress": server.tcp_url,
-        "PostgresSecretArn": secret["ARN"],
-    }
-    yield deploy(sam, emulated_aws, built, "duetick-postgres", {**parameters, **there})
-    server.remove()
+    """A stack on Postgres."""
+    with on_postgres(emulated_aws, "database") as there:
+        yield deploy(sam, emulated_aws, quiet, "duetick-postgres", {**parameters, **there})
 
 
 @pytest.fixture(scope="session", params=["deployed", "deployed_on_postgres"])

@@ -35,7 +35,7 @@ def addresses(url: str) -> dict[str, str]:
 def test_i10_each_database_that_a_stack_is_given_is_migrated_as_its_owner(
     sam: Sam,
     emulated_aws: EmulatedAws,
-    built: Path,
+    quiet: Path,
     parameters: dict[str, str],
     own_postgres: EmbeddedPostgres,
 ) -> None:
@@ -46,7 +46,7 @@ def test_i10_each_database_that_a_stack_is_given_is_migrated_as_its_owner(
     first, second = own_postgres.tcp_url, with_database(own_postgres.tcp_url, "second")
     with connect(first) as admin:
         admin.run("CREATE DATABASE second")
-    stack = deploy(sam, emulated_aws, built, "duetick-owned", {**there, **addresses(first)})
+    stack = deploy(sam, emulated_aws, quiet, "duetick-owned", {**there, **addresses(first)})
     for url in (first, second):
         stack.deploy(parameters=addresses(url))
         assert stack.invoke("TickFunction", {})["failed"] == 0

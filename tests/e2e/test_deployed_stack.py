@@ -1,88 +1,13 @@
-"""The stack on each backend: a user's schedule, fired by EventBridge; updates; a rollback."""
-
-import time
-from dataclasses import dataclass
-from typing import Any
+"""The stack on each backend: who comes in, updates, a rollback."""
 
 import pytest
 
 from tests.cloud import check
 from tests.e2e.conftest import Deployed
+from tests.e2e.users import YEARLY, user
 from tests.lab.process import LabError
 
-EACH_MINUTE = {
-    "cron": "* * * * *",
-    "flow": "reminders",
-    "action": "remind",
-    "input": {"text": "good morning"},
-}
-YEARLY = EACH_MINUTE | {"cron": "0 9 1 1 *"}
-PATIENCE = 150
-
 pytestmark = pytest.mark.slow
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """Somebody with a token, and one schedule."""
-
-    stack: Deployed
-    token: str
-    path: str
-
-    def put(self, schedule: object) -> tuple[int, Any]:
-        """Create or replace it."""
-        answer = self.stack.as_user(self.token, "PUT", self.path, schedule)
-        return answer.status, answer.json()
-
-    def pause(self) -> int:
-        """Until it is resumed."""
-        return self.stack.as_user(self.token, "POST", f"{self.path}/pause", {}).status
-
-    def get(self) -> dict[str, Any]:
-        """Read it."""
-        return self.stack.as_user(self.token, "GET", self.path).json()
-
-    def ended(self) -> list[dict[str, Any]]:
-        """Its occurrences that ended, the newest first."""
-        found = self.stack.as_user(self.token, "GET", f"{self.path}/history").json()["history"]
-        return [line for line in found if line["state"] == "succeeded"]
-
-    def wait_until_fired(self) -> list[dict[str, Any]]:
-        """Those that ended, once there is one."""
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            if found := self.ended():
-                return found
-            time.sleep(1)
-        raise AssertionError(f"nothing fired in {PATIENCE} seconds: {self.get()}")
-
-
-def user(stack: Deployed, name: str, key: str = "hello") -> User:
-    """A new user of the stack."""
-    return User(stack, stack.user(name), f"/api/schedules/{key}")
-
-
-def wait_for_the_next_tick() -> None:
-    """Until some seconds after the next full minute."""
-    time.sleep(60 - time.time() % 60 + 5)
-
-
-def test_a_users_schedule_fires_by_itself_is_seen_and_stops_when_it_is_paused(
-    deployed: Deployed, deployed_on_postgres: Deployed
-) -> None:
-    users = [user(stack, "ann") for stack in (deployed, deployed_on_postgres)]
-    assert [ann.put(EACH_MINUTE)[0] for ann in users] == [201, 201]
-    for ann in users:
-        line = ann.wait_until_fired()[0]
-        assert (line["reason"], line["origin"]) == ("fired", "schedule")
-        assert any("good morning" in line for line in ann.stack.lines("Dispatch"))
-
-    assert [ann.pause() for ann in users] == [200, 200]
-    fired = [len(ann.ended()) for ann in users]
-    wait_for_the_next_tick()
-    assert [len(ann.ended()) for ann in users] == fired
-    assert [ann.stack.invoke("TickFunction", {})["failed"] for ann in users] == [0, 0]
 
 
 def test_nobody_comes_in_without_a_token_or_a_signature(stack: Deployed) -> None:

@@ -15,7 +15,7 @@ from duetick.stores import open_store
 from tests.lab.process import free_port
 
 TOP = Path(__file__).parents[2]
-PATIENCE = 75
+PATIENCE = 150
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ class Terminal:
         """Ctrl-C, which a terminal sends to all that it runs; the exit code."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
-        return self._process.wait(20)
+        return self._process.wait(60)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def commands(printed: str) -> list[str]:
 def paste(command: str) -> dict[str, object]:
     """Run a shown command in a shell; its JSON."""
     done = subprocess.run(
-        ["sh", "-c", command], capture_output=True, text=True, check=True, timeout=20
+        ["sh", "-c", command], capture_output=True, text=True, check=True, timeout=60
     )
     answer: dict[str, object] = json.loads(done.stdout)
     return answer

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from pathlib import Path
 
 from duetick import Context, Flow
 
@@ -34,10 +35,17 @@ def takes(seconds: float, _ctx: Context) -> None:
     time.sleep(seconds)
 
 
-@trials.action("takes_long", background=True)
-def takes_long(seconds: float, _ctx: Context) -> None:
-    """Take so long, in an invocation of its own."""
-    time.sleep(seconds)
+@trials.action("holds")
+def holds(until: str, _ctx: Context) -> None:
+    """Go on until there is such a file."""
+    while not Path(until).exists():
+        time.sleep(0.05)
+
+
+@trials.action("holds_long", background=True)
+def holds_long(until: str, ctx: Context) -> None:
+    """The same, in an invocation of its own."""
+    holds(until, ctx)
 
 
 @trials.action("dies", background=True)

@@ -37,7 +37,7 @@ def claim_all(opens: Opens, now: int, limit: int, barrier: BarrierType, pipe: Co
     """A process: wait for the others, claim until nothing is due, tell what it got."""
     store = opens()
     store.check_schema()
-    barrier.wait(timeout=60)
+    barrier.wait(timeout=120)
     claimed: list[Name] = []
     while chunk := store.index.claim_due(now, limit):
         claimed += [occurrence.identity for occurrence in chunk]
@@ -58,5 +58,5 @@ def race_claimers(opens: Opens, count: int, now: int, limit: int) -> Sequence[Se
         processes.append(process)
     found = [pipe.recv() for pipe in pipes]
     for process in processes:
-        process.join(timeout=60)
+        process.join(timeout=120)
     return found

@@ -19,6 +19,9 @@ from duetick.stores import open_store
 
 TOP = Path(__file__).parents[2]
 
+NINE = 1_796_115_600_000
+"""2026-12-01T09:00:00Z, a Tuesday."""
+
 
 @dataclass(slots=True)
 class Clock:
@@ -43,7 +46,7 @@ class Product:
         self, method: str, path: str, body: object = None, token: str | None = None
     ) -> tuple[int, Any]:
         """The status and the JSON of an answer; the user's own token where none is given."""
-        connection = HTTPConnection(urlsplit(self.stack.server.url).netloc, timeout=10)
+        connection = HTTPConnection(urlsplit(self.stack.server.url).netloc, timeout=60)
         given = self.stack.token if token is None else token
         text = body if isinstance(body, str) else None if body is None else json.dumps(body)
         connection.request(method, path, text, {"Authorization": f"Bearer {given}"})
@@ -53,8 +56,12 @@ class Product:
         return answer.status, json.loads(content) if content else None
 
     def client(self, user: str = "you") -> Client:
-        """A user's own view of the API."""
-        return Client(self.stack.server.url, token=self.stack.token_of(user))
+        """A user's own view of the API, with a token that is new at each call."""
+
+        def bearer(*_: object) -> dict[str, str]:
+            return {"authorization": f"Bearer {self.stack.token_of(user)}"}
+
+        return Client(self.stack.server.url, authorize=bearer)
 
     def operator(self, user: str) -> Client:
         """The operators' view of a user."""
@@ -83,7 +90,7 @@ def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[P
     patch.setattr(wiring, "store", lambda: store)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("DUETICK_STORE", address)
-        stack = LocalStack(TOP, address, 0)
+        stack = LocalStack(TOP, address, 0, lambda: clock.now / 1_000)
         serving = threading.Thread(target=stack.server.serve_forever, args=(0.01,))
         serving.start()
         yield Product(stack, store, clock)
@@ -91,3 +98,10 @@ def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[P
         stack.close()
         serving.join()
     store.close()
+
+
+def set_again(monkeypatch: pytest.MonkeyPatch, setting: str, value: str) -> None:
+    """A setting of the product that runs, which has read another."""
+    monkeypatch.setenv(f"DUETICK_{setting}", value)
+    wiring.settings.cache_clear()
+    wiring.quotas.cache_clear()

@@ -1,6 +1,6 @@
 """A write whose answer is lost on the way is sent again, and then finds itself done."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from duetick.domain.schedule import Occurrence
@@ -11,14 +11,6 @@ from duetick.stores.dynamodb.store import DynamoStore
 from duetick.stores.dynamodb.table import Item, Key, Table, Update
 
 from tests.integration.dynamodb_case import HOUR, NOON, Case, schedule
-from tests.lab.dynamodb import DynamoDB
-
-
-@pytest.fixture
-def case(dynamodb: DynamoDB) -> Iterator[Case]:
-    case = Case(dynamodb)
-    yield case
-    case.close()
 
 
 @pytest.fixture

@@ -10,16 +10,8 @@ from duetick.domain.states import State
 from duetick.stores.dynamodb.store import DynamoStore
 
 from tests.integration.dynamodb_case import MINUTE, NOON, Case, requests
-from tests.lab.dynamodb import DynamoDB
 
 LARGEST_ITEM = 400 * 1024
-
-
-@pytest.fixture
-def case(dynamodb: DynamoDB) -> Iterator[Case]:
-    case = Case(dynamodb)
-    yield case
-    case.close()
 
 
 def fill_an_item(store: DynamoStore, key: str) -> None:

@@ -1,10 +1,8 @@
 """An erased user is in no item of the table, callers' keys included."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 
-import pytest
 from duetick.domain.mirror import row_of
 from duetick.domain.occurrences import of_row
 from duetick.domain.schedule import Occurrence
@@ -12,15 +10,6 @@ from duetick.ports import SUCCEEDED, Begun, CallerKey
 from duetick.stores.dynamodb.store import DynamoStore
 
 from tests.integration.dynamodb_case import HOUR, MINUTE, NOON, Case, schedule
-from tests.lab.dynamodb import DynamoDB
-
-
-@pytest.fixture
-def case(dynamodb: DynamoDB) -> Iterator[Case]:
-    """A table of the test's own."""
-    case = Case(dynamodb)
-    yield case
-    case.close()
 
 
 def called(store: DynamoStore, user_id: str, key: CallerKey, now: int) -> Occurrence:

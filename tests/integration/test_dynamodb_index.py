@@ -1,7 +1,6 @@
 """The DynamoDB variant of the index: sparse, sharded, queried, and claimed by condition."""
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -16,13 +15,6 @@ from duetick.stores.dynamodb.table import keyed
 
 from tests.integration.dynamodb_case import HOUR, MINUTE, NOON, Case, requests, schedule
 from tests.lab.dynamodb import DynamoDB
-
-
-@pytest.fixture
-def case(dynamodb: DynamoDB) -> Iterator[Case]:
-    case = Case(dynamodb)
-    yield case
-    case.close()
 
 
 def fire(store: DynamoStore, now: int) -> None:

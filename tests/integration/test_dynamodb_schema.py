@@ -26,13 +26,6 @@ from tests.lab.process import free_port
 
 
 @pytest.fixture
-def case(dynamodb: DynamoDB) -> Iterator[Case]:
-    case = Case(dynamodb)
-    yield case
-    case.close()
-
-
-@pytest.fixture
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the tries of a request nobody sleeps."""
     monkeypatch.setattr(time, "sleep", lambda _: None)

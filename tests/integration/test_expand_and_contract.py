@@ -14,9 +14,9 @@ from duetick.stores.dynamodb import migration, schema
 from duetick.stores.sql.queries import Migration, migrations
 from duetick.stores.sql.store import SqlStore
 
+from tests.integration.local_product import NINE
 from tests.lab.dynamodb import DynamoDB, table_name
 
-NINE = 1_796_115_600_000  # 2026-12-01T09:00:00Z
 SLOW = pytest.mark.slow
 
 Release: TypeAlias = Callable[[int, int], Store]

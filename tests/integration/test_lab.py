@@ -1,15 +1,23 @@
 """The lab itself: each part is real, and each is whole."""
 
+import json
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
+from tests.lab.cache import TOP
 from tests.lab.dynamodb import DynamoDB, table_name
 from tests.lab.emulated_aws import ROOT, Answer, EmulatedAws
 from tests.lab.lambda_runtime import LambdaRuntime
+from tests.lab.missing import LACKS
 from tests.lab.postgres import (
     EmbeddedPostgres,
     Postgres,
@@ -17,9 +25,10 @@ from tests.lab.postgres import (
     drop_database,
     fresh_database,
 )
-from tests.lab.process import LabError
+from tests.lab.process import LOCALHOST, Command, LabError, answers, free_port
 from tests.lab.sam import Sam
 from tests.lab.this_machine import ARCHITECTURE
+from tests.lab.waiting import wait
 
 SAMPLE = Path(__file__).parents[1] / "lab" / "sample" / "template.yaml"
 PARAMETERS = {"Architecture": ARCHITECTURE}
@@ -59,6 +68,17 @@ def test_postgres_keeps_its_rows_when_it_comes_back(
     assert query(own_postgres.url, "SELECT id FROM kept") == [[7]]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason=f"this system {LACKS} 'held ports'")
+def test_a_free_port_is_given_to_nobody_else_and_can_be_listened_on_again_and_again() -> None:
+    port = free_port()
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind((LOCALHOST, port))
+    for _ in range(2):
+        assert not answers(port)
+        with socket.create_server((LOCALHOST, port)):
+            assert answers(port)
+
+
 def test_dynamodb_refuses_a_write_whose_condition_does_not_hold(dynamodb: DynamoDB) -> None:
     client, table = dynamodb.client(), table_name()
     client.create_table(
@@ -74,6 +94,29 @@ def test_dynamodb_refuses_a_write_whose_condition_does_not_hold(dynamodb: Dynamo
             Item={"id": {"S": "one"}},
             ConditionExpression="attribute_not_exists(id)",
         )
+
+
+STARTS = """
+import sys, time
+from pathlib import Path
+from tests.lab.process import Server
+
+Server([sys.executable, "-m", "http.server", "--bind", "127.0.0.1", sys.argv[1]], Path(sys.argv[2]))
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_a_server_ends_with_whoever_started_it(tmp_path: Path, sent: signal.Signals) -> None:
+    port = free_port()
+    command: Command = [sys.executable, "-c", STARTS, str(port), tmp_path / "log"]
+    starter = subprocess.Popen(command, cwd=TOP)
+    try:
+        wait(lambda: answers(port))
+    finally:
+        starter.send_signal(sent)
+        starter.wait()
+    wait(lambda: not answers(port))
 
 
 @pytest.fixture(scope="session")
@@ -169,6 +212,33 @@ def test_a_deployed_function_reaches_its_table(
     functions = emulated_aws.client("lambda")
     answer = functions.invoke(FunctionName=deployed["EchoArn"], Payload=b"{}")
     assert answer["Payload"].read() == b'{"ticked": true}'
+
+
+WAITS = """
+import pathlib, time
+
+def handler(event, _):
+    pathlib.Path(event["began"]).touch()
+    while not pathlib.Path(event["end"]).exists():
+        time.sleep(0.02)
+    return "ended"
+"""
+
+
+@pytest.mark.slow
+def test_an_invocation_under_way_survives_an_update_of_its_function(
+    emulated_aws: EmulatedAws, tmp_path: Path
+) -> None:
+    functions = emulated_aws.client("lambda")
+    emulated_aws.function("waits", WAITS)
+    began, end = tmp_path / "began", tmp_path / "end"
+    event = json.dumps({"began": str(began), "end": str(end)})
+    with ThreadPoolExecutor() as beside:
+        answer = beside.submit(functions.invoke, FunctionName="waits", Payload=event)
+        wait(began.exists)
+        functions.update_function_configuration(FunctionName="waits", Timeout=50)
+        end.touch()
+        assert answer.result(60)["Payload"].read() == b'"ended"'
 
 
 @pytest.mark.slow

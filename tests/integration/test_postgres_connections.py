@@ -21,15 +21,17 @@ from duetick.stores.postgres.connecting import QuietConnection
 from pg8000.exceptions import InterfaceError
 
 from tests.integration.severing import Moment, SeveringProxy
-from tests.lab.postgres import EmbeddedPostgres, connect, fresh_database
-from tests.lab.process import LOCALHOST
+from tests.lab.postgres import EmbeddedPostgres, connect
 
 T = 1_700_000_040_000
 END_SESSIONS = """
-SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
-SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+SESSIONS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND backend_type = 'client backend'
+"""
 
 OPEN_TRANSACTIONS = """
 SELECT count(*) FROM pg_stat_activity
@@ -51,6 +53,7 @@ def due(store: Store, count: int) -> None:
 
 
 def end_sessions(url: str) -> None:
+    """All but the one that asks, which waits until they have ended."""
     with connect(url) as connection:
         connection.run(END_SESSIONS)
 
@@ -191,17 +194,6 @@ def test_text_that_postgres_cannot_keep_is_refused_and_the_store_goes_on(store: 
         with pytest.raises(InvalidSchedule):
             store.index.upsert(IndexRow("ann", text, "* * * * *", None, T))
     due(store, 1)
-
-
-@pytest.fixture
-def severed(own_postgres: EmbeddedPostgres) -> Iterator[tuple[Store, SeveringProxy]]:
-    database = urlsplit(fresh_database(own_postgres)).path
-    proxy = SeveringProxy(own_postgres.port)
-    store = open_store(f"postgresql://postgres@{LOCALHOST}:{proxy.port}{database}")
-    store.migrate()
-    yield store, proxy
-    store.close()
-    proxy.close()
 
 
 def test_a_connection_lost_before_the_commit_is_replaced_once(

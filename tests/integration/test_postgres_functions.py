@@ -8,6 +8,7 @@ from duetick.domain.policies import Backoff, Delivery, Overlap, Policies, Retry
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import REASONS, Reason, State
 from duetick.ports import Begun, Event, Outcome, Refused
+from duetick.stores.ids import new_id
 from duetick.stores.postgres.address import read_address
 from duetick.stores.postgres.connecting import connect_to
 from duetick.stores.postgres.database import PostgresDatabase
@@ -16,7 +17,6 @@ from duetick.stores.postgres.store import open_database
 from duetick.stores.sql.ledger import SqlLedger
 from duetick.stores.sql.rows import occurrence_params, schedule_params
 from duetick.stores.sql.schedules import SqlSchedules
-from duetick.stores.sql.store import new_id
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -153,7 +153,7 @@ class Both:
 @pytest.fixture(scope="module")
 def both(postgres: Postgres) -> Iterator[Both]:
     url = fresh_database(postgres)
-    database = PostgresDatabase(connect_to(read_address(url)), 2)
+    database = PostgresDatabase(connect_to(read_address(url)), 2, code=1)
     open_database(database, None).migrate()
     count_run = SqlSchedules(database, database.now, new_id).count_run
     yield Both(
@@ -167,9 +167,7 @@ def both(postgres: Postgres) -> Iterator[Both]:
 
 EVERY = settings(
     max_examples=150,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

@@ -106,7 +106,7 @@ class OfItsOwn:
 
 def asked(url: str, question: str) -> object:
     """What the server answers on a connection of ours."""
-    database = PostgresDatabase(connect_to(read_address(url)), 1)
+    database = PostgresDatabase(connect_to(read_address(url)), 1, code=1)
     with database.transaction() as session:
         rows = session.run(question, {})
     database.close()

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from duetick.stores import open_store
 from duetick.stores.postgres import claim
 from duetick.stores.postgres.database import CLAIMING
 from duetick.stores.postgres.wire import Wire
@@ -19,12 +18,7 @@ PLACES = ";".join(f"({page},1)" for page in range(100))
 
 @pytest.fixture
 def table(postgres_url: str) -> Table:
-    store = open_store(postgres_url)
-    store.migrate()
-    store.close()
-    table = Table(postgres_url, ROWS)
-    table.fill()
-    return table
+    return Table(postgres_url, ROWS).filled()
 
 
 @pytest.fixture

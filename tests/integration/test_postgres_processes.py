@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from duetick.domain.errors import StoreUnavailable
-from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.domain.schedule import Identity, IndexRow, Occurrence
 from duetick.domain.states import State
 from duetick.ports import SUCCEEDED, Begun, Store
 from duetick.stores import open_store
@@ -22,9 +22,6 @@ from tests.lab.postgres import EmbeddedPostgres, connect, fresh_database, with_d
 CLAIMERS = 8
 DUE = 5_000
 UNDER_LOAD = 8_000
-LEFT = "SELECT count(*) FROM schedule_index WHERE next_fire_at <= :now"
-
-Identity = tuple[str, str, int, str]
 
 
 def drain(store: Store, now: int, limit: int) -> Iterator[Occurrence]:
@@ -57,15 +54,6 @@ def race(url: str, now: int, limit: int) -> list[list[Identity]]:
         return [claimed.result() for claimed in waiting]
 
 
-def filled(url: str, rows: int) -> Table:
-    store = open_store(url)
-    store.migrate()
-    store.close()
-    table = Table(url, rows)
-    table.fill()
-    return table
-
-
 def in_ledger(url: str) -> int:
     with connect(url) as connection:
         count: int = connection.run("SELECT count(*) FROM occurrences")[0][0]
@@ -77,7 +65,7 @@ def in_ledger(url: str) -> int:
 def test_i05_eight_processes_claim_each_row_once_and_leave_none(
     postgres_url: str, limit: int
 ) -> None:
-    table = filled(postgres_url, 2 * DUE)
+    table = Table(postgres_url, 2 * DUE).filled()
     now = table.make_due(DUE)
     claimed = race(postgres_url, now, limit)
     every = Counter(identity for one in claimed for identity in one)
@@ -158,7 +146,7 @@ def test_a_restart_under_load_is_told_and_loses_nothing(
 ) -> None:
     database = urlsplit(fresh_database(own_postgres)).path.removeprefix("/")
     url = with_database(own_postgres.url, database)
-    table = filled(url, UNDER_LOAD)
+    table = Table(url, UNDER_LOAD).filled()
     now, course = table.make_due(UNDER_LOAD), Course()
     workers = [Worker(open_store(url), now, course) for _ in range(4)]
     with ThreadPoolExecutor(len(workers)) as threads:

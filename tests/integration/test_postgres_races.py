@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 import pytest
 from duetick.domain.errors import StoreUnavailable
@@ -15,8 +14,6 @@ from duetick.ports import SUCCEEDED, Begun, Outcome, Refused, Store
 from duetick.stores import open_store
 
 from tests.integration.severing import Moment, SeveringProxy
-from tests.lab.postgres import EmbeddedPostgres, fresh_database
-from tests.lab.process import LOCALHOST
 
 T = 1_700_000_040_000
 MINUTE = 60_000
@@ -94,17 +91,6 @@ def test_d07_callers_of_one_identity_begin_it_once(store: Store, overlap: Overla
         held = store.ledger.get(*asked.identity)
         assert held is not None
         assert (held.state, held.attempts) == (State.PROCESSING, 1)
-
-
-@pytest.fixture
-def severed(own_postgres: EmbeddedPostgres) -> Iterator[tuple[Store, SeveringProxy]]:
-    database = urlsplit(fresh_database(own_postgres)).path
-    proxy = SeveringProxy(own_postgres.port)
-    store = open_store(f"postgresql://postgres@{LOCALHOST}:{proxy.port}{database}")
-    store.migrate()
-    yield store, proxy
-    store.close()
-    proxy.close()
 
 
 def test_t07_a_begin_that_never_arrived_begins(severed: tuple[Store, SeveringProxy]) -> None:

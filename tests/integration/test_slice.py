@@ -2,16 +2,14 @@
 
 import json
 import logging
-from collections.abc import Iterator
 from http.client import HTTPConnection
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from duetick.runtime.tokens import mint
 
-from tests.integration.local_product import Clock, Product, product
+from tests.integration.local_product import NINE, Product
 
-NINE = 1_796_115_600_000  # 2026-12-01T09:00:00Z
 HELLO = {
     "cron": "0 9 * * *",
     "flow": "reminders",
@@ -19,13 +17,6 @@ HELLO = {
     "input": {"text": "good morning"},
 }
 HOSTILE = ["100%", "a%2Fb", "日本", "c\\d", "auth0|Abc", "k?#&= +", "a/b/c", "~41", "x..y"]
-
-
-@pytest.fixture
-def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
-    """The product on an empty file, half an hour before nine."""
-    with product(f"sqlite:///{tmp_path}/slice.db", Clock(NINE - 1_800_000), monkeypatch) as made:
-        yield made
 
 
 def test_a_schedule_put_through_the_api_fires_and_its_history_shows_it(
@@ -107,8 +98,23 @@ def test_d17_dispatch_without_the_secret_is_refused_whatever_the_path(running: P
         assert (status, answer["error"]) == (401, "unauthorized")
 
 
+def test_a_token_ends_after_twelve_hours_and_the_refusal_says_how_to_get_another(
+    running: Product,
+) -> None:
+    old = running.stack.token
+    running.clock.now += 12 * 3_600_000 - 1_000
+    assert running.call("GET", "/api/schedules", token=old)[0] == 200
+    running.clock.now += 1_000
+    status, answer = running.call("GET", "/api/schedules", token=old)
+    assert (status, answer["error"]) == (401, "unauthorized")
+    assert "expired" in answer["message"]
+    assert "12 hours" in answer["message"]
+    assert "start it again" in answer["message"]
+    assert running.call("GET", "/api/schedules", token=running.stack.token)[0] == 200
+
+
 def test_a_call_without_a_users_token_is_refused(running: Product) -> None:
-    for token in ("", "x.y.z", running.stack.token[:-2] + "xx", running.stack.secret):
+    for token in ("", "x.y.z", mint(b"another key", "you", 2**40), running.stack.secret):
         assert running.call("GET", "/api/schedules", token=token)[0] == 401
 
 
@@ -211,7 +217,7 @@ def test_two_flows_of_one_name_are_refused_with_where_the_second_is(
     ],
 )
 def test_odd_headers_get_an_answer(running: Product, headers: dict[str, str], status: int) -> None:
-    connection = HTTPConnection(urlsplit(running.stack.server.url).netloc, timeout=10)
+    connection = HTTPConnection(urlsplit(running.stack.server.url).netloc, timeout=60)
     connection.request("GET", "/api/users/ann/schedules", headers=headers)
     answer = connection.getresponse()
     assert (answer.status, set(json.loads(answer.read()))) == (status, {"error", "message"})

@@ -17,10 +17,9 @@ from duetick.ports import Store
 from duetick.stores import open_store
 from duetick.transports.inline import InlineTransport
 
-from tests.integration.local_product import Clock
+from tests.integration.local_product import NINE, Clock
 from tests.lab.dynamodb import DynamoDB, table_name
 
-NINE = 1_796_115_600_000  # 2026-12-01T09:00:00Z
 DAY = 86_400_000
 SLOW = pytest.mark.slow
 HERE = "duetick"

@@ -6,8 +6,10 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import boto3
 from botocore.auth import SigV4Auth
@@ -20,9 +22,7 @@ from tests.lab.pythons import environment
 
 PART = "The emulated AWS"
 REGION = "us-east-1"
-# Functions run in the Python that ministack says it is: one with what Lambda brings and no more,
-# so that a dependency that a layer forgot is missing here as it would be there.
-START = "import sys; sys.executable = sys.argv.pop(); from ministack.app import main; main()"
+START = Path(__file__).with_name("start_ministack.py")
 
 # The root user: ministack checks neither its signatures nor its rights, as AWS refuses it nothing.
 ROOT = Credentials(DUMMY["AWS_ACCESS_KEY_ID"], DUMMY["AWS_SECRET_ACCESS_KEY"])
@@ -52,7 +52,7 @@ class EmulatedAws:
         temporary = folder / "tmp"
         temporary.mkdir()
         env = _settings(self.port, temporary, runtime, enforce_iam=enforce_iam)
-        command: Command = [python, "-c", START, runtime / "python"]
+        command: Command = [python, "-P", START, runtime / "python"]
         self.server = Server(command, folder / "ministack.log", env=env, cwd=folder)
         self.server.wait_until(self._healthy)
 
@@ -70,10 +70,53 @@ class EmulatedAws:
         iam = self.client("iam")
         iam.create_user(UserName=name)
         if statements:
-            policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
-            iam.put_user_policy(UserName=name, PolicyName="lab", PolicyDocument=policy)
+            rights = _policy(*statements)
+            iam.put_user_policy(UserName=name, PolicyName="lab", PolicyDocument=rights)
         made = iam.create_access_key(UserName=name)["AccessKey"]
         return Credentials(made["AccessKeyId"], made["SecretAccessKey"])
+
+    def sign_in(self, pool: str, client: str, name: str) -> str:
+        """The token of a new user of a pool."""
+        cognito, password = self.client("cognito-idp"), "Correct-horse-9-battery"
+        cognito.admin_create_user(UserPoolId=pool, Username=name)
+        cognito.admin_set_user_password(
+            UserPoolId=pool, Username=name, Password=password, Permanent=True
+        )
+        answer = cognito.admin_initiate_auth(
+            UserPoolId=pool,
+            ClientId=client,
+            AuthFlow="ADMIN_USER_PASSWORD_AUTH",
+            AuthParameters={"USERNAME": name, "PASSWORD": password},
+        )
+        return str(answer["AuthenticationResult"]["IdToken"])
+
+    def function(
+        self, name: str, source: str, *statements: Mapping[str, object], **variables: str
+    ) -> str:
+        """The ARN of a new function that may do what the statements say."""
+        role, code = self.role(name, "lambda", *statements), BytesIO()
+        with ZipFile(code, "w") as archive:
+            archive.writestr("app.py", source)
+        made = self.client("lambda").create_function(
+            FunctionName=name,
+            Runtime="python3.13",
+            Role=role,
+            Handler="app.handler",
+            Timeout=60,
+            Code={"ZipFile": code.getvalue()},
+            Environment={"Variables": {"AWS_ENDPOINT_URL": self.endpoint, **variables}},
+        )
+        return str(made["FunctionArn"])
+
+    def role(self, name: str, service: str, *statements: Mapping[str, object]) -> str:
+        """The ARN of a new role of a service, which may do what the statements say."""
+        trust = {"Effect": "Allow", "Principal": {"Service": f"{service}.amazonaws.com"}}
+        iam, assume = self.client("iam"), _policy({**trust, "Action": "sts:AssumeRole"})
+        made = iam.create_role(RoleName=name, AssumeRolePolicyDocument=assume)
+        if statements:
+            rights = _policy(*statements)
+            iam.put_role_policy(RoleName=name, PolicyName="lab", PolicyDocument=rights)
+        return str(made["Role"]["Arn"])
 
     def client(self, service: str) -> Any:  # noqa: ANN401 -- boto3 makes its clients as it runs
         """A client of one of its services."""
@@ -117,6 +160,10 @@ class EmulatedAws:
         with suppress(OSError, http.client.HTTPException):
             return self._send("GET", "/_ministack/health", "", {}).status == 200
         return False
+
+
+def _policy(*statements: Mapping[str, object]) -> str:
+    return json.dumps({"Version": "2012-10-17", "Statement": statements})
 
 
 def _signed(

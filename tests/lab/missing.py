@@ -44,10 +44,7 @@ def _outcome(message: str) -> BaseException:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Where nothing may be missing, a skip fails the run, unless a store says what it lacks."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if os.environ.get(STRICT) != "1" or reporter is None:
-        return
-    skipped = [str(report.longrepr) for report in reporter.stats.get("skipped", [])]
-    if any(LACKS not in reason for reason in skipped) and session.exitstatus == 0:
+    if reporter and _unexplained(reporter) and session.exitstatus == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -58,6 +55,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("missing from the lab", red=True, bold=True)
         for text in sorted(found):
             terminalreporter.write_line(text)
+    if skipped := _unexplained(terminalreporter):
+        terminalreporter.section(f"skipped, where {STRICT}=1 fails it", red=True, bold=True)
+        for name in sorted(skipped):
+            terminalreporter.write_line(name)
+
+
+def _unexplained(reporter: pytest.TerminalReporter) -> set[str]:
+    """What was skipped though everything has to run, and no store says what it lacks."""
+    if os.environ.get(STRICT) != "1":
+        return set()
+    skipped = reporter.stats.get("skipped", [])
+    return {report.nodeid for report in skipped if LACKS not in str(report.longrepr)}
 
 
 def _properties(report: object) -> list[str]:

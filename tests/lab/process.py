@@ -5,13 +5,18 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 LOCALHOST = "127.0.0.1"
+# Its input ends with whoever holds the other end, however that one died.
+GUARD = 'read -r _; kill -s TERM -- "-$0"; sleep 5; kill -s KILL -- "-$0"'
 Command = Sequence[str | Path]
+
+_held: list[socket.socket] = []
 
 
 class LabError(Exception):
@@ -19,15 +24,25 @@ class LabError(Exception):
 
 
 def free_port() -> int:
-    """A TCP port of this machine that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind((LOCALHOST, 0))
-        port: int = probe.getsockname()[1]
+    """A TCP port of this machine that nothing listens on, and that nobody else is given.
+
+    A port that is only looked up is given to the next who connects to anything: a server that
+    takes its time to start, or that is down for a while, would find it taken. So it stays bound
+    here. Nobody is given such a port, and a server that names it may still listen on it.
+    """
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind((LOCALHOST, 0))
+    port: int = holder.getsockname()[1]
+    if sys.platform == "linux":
+        _held.append(holder)
+    else:  # there a bound port is one that nobody may listen on
+        holder.close()
     return port
 
 
 class Server:
-    """A child process and all that it starts."""
+    """A child process and all that it starts. It ends with this one, even where that is killed."""
 
     def __init__(
         self,
@@ -51,6 +66,13 @@ class Server:
                 user=user,
                 start_new_session=True,
             )
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", GUARD, str(self.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         atexit.register(self.stop)
 
     @property
@@ -90,6 +112,8 @@ class Server:
 
     def kill(self) -> None:
         """End the whole group at once, as a crash would."""
+        self._guard.kill()
+        self._guard.communicate()
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()

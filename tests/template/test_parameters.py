@@ -39,6 +39,8 @@ OWNER: Final = "postgresql://owner@db.example.com/app"
         ({**POSTGRES, "PostgresSecurityGroupId": "sg-1"}, "VpcId"),
         ({**POSTGRES, "PostgresOwnerAddress": OWNER}, "PostgresOwnerSecretArn"),
         ({"PostgresOwnerAddress": OWNER, "PostgresOwnerSecretArn": KEPT_IN}, "Backend postgres"),
+        ({**POSTGRES, "PostgresOwnerSecretArn": KEPT_IN}, "PostgresOwnerAddress"),
+        ({**POSTGRES, "Backend": "dynamodb"}, "Backend=postgres"),
         ({**NETWORK, "PostgresSecurityGroupId": "sg-1"}, "Backend postgres"),
         ({"LookAheadSeconds": "60", "TickMinutes": "2"}, "TickMinutes"),
         ({"LookAheadSeconds": "120", "TickMinutes": "30"}, "TickMinutes"),
@@ -77,6 +79,8 @@ def allows(name: str, value: str) -> bool:
         ("postgresql://db.example.com,other.example.com/app", True),
         ("postgresql://duetick:a-password@db.example.com/app", False),
         ("postgres://duetick:@db.example.com/app", False),
+        ("postgresql://duetick@db.example.com/app?password=a-password", False),
+        ("postgresql://duetick@db.example.com/app?pool=2&password=a-password", False),
         ("mysql://duetick@db.example.com/app", False),
         ("YOURS", False),
     ],
@@ -160,6 +164,13 @@ def test_i10_another_database_is_migrated_where_the_code_stays_what_it_is(resour
     assert given["Store"] == {"Ref": "PostgresAddress"}
     named = Deployment(Deployment="other").resources["StaticSchedules"]["Properties"]
     assert named["Deployment"] == {"Ref": "Deployment"}
+
+
+def test_i10_another_password_is_tried_by_the_deployment_that_brings_it() -> None:
+    owned = {"PostgresOwnerAddress": OWNER, "PostgresOwnerSecretArn": KEPT_IN}
+    asked = Deployment(**POSTGRES, **owned).resources["Schema"]["Properties"]
+    assert asked["Password"] == {"Ref": "PostgresSecretArn"}
+    assert asked["OwnerPassword"] == {"Ref": "PostgresOwnerSecretArn"}
 
 
 def test_m06_a_stack_is_told_by_its_name_whose_static_schedules_are_its_own() -> None:

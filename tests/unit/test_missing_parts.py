@@ -56,5 +56,8 @@ def test_where_everything_has_to_run_a_skip_fails_unless_a_store_says_what_it_la
     monkeypatch.setenv(STRICT, "1")
     pytester.makeini(f"[pytest]\npythonpath = {TOP}")
     pytester.makeconftest('pytest_plugins = ["tests.lab.missing"]')
-    pytester.makepyfile(f"import pytest\ndef test_bread(): pytest.skip({reason!r})")
-    assert pytester.runpytest_subprocess().ret == code
+    made = pytester.makepyfile(f"import pytest\ndef test_bread(): pytest.skip({reason!r})")
+    result = pytester.runpytest_subprocess()
+    assert result.ret == code
+    told = f"skipped, where {STRICT}=1 fails it" in result.stdout.str()
+    assert told == (f"{made.name}::test_bread" in result.stdout.str()) == bool(code)

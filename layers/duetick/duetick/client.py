@@ -1,8 +1,10 @@
 """A small client of the schedules API, on the standard library.
 
     client = Client("https://….execute-api.eu-west-1.amazonaws.com/v1", token=token)
-    client.put("weekly", {"cron": "0 9 * * MON", "flow": "digests", "action": "send_digest"})
+    made = client.put("weekly", {"cron": "0 9 * * MON", "flow": "digests", "action": "send_digest"})
+    print(made.body["nextFireAt"])
 
+Answers have the types of `duetick.api.views`, of which the API's own document is made.
 Without `user` it speaks for the token's user. With one it uses the operators' routes; those are
 signed, so give `authorize`, which gets method, URL and body and returns headers.
 """
@@ -11,15 +13,24 @@ import http.client
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
+from duetick.api.views import (
+    ErasedView,
+    ExportView,
+    OccurrenceView,
+    RunView,
+    ScheduleView,
+    UpcomingView,
+)
 from duetick.domain.errors import ConfigurationError, DuetickError
 from duetick.domain.identity import check_key, to_path
 from duetick.domain.schedule import Json
 
 Authorize: TypeAlias = Callable[[str, str, bytes], Mapping[str, str]]
 Fields: TypeAlias = dict[str, Json]
+Body = TypeVar("Body")
 
 TIMEOUT: Final = 30.0
 
@@ -34,12 +45,12 @@ class ApiError(DuetickError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Generic[Body]):
     """An answer as it came."""
 
     status: int
     headers: Mapping[str, str]
-    body: Fields
+    body: Body
 
     @property
     def etag(self) -> str:
@@ -70,15 +81,15 @@ class Client:
         self._user = "/api" if user is None else f"/api/users/{to_path(user)}"
         self._base = f"{self._user}/schedules"
 
-    def list(self, *, limit: int = 100) -> Iterator[Fields]:
+    def list(self, *, limit: int = 100) -> Iterator[ScheduleView]:
         """All schedules, page after page."""
         return self._pages(self._base, "schedules", limit)
 
-    def get(self, key: str) -> Reply:
+    def get(self, key: str) -> Reply[ScheduleView]:
         """The schedule, with its ETag."""
         return self.call("GET", self._of(key))
 
-    def by_external(self, external_id: str) -> Reply:
+    def by_external(self, external_id: str) -> Reply[ScheduleView]:
         """The schedule of an outside id."""
         return self.call("GET", f"{self._base}/by-external/{to_path(external_id)}")
 
@@ -88,16 +99,20 @@ class Client:
         *,
         key: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Reply:
+    ) -> Reply[ScheduleView]:
         """A new schedule; repeated with the same idempotency key, the same one."""
         given: Fields = {} if key is None else {"key": key}
         return self.call("POST", self._base, {**given, **schedule}, _once(idempotency_key))
 
-    def put(self, key: str, schedule: Mapping[str, Json], *, if_match: str | None = None) -> Reply:
+    def put(
+        self, key: str, schedule: Mapping[str, Json], *, if_match: str | None = None
+    ) -> Reply[ScheduleView]:
         """Create or replace."""
         return self.call("PUT", self._of(key), schedule, _matching(if_match))
 
-    def change(self, key: str, fields: Mapping[str, Json], *, if_match: str | None = None) -> Reply:
+    def change(
+        self, key: str, fields: Mapping[str, Json], *, if_match: str | None = None
+    ) -> Reply[ScheduleView]:
         """Change some fields."""
         return self.call("PATCH", self._of(key), fields, _matching(if_match))
 
@@ -105,42 +120,47 @@ class Client:
         """Delete it."""
         self.call("DELETE", self._of(key), None, _matching(if_match))
 
-    def pause(self, key: str, *, note: str = "", until: str | None = None) -> Reply:
+    def pause(
+        self, key: str, *, note: str = "", until: str | None = None, if_match: str | None = None
+    ) -> Reply[ScheduleView]:
         """Keep it from firing, until it is resumed or until a time."""
         end: Fields = {} if until is None else {"until": until}
-        return self.call("POST", f"{self._of(key)}/pause", {"note": note, **end})
+        body = {"note": note, **end}
+        return self.call("POST", f"{self._of(key)}/pause", body, _matching(if_match))
 
-    def resume(self, key: str) -> Reply:
+    def resume(self, key: str, *, if_match: str | None = None) -> Reply[ScheduleView]:
         """Let it fire again."""
-        return self.call("POST", f"{self._of(key)}/resume")
+        return self.call("POST", f"{self._of(key)}/resume", None, _matching(if_match))
 
-    def run(self, key: str, *, idempotency_key: str | None = None) -> Fields:
+    def run(self, key: str, *, idempotency_key: str | None = None) -> RunView:
         """Fire it now, besides its own times; once, if repeated with the same idempotency key."""
-        return self.call("POST", f"{self._of(key)}/run", None, _once(idempotency_key)).body
+        path, once = f"{self._of(key)}/run", _once(idempotency_key)
+        answer: Reply[RunView] = self.call("POST", path, None, once)
+        return answer.body
 
-    def upcoming(self, key: str, *, limit: int = 10) -> Fields:
+    def upcoming(self, key: str, *, limit: int = 10) -> UpcomingView:
         """The next fire times."""
-        return self.call("GET", f"{self._of(key)}/upcoming?limit={limit}").body
+        answer: Reply[UpcomingView] = self.call("GET", f"{self._of(key)}/upcoming?limit={limit}")
+        return answer.body
 
-    def history(self, key: str, *, limit: int = 50) -> Iterator[Fields]:
+    def history(self, key: str, *, limit: int = 50) -> Iterator[OccurrenceView]:
         """What became of its fire times, the newest first, page after page."""
         return self._pages(f"{self._of(key)}/history", "history", limit)
 
-    def export(self) -> Fields:
+    def export(self) -> ExportView:
         """Everything that is kept of the user, all parts in one; for operators."""
-        path, whole = f"{self._user}/export", self.call("GET", f"{self._user}/export").body
-        cursor = whole.pop("cursor")
-        while cursor is not None:
-            query = urlencode({"cursor": cursor}, quote_via=quote)
-            part = self.call("GET", f"{path}?{query}").body
-            for name in ("schedules", "history"):
-                cast("list[Fields]", whole[name]).extend(cast("list[Fields]", part[name]))
-            cursor = part["cursor"]
+        whole = self._part(None)
+        while whole["cursor"] is not None:
+            part = self._part(whole["cursor"])
+            whole["schedules"] += part["schedules"]
+            whole["history"] += part["history"]
+            whole["cursor"] = part["cursor"]
         return whole
 
-    def erase(self) -> Fields:
+    def erase(self) -> ErasedView:
         """Delete everything that is kept of the user; for operators."""
-        return self.call("DELETE", self._user).body
+        answer: Reply[ErasedView] = self.call("DELETE", self._user)
+        return answer.body
 
     def call(
         self,
@@ -148,7 +168,7 @@ class Client:
         path: str,
         body: Mapping[str, Json] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Reply:
+    ) -> Reply[Any]:
         """Any route; raise ApiError unless it answers with a success."""
         data = b"" if body is None else json.dumps(dict(body)).encode()
         target = self._parts.path.rstrip("/") + path
@@ -161,7 +181,9 @@ class Client:
             raise ApiError(reply.status, code, str(reply.body.get("message", "No reason given.")))
         return reply
 
-    def _send(self, method: str, target: str, data: bytes, headers: Mapping[str, str]) -> Reply:
+    def _send(
+        self, method: str, target: str, data: bytes, headers: Mapping[str, str]
+    ) -> Reply[Fields]:
         secure = self._place.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         connection = kind(self._place.hostname or "", self._place.port, timeout=TIMEOUT)
@@ -184,11 +206,16 @@ class Client:
         check_key("", key)  # none, or dots, would be the path of something else
         return f"{self._base}/{to_path(key)}"
 
-    def _pages(self, path: str, name: str, limit: int) -> Iterator[Fields]:
+    def _part(self, cursor: str | None) -> ExportView:
+        query = "" if cursor is None else "?" + urlencode({"cursor": cursor}, quote_via=quote)
+        answer: Reply[ExportView] = self.call("GET", f"{self._user}/export{query}")
+        return answer.body
+
+    def _pages(self, path: str, name: str, limit: int) -> Iterator[Any]:
         query: dict[str, object] = {"limit": limit}
         while True:
             page = self.call("GET", f"{path}?{urlencode(query, quote_via=quote)}").body
-            yield from cast("list[Fields]", page[name])
+            yield from page[name]
             if page["cursor"] is None:
                 return
             query["cursor"] = page["cursor"]

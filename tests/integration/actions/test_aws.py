@@ -1,9 +1,7 @@
 """Targets in AWS, against the emulated one: what is due arrives, and a repeat is dropped."""
 
 import json
-from io import BytesIO
 from typing import Any, cast
-from zipfile import ZipFile
 
 import boto3
 import pytest
@@ -14,6 +12,10 @@ from duetick.core.flows import ActionFunction
 from duetick.testing import Fired, fire
 
 from tests.lab.emulated_aws import EmulatedAws
+
+LONGEST_WAIT = 20
+"""Seconds that SQS waits for a message."""
+PATIENCE = 60
 
 pytestmark = pytest.mark.slow
 
@@ -50,11 +52,17 @@ def queue_of_anyone(aws: boto3.Session, name: str) -> tuple[str, str]:
 
 
 def received(aws: boto3.Session, url: str) -> list[dict[str, Any]]:
-    """The bodies in a queue."""
-    answer = aws.client("sqs").receive_message(
-        QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=2
-    )
-    return [json.loads(message["Body"]) for message in answer.get("Messages", [])]
+    """The bodies in a queue, once there are any; they are in it no more."""
+    sqs = aws.client("sqs")
+    for _ in range(PATIENCE // LONGEST_WAIT):
+        answer = sqs.receive_message(
+            QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=LONGEST_WAIT
+        )
+        if messages := answer.get("Messages"):
+            for message in messages:
+                sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+            return [json.loads(message["Body"]) for message in messages]
+    return []
 
 
 def test_a_message_arrives_in_a_queue(aws: boto3.Session) -> None:
@@ -98,18 +106,13 @@ def test_a_bus_passes_it_to_a_rules_target(aws: boto3.Session) -> None:
     assert (told["detail-type"], told["detail"]["user"]) == ("Schedule due", "ann")
 
 
-def test_an_execution_is_started_once_for_an_occurrence(aws: boto3.Session) -> None:
+def test_an_execution_is_started_once_for_an_occurrence(
+    aws: boto3.Session, emulated_aws: EmulatedAws
+) -> None:
     states = aws.client("stepfunctions")
-    trust = {"Effect": "Allow", "Principal": {"Service": "states.amazonaws.com"}}
-    role = aws.client("iam").create_role(
-        RoleName="states",
-        AssumeRolePolicyDocument=json.dumps(
-            {"Version": "2012-10-17", "Statement": [{**trust, "Action": "sts:AssumeRole"}]}
-        ),
-    )
     made = states.create_state_machine(
         name="due",
-        roleArn=role["Role"]["Arn"],
+        roleArn=emulated_aws.role("states", "states"),
         definition=json.dumps({"StartAt": "end", "States": {"end": {"Type": "Succeed"}}}),
     )
     machine = StateMachine(made["stateMachineArn"], lambda: aws.client("stepfunctions"))
@@ -132,43 +135,18 @@ def handler(event, context):
 @pytest.fixture(scope="module")
 def told(emulated_aws: EmulatedAws) -> str:
     """The queue to which a Lambda function called `due` passes on what it is invoked with."""
-    session, endpoint = emulated_aws.session(), emulated_aws.endpoint
-    url = session.client("sqs", endpoint_url=endpoint).create_queue(QueueName="told")["QueueUrl"]
-    iam = session.client("iam", endpoint_url=endpoint)
-    trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}}
-    role = iam.create_role(
-        RoleName="due",
-        AssumeRolePolicyDocument=document({**trust, "Action": "sts:AssumeRole"}),
-    )
+    url = emulated_aws.client("sqs").create_queue(QueueName="told")["QueueUrl"]
     may_send = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}
-    iam.put_role_policy(RoleName="due", PolicyName="send", PolicyDocument=document(may_send))
-    code = BytesIO()
-    with ZipFile(code, "w") as archive:
-        archive.writestr("app.py", HANDLER)
-    session.client("lambda", endpoint_url=endpoint).create_function(
-        FunctionName="due",
-        Runtime="python3.13",
-        Role=role["Role"]["Arn"],
-        Handler="app.handler",
-        Code={"ZipFile": code.getvalue()},
-        Environment={"Variables": {"TOLD": url, "AWS_ENDPOINT_URL": endpoint}},
-    )
-    return url
+    emulated_aws.function("due", HANDLER, may_send, TOLD=url)
+    return str(url)
 
 
 def told_of(aws: boto3.Session, url: str, text: str, count: int) -> list[dict[str, Any]]:
     """The events of one input, among those of other tests that Lambda tries again."""
     found: list[dict[str, Any]] = []
-    for _ in range(10):
-        found += [event for event in received(aws, url) if event["input"]["text"] == text]
-        if len(found) >= count:
-            break
+    while len(found) < count and (events := received(aws, url)):
+        found += [event for event in events if event["input"]["text"] == text]
     return found
-
-
-def document(statement: dict[str, Any]) -> str:
-    """A policy of one statement."""
-    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
 
 def test_a_function_is_invoked_with_who_what_and_when(aws: boto3.Session, told: str) -> None:

@@ -2,16 +2,12 @@
 
 import hmac
 import json
+import select
 import socket
 import ssl
-import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,99 +20,10 @@ from duetick.domain.policies import Policies
 from duetick.domain.schedule import Schedule
 from duetick.testing import Fired, fire
 
+from tests.integration.actions.hooks import HOST, OTHER, SIGNING, Hooks
 from tests.lab.process import LOCALHOST
 
-HOST, OTHER = "hooks.example.org", "other.example.org"
-SIGNING = "only for this test"
-COMMAND = (
-    "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-    "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST},DNS:{OTHER}",
-)  # fmt: skip
 OUTWARD = "93.184.215.14"
-
-
-@dataclass(slots=True)
-class Hooks:
-    """A server, what it was sent, and what it answers."""
-
-    port: int = 0
-    certificate: Path = Path()
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    delay: float = 0
-    drip: float = 0
-    seen: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
-
-    def webhook(self, **more: object) -> Webhook:
-        """One that finds the server under its name."""
-        network = Network(
-            resolve=lambda _host, _port: [LOCALHOST],
-            admits=lambda address: address == LOCALHOST,
-            context=lambda: ssl.create_default_context(cafile=str(self.certificate)),
-            port=self.port,
-        )
-        made = Webhook(f"https://{HOST}/due", lambda: SIGNING, (HOST,), network=network, timeout=2)
-        return _replaced(made, more)
-
-
-def _replaced(made: Webhook, more: dict[str, Any]) -> Webhook:
-    return replace(made, **more)
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For both hosts, signed by itself."""
-    folder = tmp_path_factory.mktemp("tls")
-    made, key = folder / "made.pem", folder / "key.pem"
-    subprocess.run([*COMMAND, "-keyout", key, "-out", made], check=True, capture_output=True)
-    made.write_text(made.read_text() + key.read_text())
-    return made
-
-
-@pytest.fixture
-def hooks(certificate: Path) -> Iterator[Hooks]:
-    """A running server."""
-    state = Hooks(certificate=certificate)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            state.seen.append((self.path, dict(self.headers), body))
-            time.sleep(state.delay)
-            if state.drip:
-                return self._drip()
-            self.send_response(state.status)
-            for name, value in state.headers.items():
-                self.send_header(name, value)
-            self.send_header("content-length", "0")
-            self.end_headers()
-            return None
-
-        def _drip(self) -> None:
-            with suppress(OSError):
-                for byte in b"HTTP/1.1 200 OK\r\n\r\n":
-                    self.wfile.write(bytes([byte]))
-                    time.sleep(state.drip)
-
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    with serving(Handler, certificate) as state.port:
-        yield state
-
-
-@contextmanager
-def serving(handler: type[BaseHTTPRequestHandler], certificate: Path) -> Iterator[int]:
-    server = ThreadingHTTPServer((LOCALHOST, 0), handler)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
-    thread.join()
 
 
 def sent_by(webhook: Webhook, timeout: int = 25) -> Fired:
@@ -244,12 +151,34 @@ def test_what_was_cut_before_it_was_connected_sends_nothing(
     create: Callable[..., socket.socket] = socket.create_connection
 
     def late(*arguments: object) -> socket.socket:
-        time.sleep(0.4)
+        for thread in threading.enumerate():
+            if isinstance(thread, threading.Timer):
+                thread.join(60)
         return create(*arguments)
 
     monkeypatch.setattr(socket, "create_connection", late)
     with pytest.raises(TargetFailed, match="Timeout"):
         sent_by(hooks.webhook(timeout=0.2))
+    assert hooks.seen == []
+
+
+class CutAsItBegins(ssl.SSLSocket):
+    """TLS whose handshake begins when its connection has been cut."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        select.select([self], [], [], 60)
+        super().do_handshake(block)
+
+
+def test_what_is_cut_as_it_shakes_hands_is_late(hooks: Hooks) -> None:
+    def context() -> ssl.SSLContext:
+        made = ssl.create_default_context(cafile=str(hooks.certificate))
+        made.sslsocket_class = CutAsItBegins
+        return made
+
+    network = replace(hooks.webhook().network, context=context)
+    with pytest.raises(TargetFailed, match="Timeout"):
+        sent_by(hooks.webhook(network=network, timeout=0.2))
     assert hooks.seen == []
 
 
@@ -261,13 +190,13 @@ def test_a_certificate_for_another_name_is_refused(hooks: Hooks) -> None:
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for(hooks: Hooks) -> None:
-    hooks.delay = 1
+    hooks.answers.clear()
     with pytest.raises(TargetFailed, match="Timeout"):
         sent_by(hooks.webhook(timeout=0.2))
 
 
 def test_an_answer_that_drips_in_is_not_waited_for(hooks: Hooks) -> None:
-    hooks.drip = 0.1
+    hooks.drip = True
     with pytest.raises(TargetFailed, match="Timeout"):
         sent_by(hooks.webhook(timeout=0.5))
 
@@ -288,7 +217,7 @@ def hanging() -> Iterator[Network]:
 def test_a_resolver_that_hangs_is_not_waited_for(hanging: Network) -> None:
     webhook = Webhook(f"https://{HOST}/", lambda: SIGNING, (HOST,), timeout=0.2, network=hanging)
     with pytest.raises(TargetFailed, match="not resolved in time"):
-        sent_by(webhook, timeout=2)
+        sent_by(webhook)
 
 
 def test_a_resolver_that_hangs_holds_no_action_beyond_its_own_time(hanging: Network) -> None:

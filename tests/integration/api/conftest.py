@@ -1,23 +1,23 @@
 """The product half an hour before nine, on an empty file."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from duetick.client import Client
 
-from tests.integration.local_product import Clock, Product, product
+from tests.integration.api.town import (
+    EXTERNAL,
+    IDEMPOTENCY,
+    KEY,
+    SCHEDULE,
+    THEIRS,
+    Town,
+)
+from tests.integration.local_product import NINE, Clock, Product, product
 from tests.lab.dynamodb import DynamoDB, table_name
-
-NINE = 1_796_115_600_000
-"""2026-12-01T09:00:00Z, a Tuesday."""
-
-
-@pytest.fixture
-def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
-    """The local stack, its clock in the test's hands."""
-    with product(f"sqlite:///{tmp_path}/api.db", Clock(NINE - 1_800_000), monkeypatch) as made:
-        yield made
 
 
 @pytest.fixture(params=["sqlite", "postgres", "dynamodb"])
@@ -39,3 +39,34 @@ def anywhere(
 def client(running: Product) -> Client:
     """The user's."""
     return running.client()
+
+
+def known_by_a_function(running: Product) -> None:
+    """Users=lambda: the authorizer says a principal, and of bob in whatever else it says."""
+    users = running.stack.server.routes[0]
+
+    def authorize(header: str) -> dict[str, Any] | None:
+        granted = users.authorize(header)
+        if granted is None:
+            return None
+        more = {"claims": f'{{"sub": "{THEIRS}"}}', "sub": THEIRS, "integrationLatency": 5}
+        return {**more, "principalId": granted["claims"]["sub"]}
+
+    running.stack.server.routes[0] = replace(users, authorize=authorize)
+
+
+@pytest.fixture(params=["cognito", "lambda"])
+def town(request: pytest.FixtureRequest, running: Product) -> Iterator[Town]:
+    """Bob's things, and ann; users are known by their token's claims, or by a function."""
+    if request.param == "lambda":
+        known_by_a_function(running)
+    running.operator(THEIRS).put(KEY, SCHEDULE | {"externalId": EXTERNAL})
+    bob = running.client(THEIRS)
+    bob.create(SCHEDULE, idempotency_key=IDEMPOTENCY)
+    bob.run(KEY, idempotency_key=IDEMPOTENCY)
+    running.clock.now = NINE
+    running.tick()
+    made = Town(running, bob, bob.get(KEY).etag)
+    before = made.everything()
+    yield made
+    assert made.everything() == before, "something of bob's was changed"

@@ -9,10 +9,9 @@ import pytest
 from duetick.api.browsers import SENT, SHOWN
 from duetick.api.openapi import document
 
-from tests.integration.local_product import Clock, Product, product
+from tests.integration.local_product import NINE, Clock, Product, product
 
 PAGE = "https://app.example.com"
-NINE = 1_796_115_600_000
 
 
 @pytest.fixture(params=[PAGE, ""], ids=["allowed", "none"])
@@ -29,7 +28,7 @@ def there(origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def call(there: Product, method: str, token: str = "") -> HTTPResponse:
-    connection = HTTPConnection(urlsplit(there.stack.server.url).netloc, timeout=10)
+    connection = HTTPConnection(urlsplit(there.stack.server.url).netloc, timeout=60)
     headers = {"Origin": PAGE, "Authorization": f"Bearer {token}"}
     connection.request(method, "/api/schedules", headers=headers)
     answer = connection.getresponse()

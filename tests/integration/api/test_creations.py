@@ -4,6 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from duetick.api.views import ScheduleView
 from duetick.client import Client, Fields, Reply
 from duetick.domain.schedule import Json
 
@@ -14,7 +15,7 @@ ONCE = "order-7"
 Act = Callable[[Client, str], object]
 
 
-def told(reply: Reply) -> tuple[int, Fields, str, str]:
+def told(reply: Reply[ScheduleView]) -> tuple[int, ScheduleView, str, str]:
     """What a caller sees of an answer."""
     return reply.status, reply.body, reply.etag, reply.headers["location"]
 

@@ -5,11 +5,9 @@ from collections.abc import Mapping
 import pytest
 from duetick.client import ApiError, Client, Fields
 from duetick.domain.schedule import Json
-from duetick.runtime import wiring
 
 from tests.integration.api.asking import DAY, HELLO, HOUR, refused, states
-from tests.integration.api.conftest import NINE
-from tests.integration.local_product import Product
+from tests.integration.local_product import NINE, Product, set_again
 
 END = "2026-12-03T12:00:00Z"
 """Three fire times after the pause begins."""
@@ -69,7 +67,7 @@ def test_a_pause_outlives_a_replace_and_a_change(client: Client) -> None:
     assert replaced["enabled"] is False
     assert replaced["nextFireAt"] == "2026-12-03T09:45:00Z"
     paused = replaced["paused"]
-    assert isinstance(paused, dict)
+    assert paused
     assert paused["note"] == "not now"
     assert client.put("hello", HELLO | {"enabled": True}).body["paused"] is None
 
@@ -97,9 +95,7 @@ def test_a_pause_works_for_what_would_no_longer_be_taken(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.put("hello", HELLO)
-    monkeypatch.setenv("DUETICK_QUOTA_INPUT_BYTES", "2")
-    wiring.settings.cache_clear()
-    wiring.quotas.cache_clear()
+    set_again(monkeypatch, "QUOTA_INPUT_BYTES", "2")
     assert client.pause("hello").status == 200
 
 
@@ -140,8 +136,7 @@ def test_a01_a_pause_that_ended_by_itself_is_one_range_of_the_history(
     pause_and_fire_after(running, client)
     assert lines(client) == PAUSED_THEN_FIRED
     exported = running.operator("you").export()["history"]
-    assert isinstance(exported, list)
-    assert sum(1 for line in exported if isinstance(line, dict) and line["count"] == 3) == 1
+    assert sum(line["count"] == 3 for line in exported) == 1
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4])

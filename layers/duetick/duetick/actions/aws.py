@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from duetick.actions.messages import TargetFailed, as_text, group, identity
+from duetick.actions.messages import TargetFailed, as_text, identity, in_order
 from duetick.core.context import Context
 from duetick.domain.schedule import Json
 
@@ -90,16 +90,9 @@ class Queue:
 
     def __call__(self, given: Json, ctx: Context) -> None:
         """Send it."""
-        text = as_text(given, ctx)
-        if self.url.endswith(".fifo"):
-            self.client().send_message(
-                QueueUrl=self.url,
-                MessageBody=text,
-                MessageDeduplicationId=identity(ctx),
-                MessageGroupId=group(ctx),
-            )
-        else:
-            self.client().send_message(QueueUrl=self.url, MessageBody=text)
+        self.client().send_message(
+            QueueUrl=self.url, MessageBody=as_text(given, ctx), **in_order(self.url, ctx)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +104,9 @@ class Topic:
 
     def __call__(self, given: Json, ctx: Context) -> None:
         """Publish it."""
-        text = as_text(given, ctx)
-        if self.arn.endswith(".fifo"):
-            self.client().publish(
-                TopicArn=self.arn,
-                Message=text,
-                MessageDeduplicationId=identity(ctx),
-                MessageGroupId=group(ctx),
-            )
-        else:
-            self.client().publish(TopicArn=self.arn, Message=text)
+        self.client().publish(
+            TopicArn=self.arn, Message=as_text(given, ctx), **in_order(self.arn, ctx)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from typing import TypedDict
 
 from duetick.core.context import Context
 from duetick.core.wire import iso
@@ -38,6 +39,16 @@ def identity(ctx: Context) -> str:
     return hashlib.sha256(named.encode()).hexdigest()[:40]
 
 
-def group(ctx: Context) -> str:
-    """A name for the user, for services that keep an order for each group."""
-    return hashlib.sha256(ctx.principal.user_id.encode()).hexdigest()[:40]
+class InOrder(TypedDict, total=False):
+    """What a FIFO queue or topic is told besides: by what it drops a repeat, and orders."""
+
+    MessageDeduplicationId: str
+    MessageGroupId: str
+
+
+def in_order(name: str, ctx: Context) -> InOrder:
+    """That, for one whose name says that it is one: each user is a group."""
+    if not name.endswith(".fifo"):
+        return {}
+    group = hashlib.sha256(ctx.principal.user_id.encode()).hexdigest()[:40]
+    return {"MessageDeduplicationId": identity(ctx), "MessageGroupId": group}

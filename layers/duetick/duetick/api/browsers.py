@@ -5,7 +5,7 @@ from typing import Any, Final
 
 METHODS: Final = "GET, POST, PUT, PATCH, DELETE"
 SENT: Final = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"
-SHOWN: Final = "ETag, Location, Retry-After, Warning"
+SHOWN: Final = "Allow, ETag, Location, Retry-After, Warning"
 KEPT_SECONDS: Final = "7200"
 """As long as any browser keeps it."""
 

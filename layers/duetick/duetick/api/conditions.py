@@ -7,12 +7,15 @@ from typing import Final
 
 from duetick.domain.errors import InvalidSchedule, VersionConflict
 from duetick.domain.schedule import Schedule
+from duetick.domain.versions import Expected
 
 _TAG: Final = re.compile(r'\s*(W/)?"([^"]*)"\s*')
 
 
 def etag(schedule: Schedule) -> str:
-    """Of this version of this schedule, and of no other that had its key before."""
+    """Of this version of this schedule, and of no other that had its key before: one is made later
+    than all that.
+    """
     return f'"{schedule.version}-{schedule.created_at:x}"'
 
 
@@ -40,8 +43,8 @@ class Condition:
         strong = tuple(f'"{tag[2]}"' for tag in found if tag and not tag[1])
         return cls(tags=strong or ("",), exists=True, absent=none is not None)
 
-    def version(self, current: Schedule | None) -> int | None:
-        """The version to insist on, None for any; raise VersionConflict where it does not hold."""
+    def version(self, current: Schedule | None) -> Expected | None:
+        """What to insist on, None for anything; raise VersionConflict where it does not hold."""
         found = current.version if current else 0
         if self.absent and found:
             raise VersionConflict(0, found)
@@ -49,4 +52,4 @@ class Condition:
             return 0 if self.absent else None
         if current is None or (self.tags and etag(current) not in self.tags):
             raise VersionConflict(1, found, tag=etag(current) if current else None)
-        return found
+        return current

@@ -1,4 +1,4 @@
-"""What the API takes and answers. Names are camelCase, times are UTC text."""
+"""What the API takes. Names are camelCase, times are UTC text."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -118,120 +118,7 @@ class CountQuery(Shape):
     limit: Count = 10
 
 
-class PauseView(Shape):
-    """A pause that holds."""
-
-    since: Instant
-    note: str
-    until: Instant | None
-
-
-class ScheduleView(Shape):
-    """A schedule. `enabled` is false while it is paused."""
-
-    key: str
-    cron: str
-    timezone: str | None
-    flow: str
-    action: str
-    input: JsonValue
-    enabled: bool
-    paused: PauseView | None
-    policies: PoliciesShape
-    labels: dict[str, str]
-    external_id: str | None
-    version: int
-    created_at: Instant
-    updated_at: Instant
-    next_fire_at: Instant | None
-    last_run_at: Instant | None
-    runs: int
-    defect: str | None
-
-
-class SchedulePage(Shape):
-    """Schedules ordered by key; `cursor` asks for the next page, null where there is none."""
-
-    schedules: list[ScheduleView]
-    cursor: str | None
-
-
-class FireTime(Shape):
-    """`clock` says so where a change of the clocks bears on it."""
-
-    utc: Instant
-    local: str
-    clock: str | None
-
-
-class UpcomingView(Shape):
-    """The next fire times."""
-
-    upcoming: list[FireTime]
-
-
-class OccurrenceView(Shape):
-    """What became of one fire time, or (with `until` and `count`) of a range of them."""
-
-    id: str
-    nominal_fire_time: Instant
-    origin: str
-    state: str
-    reason: str | None
-    attempts: int
-    until: Instant | None
-    count: int
-    error: str | None
-    begun_at: Instant | None
-    updated_at: Instant
-
-
-class HistoryPage(Shape):
-    """The newest first."""
-
-    history: list[OccurrenceView]
-    cursor: str | None
-
-
-class RunView(Shape):
-    """A run by hand, handed to dispatch; the history tells what becomes of it."""
-
-    origin: str
-    nominal_fire_time: Instant
-    state: str
-
-
-class UserOccurrence(OccurrenceView):
-    """An occurrence with the key of its schedule."""
-
-    key: str
-
-
-class ExportView(Shape):
-    """A part of everything that is kept of a user; `cursor` asks for the next, null at the end."""
-
-    user: str
-    schedules: list[ScheduleView]
-    history: list[UserOccurrence]
-    cursor: str | None
-
-
-class ErasedView(Shape):
-    """How many schedules there were."""
-
-    schedules: int
-
-
 class GatewayView(BaseModel):
     """What API Gateway says itself, before any of our code runs."""
 
     message: str | None = None
-
-
-class ErrorView(Shape):
-    """What is wrong, and what to do. `limit` and `value` name a quota."""
-
-    error: str
-    message: str
-    limit: str | None = None
-    value: int | None = None

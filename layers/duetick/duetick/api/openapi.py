@@ -6,11 +6,11 @@ import re
 from importlib.metadata import version
 from typing import Any, Final, TypeAlias
 
-from pydantic import BaseModel
-from pydantic.json_schema import JsonSchemaMode, models_json_schema
+from pydantic import ConfigDict, TypeAdapter
 
-from duetick.api.models import ErrorView, GatewayView
+from duetick.api.models import GatewayView
 from duetick.api.routes import OWN, ROUTES, Route
+from duetick.api.views import ErrorView
 
 Node: TypeAlias = dict[str, Any]
 
@@ -25,7 +25,7 @@ MEANINGS: Final = {
     401: "A user's token is missing, wrong or expired.",
     403: "Who calls may not call this.",
     404: "There is none, or none of this user's.",
-    405: "The route has no such method; the message says which it has.",
+    405: "The route has no such method; Allow says which it has.",
     409: "The key is taken, the schedule is paused, or a quota is reached.",
     412: "It was changed meanwhile: read it again.",
     413: "The body is too large.",
@@ -33,6 +33,11 @@ MEANINGS: Final = {
     503: "Something behind the API does not answer; try again.",
 }
 TEXT: Final[Node] = {"type": "string"}
+HEADERS: Final[dict[int, Node]] = {
+    201: {"Location": {"schema": TEXT}},
+    405: {"Allow": {"schema": TEXT}},
+    429: {"Retry-After": {"schema": {"type": "integer"}}},
+}
 
 
 def document() -> Node:
@@ -59,7 +64,8 @@ def _description() -> str:
     return (
         "Schedules of users. Paths below /api/schedules are the token's user's own; those below "
         "/api/users are for machines and operators, signed with IAM. A key or a user is one path "
-        "segment: percent-encoded, or with ~ for %, which no gateway rewrites."
+        "segment: percent-encoded, or with ~ for %, which no gateway rewrites. Times are UTC text: "
+        "2026-12-01T09:00:00Z."
     )
 
 
@@ -98,39 +104,38 @@ def _parameters(route: Route, base: str) -> list[Node]:
 
 
 def _responses(route: Route) -> Node:
-    answers: dict[int, type[BaseModel] | None] = dict(route.answers)
+    answers: dict[int, type | None] = dict(route.answers)
     answers |= dict.fromkeys((*ALWAYS, *route.refusals), ErrorView)
     return {str(status): _response(status, answers[status]) for status in sorted(answers)}
 
 
-def _response(status: int, shape: type[BaseModel] | None) -> Node:
+def _response(status: int, shape: type | None) -> Node:
     described: Node = {"description": MEANINGS[status]}
     if shape:
         schema = _reference(shape)
         if status in (401, 403, 429):
             schema = {"anyOf": [schema, _reference(GatewayView)]}
         described["content"] = {"application/json": {"schema": schema}}
-    if shape and shape.__name__ == "ScheduleView":
-        described["headers"] = {"ETag": {"schema": TEXT}}
-    if status == 429:
-        described["headers"] = {"Retry-After": {"schema": {"type": "integer"}}}
-    return described
+    tag = {"ETag": {"schema": TEXT}} if shape and shape.__name__ == "ScheduleView" else {}
+    headers = tag | HEADERS.get(status, {})
+    return described | ({"headers": headers} if headers else {})
 
 
-def _reference(shape: type[BaseModel]) -> Node:
+def _reference(shape: type) -> Node:
     return {"$ref": REFERENCE.format(model=shape.__name__)}
 
 
 def _schemas() -> Node:
-    """Of what is taken, and of what is answered: there, every field is always present."""
-    taken = {route.body for route in ROUTES if route.body}
-    told: set[type[BaseModel]] = {ErrorView, GatewayView}
+    """Of what is taken, and of what is answered: that has these fields, and no others."""
+    shapes: set[type] = {ErrorView, GatewayView}
     for route in ROUTES:
-        told |= {shape for shape in route.answers.values() if shape}
-    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
-        (shape, "validation") for shape in sorted(taken | told, key=lambda one: one.__name__)
-    ]
-    _, made = models_json_schema(models, ref_template=REFERENCE)
+        shapes |= {shape for shape in (route.body, *route.answers.values()) if shape}
+    several: Any = list  # pydantic takes a config for lists of them, and none for themselves
+    closed = ConfigDict(extra="forbid")
+    _, made = TypeAdapter.json_schemas(
+        [(shape, "validation", TypeAdapter(several[shape], config=closed)) for shape in shapes],
+        ref_template=REFERENCE,
+    )
     return dict(sorted(made["$defs"].items()))
 
 

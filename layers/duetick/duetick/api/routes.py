@@ -9,18 +9,20 @@ from duetick.api.calls import Call
 from duetick.api.models import (
     CountQuery,
     CursorQuery,
-    ErasedView,
-    ExportView,
-    HistoryPage,
     NewSchedule,
     PageQuery,
     PauseBody,
-    RunView,
     ScheduleBody,
     ScheduleChange,
+    Shape,
+)
+from duetick.api.views import (
+    ErasedView,
+    ExportView,
+    HistoryPage,
+    RunView,
     SchedulePage,
     ScheduleView,
-    Shape,
     UpcomingView,
 )
 from duetick.core.answers import Answer
@@ -43,7 +45,7 @@ class Route:
     method: str
     path: str
     run: Operation
-    answers: dict[int, type[Shape] | None]
+    answers: dict[int, type | None]
     body: type[Shape] | None = None
     query: type[Shape] | None = None
     refusals: tuple[int, ...] = ()
@@ -60,8 +62,8 @@ class Route:
 
 LIST: Final = "/schedules"
 ONE: Final = "/schedules/{key}"
-SHOWN: Final[dict[int, type[Shape] | None]] = {200: ScheduleView}
-PUT: Final[dict[int, type[Shape] | None]] = {200: ScheduleView, 201: ScheduleView}
+SHOWN: Final[dict[int, type | None]] = {200: ScheduleView}
+PUT: Final[dict[int, type | None]] = {200: ScheduleView, 201: ScheduleView}
 
 ROUTES: Final = (
     Route("GET", LIST, operations.list_schedules, {200: SchedulePage}, query=PageQuery),

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from duetick.cli.context import LocalContext
+from duetick.runtime.tokens import TOKEN_HOURS
 
 Handler: TypeAlias = Callable[[dict[str, Any], LocalContext], Mapping[str, Any]]
 Authorizer: TypeAlias = Callable[[str], dict[str, Any] | None]
@@ -44,11 +45,11 @@ class LocalServer(ThreadingHTTPServer):
         if not isinstance(sys.exception(), ConnectionError):
             logger.exception("a connection failed")
 
-    def __init__(self, port: int, routes: list[Route], origin: str = "") -> None:
-        """A web page of that origin may call it."""
+    def __init__(self, port: int, routes: list[Route]) -> None:
+        """A web page of `origin`, where one is named, may call it."""
         super().__init__(("127.0.0.1", port), LocalRequest)
         self.routes = routes
-        self.origin = origin
+        self.origin = ""
 
     @property
     def url(self) -> str:
@@ -88,7 +89,8 @@ class LocalRequest(BaseHTTPRequestHandler):
                 401,
                 "unauthorized",
                 "The token is missing, wrong or expired. Each start of the local stack makes a new "
-                "one: copy the command that it printed last.",
+                f"one, for {TOKEN_HOURS} hours: copy the command that it printed last, or start it "
+                "again.",
             )
             return
         event = _event(self, parts.path, parts.query, body, granted)

@@ -20,19 +20,22 @@ from duetick.cli.problem import Problem
 from duetick.core.static import register
 from duetick.domain.errors import DuetickError, StoreUnavailable
 from duetick.runtime import wiring
-from duetick.runtime.tokens import mint, verify
+from duetick.runtime.tokens import TOKEN_HOURS, mint, verify
 
 logger = logging.getLogger("duetick.local")
 
 USER: Final = "you"
-TOKEN_SECONDS: Final = 12 * 3_600
 MINUTE: Final = 60.0
 
 
 class LocalStack:
     """API and tick of the project in a folder, on one store."""
 
-    def __init__(self, project: Path, store: str, port: int) -> None:
+    def __init__(
+        self, project: Path, store: str, port: int, clock: Callable[[], float] = time.time
+    ) -> None:
+        """`clock` says in seconds since the epoch when tokens end, and when a minute begins."""
+        self._clock = clock
         self._key = secrets.token_bytes(32)
         self.secret = secrets.token_urlsafe(32)
         self._stopping = threading.Event()
@@ -68,7 +71,7 @@ class LocalStack:
 
     def token_of(self, user_id: str) -> str:
         """A user token for anyone."""
-        return mint(self._key, user_id, int(time.time()) + TOKEN_SECONDS)
+        return mint(self._key, user_id, int(self._clock()) + TOKEN_HOURS * 3_600)
 
     def run(self) -> None:
         """Serve and tick until stopped; a tick that runs finishes what it has begun.
@@ -78,7 +81,7 @@ class LocalStack:
         register(wiring.store(), wiring.flows().static(), wiring.settings().deployment)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         try:
-            self._tick_each_minute(time.time)
+            self._tick_each_minute()
         finally:
             self.close()
 
@@ -95,7 +98,7 @@ class LocalStack:
         if self._ticking:
             print("Finishing what has begun; Ctrl-C again stops at once.", file=sys.stderr)
 
-    def _tick_each_minute(self, clock: Callable[[], float]) -> None:
+    def _tick_each_minute(self) -> None:
         while True:
             try:
                 _tell_what_is_left(self.tick()["left"], stopping=self._stopping.is_set())
@@ -103,11 +106,11 @@ class LocalStack:
                 print(f"tick failed, the next one tries again: {error}", file=sys.stderr)
             except Exception:
                 logger.exception("tick failed, the next one tries again")
-            if self._stopping.wait(MINUTE - clock() % MINUTE):
+            if self._stopping.wait(MINUTE - self._clock() % MINUTE):
                 return
 
     def _user(self, header: str) -> dict[str, Any] | None:
-        claims = verify(self._key, header.removeprefix("Bearer "), int(time.time()))
+        claims = verify(self._key, header.removeprefix("Bearer "), int(self._clock()))
         return {"claims": claims} if claims else None
 
     def _operator(self, header: str) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """What dispatch answers: the one table of statuses and codes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from duetick.domain.schedule import Json
@@ -51,6 +51,13 @@ _STATUS: Final = {
 def error(code: str, message: str, **more: Json) -> Answer:
     """An error body; it tells no secret and no stack."""
     return Answer(_STATUS[code], {"error": code, "message": message, **more})
+
+
+def wrong_method(*allowed: str) -> Answer:
+    """A route is there, and takes these."""
+    methods = ", ".join(sorted(allowed))
+    refusal = error("method_not_allowed", f"This route takes {methods}.")
+    return replace(refusal, headers={"allow": methods})
 
 
 class Stop(Exception):

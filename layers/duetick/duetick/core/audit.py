@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
+from duetick.domain.policies import LAST_INSTANT
 from duetick.ports import Store
 
-THE_YEAR_9999: Final = 253_370_764_800_000
 EVERYTHING: Final = 2**31 - 1
 
 
@@ -20,4 +20,4 @@ class Audit:
 def audit(store: Store) -> Audit:
     """Count. It reads every record's name, so it is for once an hour."""
     unindexed = sum(found.problem == "missing" for found in store.check())
-    return Audit(store.index.backlog(THE_YEAR_9999, EVERYTHING), unindexed)
+    return Audit(store.index.backlog(LAST_INSTANT, EVERYTHING), unindexed)

@@ -1,13 +1,14 @@
 """A call of the dispatch route: what it says, read and bounded before anything is done."""
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from duetick.core.wire import instant
+from duetick.core.wire import delivery_json, instant
 from duetick.domain.errors import InvalidSchedule
-from duetick.domain.identity import SCHEDULE_ORIGIN, InvalidId, split_id
+from duetick.domain.identity import SCHEDULE_ORIGIN, InvalidId, split_id, to_path
 from duetick.domain.policies import DAY
 from duetick.domain.schedule import Json, Occurrence, Principal
 from duetick.ports import CallerKey
@@ -44,6 +45,17 @@ class Request:
 
 
 Authenticate: TypeAlias = Callable[[Request], bool]
+
+
+def request_of(occurrence: Occurrence) -> Request:
+    """The call that delivers an occurrence where no HTTP lies between."""
+    return Request(
+        flow=occurrence.flow,
+        path_id=to_path(occurrence.schedule_id),
+        headers={},
+        body=json.dumps(delivery_json(occurrence)),
+        request_id=occurrence.id,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from duetick.core.flows import Flows
 from duetick.core.static import register
-from duetick.domain.errors import NotPermitted, StoreUnavailable
+from duetick.domain.errors import NotAccepted, NotPermitted, StoreUnavailable
 from duetick.ports import Store
 
 Step: TypeAlias = Literal["schema", "schedules"]
@@ -15,6 +15,9 @@ STEPS: Final[tuple[Step, ...]] = ("schema", "schedules")
 
 PAUSE: Final = 2.0
 """Seconds between two looks at a database that does not answer yet."""
+
+GRACE: Final = 60.0
+"""Seconds until a login that was only just made, or a right to it, is known everywhere."""
 
 
 def deploy(
@@ -30,7 +33,8 @@ def deploy(
 ) -> dict[str, object]:
     """Take the steps, and tell what was done. Safe twice, and beside another.
 
-    A database that is only just being made is waited for, `patience` seconds at most. By its `name`
+    A database that is only just being made is waited for, `patience` seconds at most; one that
+    answers, and refuses who we are, only for the `GRACE` that a new user may take. By its `name`
     a deployment knows the static schedules that it made. `migrate` is the store's own, unless the
     schema is another's to change.
     """
@@ -40,7 +44,9 @@ def deploy(
             return _take(store, flows, steps, name, migrate or store.migrate)
         except NotPermitted:
             raise
-        except StoreUnavailable:
+        except StoreUnavailable as problem:
+            if isinstance(problem, NotAccepted):
+                end = min(end, elapsed() + GRACE)
             if elapsed() + PAUSE > end:
                 raise
         sleep(PAUSE)

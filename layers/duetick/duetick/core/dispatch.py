@@ -14,7 +14,15 @@ from dataclasses import replace
 from typing import Final, NoReturn, TypeAlias
 
 from duetick.core.accepting import Quotas
-from duetick.core.answers import Answer, Stop, accepted, duplicate, error, skipped
+from duetick.core.answers import (
+    Answer,
+    Stop,
+    accepted,
+    duplicate,
+    error,
+    skipped,
+    wrong_method,
+)
 from duetick.core.attempts import Attempt
 from duetick.core.callers import asked_for
 from duetick.core.calls import Authenticate, Call, Request, read_call
@@ -23,7 +31,7 @@ from duetick.core.resolving import is_own, resolve
 from duetick.core.running import Runner
 from duetick.core.wire import iso, read_object, static_json
 from duetick.domain.attempts import refuse
-from duetick.domain.errors import InvalidSchedule, StoreUnavailable
+from duetick.domain.errors import InvalidSchedule, SchemaOutdated, StoreUnavailable
 from duetick.domain.expression import InvalidExpression, InvalidTimezone
 from duetick.domain.identity import InvalidId, check_id, from_path
 from duetick.domain.schedule import Json, Occurrence, Schedule, check_timing
@@ -84,7 +92,7 @@ class Dispatcher:
             raise Stop(error("unauthorized", "The caller's secret is missing or wrong."))
         wanted = "GET" if request.path_id is None else "POST"
         if request.method != wanted:
-            raise Stop(error("method_not_allowed", f"This route takes {wanted}."))
+            raise Stop(wrong_method(wanted))
         if request.path_id is None:
             return _describe(self._flow(request))
         return self._deliver(*self._read(request), request)
@@ -251,6 +259,8 @@ def _answered(act: Callable[[], Answer]) -> Answer:
         return error("invalid_schedule", str(problem))
     except Exception as problem:
         logger.exception("dispatch failed", extra={"action": "dispatch_failed"})
+        if isinstance(problem, SchemaOutdated):
+            return error("dispatch_failed", str(problem))
         down = isinstance(problem, StoreUnavailable)
         why = "The database did not answer" if down else "Something unexpected happened"
         return error("dispatch_failed", f"{why}; the log says more. Try again.")

@@ -104,12 +104,15 @@ class Flow:
             self.actions[name] = Action(name, target, takes, input, background, withheld=withheld)
 
         def register(function: Given) -> Given:
+            if name in self.actions:
+                raise InvalidSchedule("action", f"{name!r} has its target or its function already.")
             _check_called(name, function)
             if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
                 raise InvalidSchedule(
                     "action", f"{name!r} yields, so that calling it runs nothing. Let it return."
                 )
-            takes = input_type(function)
+            with _naming(f"{self.name}.{name}"):
+                takes = input_type(function)
             withheld = _withheld(takes, redact)
             self.actions[name] = Action(
                 name, function, takes, input, background, transactional, withheld
@@ -187,7 +190,7 @@ def _check_called(name: str, function: ActionFunction) -> None:
 
 @contextmanager
 def _naming(key: str) -> Iterator[None]:
-    """Say which of a deployment's static schedules it is that cannot be."""
+    """Say which of a deployment's actions or static schedules it is that cannot be."""
     try:
         yield
     except ValueError as problem:

@@ -13,12 +13,9 @@ from duetick.domain.identity import SCHEDULE_ORIGIN, check_key
 from duetick.domain.mirror import paused_so_far
 from duetick.domain.occurrences import apart
 from duetick.domain.pausing import is_paused
-from duetick.domain.schedule import Identity, Occurrence, Schedule
+from duetick.domain.schedule import LATEST, Identity, Occurrence, Schedule
 
 AT_ONCE: Final = 500
-
-LATEST: Final = 10**15
-"""Later than any nominal time."""
 
 PAST: Final = "."
 """What a cursor into the history begins with, in an export. One of schedules cannot."""

@@ -3,10 +3,11 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
-from types import NoneType, UnionType
+from types import NoneType, SimpleNamespace, UnionType
 from typing import (
     Any,
     Final,
+    ForwardRef,
     Literal,
     Protocol,
     Union,
@@ -28,6 +29,10 @@ _NAMES: Final[dict[object, str]] = {
     list: "a list",
     dict: "an object",
 }
+_READABLE: Final = (
+    "Take text, numbers, true or false, null, lists, objects with text for keys, a dataclass of "
+    "these, or a pydantic model, which converts what it is given."
+)
 
 
 @runtime_checkable
@@ -55,11 +60,55 @@ class InputType:
 
 
 def input_type(function: Callable[..., object]) -> InputType:
-    """What the first argument of an action is annotated as."""
+    """What the first argument of an action is annotated as; raise where no input can be read so.
+
+    Its other annotations are nobody's business here, and may name what is there for a type checker
+    alone.
+    """
     first = next(iter(inspect.signature(function).parameters))
     named = inspect.unwrap(function)
-    hints = get_type_hints(named if inspect.isroutine(named) else named.__call__)
-    return InputType(hints.get(first, Any))
+    written = named if inspect.isroutine(named) else named.__call__
+    annotation = getattr(written, "__annotations__", {}).get(first, Any)
+    alone = SimpleNamespace(__annotations__={first: annotation})
+    try:
+        found = get_type_hints(alone, getattr(written, "__globals__", {}))[first]
+        _check(found, "input", set())
+    except NameError as problem:
+        raise InvalidSchedule(
+            "input",
+            f"its type needs {problem.name!r}, which is not there yet when the action is "
+            "registered. Define or import it above, and not for a type checker alone.",
+        ) from None
+    return InputType(found)
+
+
+def _check(wanted: object, path: str, seen: set[object]) -> None:
+    """Raise InvalidSchedule where a part of it is nothing that JSON can become."""
+    origin, inners = get_origin(wanted), get_args(wanted)
+    if isinstance(wanted, type) and is_dataclass(wanted):
+        if wanted not in seen:
+            seen.add(wanted)
+            _check_made(wanted, path)
+            for name, inner in _hints(wanted).items():
+                _check(inner, f"{path}.{name}", seen)
+    elif origin in (list, Union, UnionType) or (origin is dict and inners[0] is str):
+        for inner in inners:
+            _check(inner, path, seen)
+    elif not (_is_anything(wanted) or isinstance(wanted, Model) or _is_plain(wanted)):
+        shown = wanted.__name__ if isinstance(wanted, type) else wanted
+        raise InvalidSchedule(path, f"no JSON can become {shown}. {_READABLE}")
+
+
+def _check_made(wanted: type, path: str) -> None:
+    """Raise InvalidSchedule where its fields do not make one: `InitVar`, or an `__init__` of its
+    own.
+    """
+    try:
+        inspect.signature(wanted).bind(**dict.fromkeys(_fields(wanted)))
+    except TypeError as problem:
+        raise InvalidSchedule(
+            path, f"no {wanted.__name__} can be made of its fields ({problem})."
+        ) from None
 
 
 def _collect(wanted: object, found: set[str], seen: set[object]) -> bool:
@@ -68,17 +117,39 @@ def _collect(wanted: object, found: set[str], seen: set[object]) -> bool:
         if wanted in seen:
             return True
         seen.add(wanted)
-        found.update(field.name for field in fields(wanted) if field.init)
-        inner = [get_type_hints(wanted)[field.name] for field in fields(wanted) if field.init]
-        return all(_collect(each, found, seen) for each in inner)
+        hints = _hints(wanted)
+        found.update(hints)
+        return all(_collect(each, found, seen) for each in hints.values())
     origin = get_origin(wanted)
     if origin in (list, Union, UnionType):
         return all(_collect(each, found, seen) for each in get_args(wanted))
     return origin is Literal or wanted is None or wanted in (str, int, float, bool, NoneType)
 
 
+def _hints(wanted: type) -> dict[str, object]:
+    """The fields of a dataclass that can be given, with their types."""
+    hints = get_type_hints(wanted)
+    return {name: hints[name] for name in _fields(wanted)}
+
+
+def _fields(wanted: type) -> dict[str, Field[object]]:
+    return {field.name: field for field in fields(wanted) if field.init}
+
+
+def _is_anything(wanted: object) -> bool:
+    """Also what is left of `Json` where it holds itself."""
+    itself = isinstance(wanted, ForwardRef) and wanted.__forward_arg__ == "Json"
+    return wanted is Any or wanted is object or itself
+
+
+def _is_plain(wanted: object) -> bool:
+    if get_origin(wanted) is Literal:
+        return all(isinstance(one, (str, int, NoneType)) for one in get_args(wanted))
+    return wanted is None or (isinstance(wanted, type) and wanted in _NAMES)
+
+
 def _read(wanted: object, value: Json, path: str) -> object:
-    if wanted is Any or wanted is object:
+    if _is_anything(wanted):
         return value
     if isinstance(wanted, type) and is_dataclass(wanted):
         return _read_dataclass(wanted, value, path)
@@ -92,15 +163,15 @@ def _read_generic(wanted: object, value: Json, path: str) -> object:
     if origin in (Union, UnionType):
         return _read_union(wanted, value, path)
     if origin is Literal:
-        return _expect(value in get_args(wanted), value, path, f"one of {get_args(wanted)}")
+        known = get_args(wanted)
+        fits = any(type(value) is type(one) and value == one for one in known)
+        return _expect(fits, value, path, f"one of {known}")
     if origin in (list, dict):
         return _read_collection(origin, get_args(wanted), value, path)
-    return _read_plain(NoneType if wanted is None else wanted, value, path)
+    return _read_plain(wanted if isinstance(wanted, type) else NoneType, value, path)
 
 
-def _read_plain(wanted: object, value: Json, path: str) -> object:
-    if not isinstance(wanted, type) or wanted not in _NAMES:
-        raise InvalidSchedule(path, f"an action cannot take {wanted!r}; use JSON types.")
+def _read_plain(wanted: type, value: Json, path: str) -> object:
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
@@ -153,11 +224,10 @@ def _first_of(error: ValueError) -> str:
 def _read_dataclass(wanted: type, value: Json, path: str) -> object:
     if not isinstance(value, dict):
         raise InvalidSchedule(path, f"expected an object, got {type(value).__name__}.")
-    known = {field.name: field for field in fields(wanted) if field.init}
+    known, hints = _fields(wanted), _hints(wanted)
     for name in value:
         if name not in known:
             raise InvalidSchedule(path, f"{name!r} is not known; known are {', '.join(known)}.")
-    hints = get_type_hints(wanted)
     read = {name: _read(hints[name], value[name], f"{path}.{name}") for name in value}
     missing = [name for name, field in known.items() if name not in read and _required(field)]
     if missing:

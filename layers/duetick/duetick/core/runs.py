@@ -32,13 +32,13 @@ def run_by_hand(
     now: int,
     repeatable: str | None = None,
     *,
-    at_most: int,
+    at_most: int | None,
 ) -> Answer:
     """202 once it has begun; what becomes of it, also if it fails, is told by the history.
 
     `repeatable` is a key of the caller's own: within a day it stands for one run, whatever became
     of that, and a repeat is answered with it. `at_most` is how many a user may ask for in a minute,
-    repeats included.
+    repeats included; None counts nothing.
     """
     made = _made(schedule, now, repeatable)
     refusal = _refusal(store, schedule, now, at_most)
@@ -78,10 +78,10 @@ def _earlier(store: Store, made: Occurrence, now: int) -> Occurrence | None:
     return None
 
 
-def _refusal(store: Store, schedule: Schedule, now: int, at_most: int) -> Answer | None:
+def _refusal(store: Store, schedule: Schedule, now: int, at_most: int | None) -> Answer | None:
     if is_paused(schedule, now):
         return error("schedule_paused", "It is paused, and does not run. Resume it first.")
-    if store.admit_run(schedule.user_id, at_most, now=now):
+    if at_most is None or store.admit_run(schedule.user_id, at_most, now=now):
         return None
     left = -(-(MINUTE_MS - now % MINUTE_MS) // 1_000)
     answer = error(

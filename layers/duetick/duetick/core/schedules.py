@@ -12,9 +12,10 @@ from duetick.core.previews import Preview, previews
 from duetick.domain.creation import Repeatable
 from duetick.domain.errors import InvalidSchedule, NotFound, VersionConflict
 from duetick.domain.identity import InvalidId, check_external, check_key
-from duetick.domain.mirror import check_version
 from duetick.domain.pausing import as_paused_as, paused, resumed
+from duetick.domain.redaction import WITHHELD, is_redacted
 from duetick.domain.schedule import Json, Schedule, dump_input
+from duetick.domain.versions import Expected, check_version
 from duetick.ports import Clock, Page, Store
 
 T = TypeVar("T")
@@ -108,7 +109,7 @@ class UserSchedules:
         return found.again(wanted, repeatable) if found else None
 
     def replace(
-        self, wanted: Schedule, *, if_version: int | None = None, resume: bool = False
+        self, wanted: Schedule, *, if_version: Expected | None = None, resume: bool = False
     ) -> tuple[Schedule, bool]:
         """Create or replace; also whether it was created.
 
@@ -123,7 +124,7 @@ class UserSchedules:
 
         return self._again(attempt, if_version)
 
-    def change(self, key: str, change: Change, *, if_version: int | None = None) -> Schedule:
+    def change(self, key: str, change: Change, *, if_version: Expected | None = None) -> Schedule:
         """Read, change and write back."""
 
         def attempt() -> Schedule:
@@ -133,7 +134,7 @@ class UserSchedules:
 
         return self._again(attempt, if_version)
 
-    def _again(self, attempt: Callable[[], T], if_version: int | None) -> T:
+    def _again(self, attempt: Callable[[], T], if_version: Expected | None) -> T:
         """Do it again where somebody else wrote first, unless a version is asked for."""
         left = 1 if if_version is not None else TRIES
         while True:
@@ -145,7 +146,12 @@ class UserSchedules:
                     raise
 
     def pause(
-        self, key: str, *, note: str = "", until: int | None = None, if_version: int | None = None
+        self,
+        key: str,
+        *,
+        note: str = "",
+        until: int | None = None,
+        if_version: Expected | None = None,
     ) -> Schedule:
         """Keep it from firing, for ever or until an instant."""
         now = self.clock()
@@ -153,11 +159,11 @@ class UserSchedules:
             key, lambda found: paused(found, note, until, now), if_version=if_version
         )
 
-    def resume(self, key: str, *, if_version: int | None = None) -> Schedule:
+    def resume(self, key: str, *, if_version: Expected | None = None) -> Schedule:
         """Let it fire again, from now on."""
         return self.change(key, resumed, if_version=if_version)
 
-    def delete(self, key: str, *, if_version: int | None = None) -> None:
+    def delete(self, key: str, *, if_version: Expected | None = None) -> None:
         """Gone, with what was due of it accounted for; raise NotFound."""
         self.get(key)
         now = self.clock()
@@ -188,7 +194,7 @@ class UserSchedules:
         wanted: Schedule,
         current: Schedule | None,
         *,
-        if_version: int,
+        if_version: Expected,
         repeatable: Repeatable | None = None,
     ) -> Schedule:
         check_key(self.user_id, wanted.key)
@@ -197,6 +203,8 @@ class UserSchedules:
         now = self.clock()
         if not self.owns_names:
             _check_own(current, wanted)
+        elif current is None or current.input != wanted.input:
+            _check_whole(wanted)
         if current is None and wanted.key == BY_EXTERNAL:
             raise InvalidId("key", f"{BY_EXTERNAL!r} is a word of the API's paths; name another.")
         if current is None or _asks_again(current, wanted):
@@ -211,7 +219,15 @@ class UserSchedules:
 
 
 def _check_own(current: Schedule | None, wanted: Schedule) -> None:
-    """A user may not give a name across all users, nor choose what runs as somebody else."""
+    """A user may not give a name across all users, nor choose what runs as somebody else, or who
+    that is. An agent says it in Python, where no body's shape stands before it.
+    """
+    if wanted.principal != (current and current.principal):
+        raise InvalidSchedule(
+            "principal",
+            "is named by the application: what a user or an agent makes runs as the user; leave "
+            "it out.",
+        )
     if wanted.external_id != (current and current.external_id):
         raise InvalidSchedule(
             "externalId",
@@ -225,14 +241,24 @@ def _check_own(current: Schedule | None, wanted: Schedule) -> None:
         )
 
 
+def _check_whole(wanted: Schedule) -> None:
+    """An operator is not shown all of an input, and may not write back what is shown."""
+    if is_redacted(wanted.input):
+        raise InvalidSchedule(
+            "input",
+            f"holds {WITHHELD}, which stands for what operators are not shown. PATCH the other "
+            "fields and leave the input out, or give the value itself.",
+        )
+
+
 def _what(schedule: Schedule) -> tuple[str, str, Json]:
     return schedule.flow, schedule.action, schedule.input
 
 
-def _version(current: Schedule | None, if_version: int | None) -> int:
-    """The version that is there, which has to be the one that is asked for."""
+def _version(current: Schedule | None, if_version: Expected | None) -> Expected:
+    """What is there, which has to be what is asked for."""
     check_version(current, if_version)
-    return current.version if current else 0
+    return current or 0
 
 
 def _asks_again(current: Schedule, wanted: Schedule) -> bool:
@@ -258,13 +284,8 @@ def merged(body: Mapping[str, Json], patch: Mapping[str, Json]) -> dict[str, Jso
         if value is None:
             result.pop(name, None)
         elif name in ("policies", "labels") and isinstance(value, dict) and isinstance(inner, dict):
-            result[name] = merged_inner(inner, value)
+            both = {**inner, **value}
+            result[name] = {key: text for key, text in both.items() if text is not None}
         else:
             result[name] = value
     return result
-
-
-def merged_inner(body: Mapping[str, Json], patch: Mapping[str, Json]) -> dict[str, Json]:
-    """The same, one level down."""
-    both = {**body, **patch}
-    return {name: value for name, value in both.items() if value is not None}

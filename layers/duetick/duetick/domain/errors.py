@@ -36,6 +36,13 @@ class NotPermitted(StoreUnavailable):
     """The database forbids it to whom we connect as: waiting does not help, a grant does."""
 
 
+class NotAccepted(StoreUnavailable):
+    """The database answers, and one side refuses the other: a login, a certificate, a name.
+
+    Waiting helps no longer than what was only just made takes to be known.
+    """
+
+
 class ClockSkewed(DuetickError):
     """The host's clock is too far from the database's for anything to be claimed by it."""
 

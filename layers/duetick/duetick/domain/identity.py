@@ -12,8 +12,8 @@ SCHEDULE_ORIGIN: Final = "schedule"
 RUN_ORIGIN: Final = "run:"
 
 _UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._")
-_ESCAPE: Final = re.compile(r"(?:~[0-9A-F]{2})+")
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_ESCAPE: Final = r"(?:~[0-9A-F]{2})+"
+_NAME: Final = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
 
 
 class InvalidId(InvalidSchedule):
@@ -50,7 +50,7 @@ def check_key(user_id: str, key: str) -> None:
 
 def check_name(field: str, name: object) -> None:
     """Raise unless `name` can be a flow's or an action's."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name):
         raise InvalidSchedule(
             field,
             "expected a letter, then at most 63 letters, digits, '-' or '_', "
@@ -94,6 +94,6 @@ def from_path(path: str) -> str:
     """The id that a raw path names: percent escapes once, then the escapes of `to_path`."""
     try:
         plain = unquote(path, errors="strict")
-        return _ESCAPE.sub(lambda m: bytes.fromhex(m[0].replace("~", "")).decode(), plain)
+        return re.sub(_ESCAPE, lambda m: bytes.fromhex(m[0].replace("~", "")).decode(), plain)
     except UnicodeDecodeError:
         raise InvalidId("id", "its escapes are not UTF-8.") from None

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from duetick.domain.errors import InvalidSchedule, PoisonedRow, QuotaReached, VersionConflict
+from duetick.domain.errors import InvalidSchedule, PoisonedRow, QuotaReached
 from duetick.domain.expression import parse, sub_minute
 from duetick.domain.firing import Missed, Times, unfired
 from duetick.domain.occurrences import ranged
@@ -151,13 +151,6 @@ def repair(schedule: Schedule, row: IndexRow | None, fired_through: int | None, 
     return Change(schedule, fresh_row(schedule, now), lost, False)
 
 
-def check_version(current: Schedule | None, if_version: int | None) -> None:
-    """Raise VersionConflict unless the record has that version; 0 stands for none at all."""
-    found = current.version if current else 0
-    if if_version is not None and if_version != found:
-        raise VersionConflict(if_version, found)
-
-
 def too_many(at_most: int) -> QuotaReached:
     """The refusal of one more schedule."""
     return QuotaReached(
@@ -229,13 +222,14 @@ def _kept(current: Schedule, wanted: Schedule) -> Schedule:
 
 
 def _create(before: Before, wanted: Schedule, now: int) -> Change:
+    later = max(now, before.defined_at + 1, 1)  # than any life of this name before
     made = replace(
         wanted,
         version=1,
-        timing=max(now, before.defined_at + 1, 1),
+        timing=later,
         anchor=now,
-        created_at=now,
-        updated_at=now,
+        created_at=later,
+        updated_at=later,
         disabled_at=None if wanted.enabled else now,
         next_fire_at=None,
         last_run_at=None,

@@ -14,11 +14,10 @@ SHORT: Final = 4
 MOST_WORK: Final = 20_000_000
 """Characters times secrets: what takes longer to look through is not shown at all."""
 
-_PLAIN: Final = re.compile(
-    r"password|passwd|token|secret|authorization|cookie|credential", re.IGNORECASE
-)
-_KEY_WORD: Final = re.compile(r"(?:^|[^A-Za-z])[Kk]ey(?:$|[^a-z])|[a-z0-9]Key(?:$|[^a-z])|KEY")
-_NAMED: Final = re.compile(
+# Texts, which `re` compiles when they are first asked for: a tick's cold start needs none.
+_PLAIN: Final = r"(?i)password|passwd|token|secret|authorization|cookie|credential"
+_KEY_WORD: Final = r"(?:^|[^A-Za-z])[Kk]ey(?:$|[^a-z])|[a-z0-9]Key(?:$|[^a-z])|KEY"
+_NAMED: Final = (
     r"(?i)\b([\w.-]*(?:password|passwd|token|secret|authorization|cookie|credential"
     r"|api[_-]?key|private[_-]?key|access[_-]?key)[\w.-]*['\"]?\s*[:=]\s*)"
     r"(?:Bearer\s+|Basic\s+)?(?:'[^']*'|\"[^\"]*\"|[^\s,;&}]+)"
@@ -27,7 +26,7 @@ _NAMED: Final = re.compile(
 
 def is_secret(name: str) -> bool:
     """Whether a field's name says that its value is a secret; `key` only as a word of its own."""
-    return bool(_PLAIN.search(name) or _KEY_WORD.search(name))
+    return bool(re.search(_PLAIN, name) or re.search(_KEY_WORD, name))
 
 
 def redact(value: Json, own: Collection[str] = ()) -> Json:
@@ -42,9 +41,14 @@ def redact(value: Json, own: Collection[str] = ()) -> Json:
     return value
 
 
+def is_redacted(value: Json) -> bool:
+    """Whether something was withheld of it: written back, the mark would be in a secret's place."""
+    return any(leaf == WITHHELD for leaf in _leaves(value))
+
+
 def redact_text(text: str | None) -> str | None:
     """An error's text with what stands behind a secret's name withheld."""
-    return text and _NAMED.sub(lambda found: found[1] + WITHHELD, text)
+    return text and re.sub(_NAMED, lambda found: found[1] + WITHHELD, text)
 
 
 def secrets_in(value: Json, own: Collection[str] = ()) -> frozenset[str]:

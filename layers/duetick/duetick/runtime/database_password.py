@@ -32,11 +32,12 @@ def kept_in_secrets_manager(arn: str) -> Password:
 
 def read_password(secret: str) -> str:
     """The password that a secret's text holds."""
-    if not secret.startswith("{"):
-        return secret
     try:
-        return str(json.loads(secret)["password"])
+        password = json.loads(secret)["password"] if secret.startswith("{") else secret
     except (ValueError, KeyError):
         raise ConfigurationError(
             "The secret of the database begins as JSON does, and has no field `password`."
         ) from None
+    if not password:
+        raise ConfigurationError("The secret of the database holds an empty password.")
+    return str(password)

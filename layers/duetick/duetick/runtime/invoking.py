@@ -4,10 +4,8 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from duetick.core.calls import Request
+from duetick.core.calls import request_of
 from duetick.core.runs import PATIENCE
-from duetick.core.wire import delivery_json
-from duetick.domain.identity import to_path
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Delivery
 from duetick.runtime.background import to_event
@@ -27,16 +25,10 @@ class InvokeTransport:
         del timeout
         from botocore.exceptions import BotoCoreError, ClientError
 
-        request = Request(
-            flow=occurrence.flow,
-            path_id=to_path(occurrence.schedule_id),
-            headers={},
-            body=json.dumps(delivery_json(occurrence)),
-            request_id=occurrence.id,
-        )
+        event = to_event(request_of(occurrence))
         try:
             answer = _client().invoke(
-                FunctionName=self._function, Payload=json.dumps(to_event(request)).encode()
+                FunctionName=self._function, Payload=json.dumps(event).encode()
             )
             told = json.loads(answer["Payload"].read())
         except (BotoCoreError, ClientError, ValueError) as problem:

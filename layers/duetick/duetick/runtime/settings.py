@@ -18,27 +18,27 @@ class Settings:
     """What a deployment is told. Each field is the variable DUETICK_<NAME>."""
 
     store: str
-    store_secret_arn: str = ""
-    owner_store: str = ""
-    owner_secret_arn: str = ""
-    functions_secret_arn: str = ""
-    api_url: str = ""
-    api_address: str = ""
-    flows: str = "flows"
-    deployment: str = ""
-    dispatch_auth: DispatchAuth = "iam"
-    dispatch_secrets: tuple[str, ...] = ()
-    dispatch_secret_arn: str = ""
-    dispatch_function: str = ""
-    allowed_origin: str = ""
-    look_ahead: int = 0
-    region: str = ""
-    local: bool = False
-    quota_schedules: int = 100
-    quota_gap_seconds: int = 60
-    tick_seconds: int = 60
-    quota_input_bytes: int = LARGEST_INPUT
-    quota_runs: int = 30
+    store_secret_arn: str
+    owner_store: str
+    owner_secret_arn: str
+    functions_secret_arn: str
+    api_url: str
+    api_address: str
+    flows: str
+    deployment: str
+    dispatch_auth: DispatchAuth
+    dispatch_secrets: tuple[str, ...]
+    dispatch_secret_arn: str
+    dispatch_function: str
+    allowed_origin: str
+    look_ahead: int
+    region: str
+    local: bool
+    quota_schedules: int
+    quota_gap_seconds: int
+    tick_seconds: int
+    quota_input_bytes: int
+    quota_runs: int
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> "Settings":
@@ -68,7 +68,9 @@ class Settings:
             dispatch_secret_arn=env.get("DUETICK_DISPATCH_SECRET_ARN", ""),
             dispatch_function=env.get("DUETICK_DISPATCH_FUNCTION", ""),
             allowed_origin=env.get("DUETICK_ALLOWED_ORIGIN", ""),
-            look_ahead=_milliseconds(env, "DUETICK_LOOK_AHEAD"),
+            look_ahead=_number(
+                env, "DUETICK_LOOK_AHEAD", 0, LONGEST_LOOK_AHEAD, "milliseconds, from 0 (off)"
+            ),
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),
             local=env.get("DUETICK_LOCAL") == "1",
             quota_schedules=_number(env, "DUETICK_QUOTA_SCHEDULES", 100, 1_000_000),
@@ -81,19 +83,12 @@ class Settings:
         )
 
 
-def _number(env: Mapping[str, str], name: str, default: int, most: int) -> int:
+def _number(
+    env: Mapping[str, str], name: str, default: int, most: int, what: str = "a number from 0"
+) -> int:
     text = env.get(name) or str(default)
     if not text.isdecimal() or int(text) > most:
-        raise ConfigurationError(f"{name} is a number from 0 to {most}; got {text[:20]!r}.")
-    return int(text)
-
-
-def _milliseconds(env: Mapping[str, str], name: str) -> int:
-    text = env.get(name) or "0"
-    if not text.isdecimal() or int(text) > LONGEST_LOOK_AHEAD:
-        raise ConfigurationError(
-            f"{name} is milliseconds, from 0 (off) to {LONGEST_LOOK_AHEAD}; got {text[:20]!r}."
-        )
+        raise ConfigurationError(f"{name} is {what} to {most}; got {text[:20]!r}.")
     return int(text)
 
 

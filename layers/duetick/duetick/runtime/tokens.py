@@ -4,7 +4,10 @@ import base64
 import binascii
 import hmac
 import json
-from typing import Any
+from typing import Any, Final
+
+TOKEN_HOURS: Final = 12
+"""How long one holds. The stack prints it once, when it starts."""
 
 
 def _encode(data: bytes) -> str:

@@ -6,11 +6,8 @@ from typing import Final
 
 from duetick.domain.errors import InvalidCursor, InvalidQuery
 from duetick.domain.identity import LONGEST_ID
-from duetick.domain.schedule import Identity
+from duetick.domain.schedule import LATEST, Identity
 from duetick.domain.states import WAITING, State
-
-LATEST: Final = 10**15
-"""Later than any nominal time."""
 
 FINDABLE: Final = WAITING | {State.DEAD}
 """The states that have an index of their own over all users."""

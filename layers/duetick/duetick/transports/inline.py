@@ -4,9 +4,7 @@ import json
 from collections.abc import Callable
 
 from duetick.core.answers import Answer
-from duetick.core.calls import Request
-from duetick.core.wire import delivery_json
-from duetick.domain.identity import to_path
+from duetick.core.calls import Request, request_of
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Delivery
 
@@ -20,15 +18,7 @@ class InlineTransport:
     def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
         """See `Transport`. Nothing can cut an action of this process short."""
         del timeout
-        answer = self._dispatch(
-            Request(
-                flow=occurrence.flow,
-                path_id=to_path(occurrence.schedule_id),
-                headers={},
-                body=json.dumps(delivery_json(occurrence)),
-                request_id=occurrence.id,
-            )
-        )
+        answer = self._dispatch(request_of(occurrence))
         return Delivery(answer.status, json.dumps(answer.body))
 
     def close(self) -> None:

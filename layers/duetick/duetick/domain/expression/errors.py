@@ -16,6 +16,6 @@ class InvalidTimezone(InvalidExpression):
     """The name is no IANA zone of the pinned database. The message offers the nearest names."""
 
 
-def quoted(text: str, limit: int = 40) -> str:
-    """Return at most `limit` characters of foreign text, with everything unprintable escaped."""
-    return repr(text if len(text) <= limit else text[:limit] + "…")
+def quoted(text: str) -> str:
+    """Return at most 40 characters of foreign text, with everything unprintable escaped."""
+    return repr(text if len(text) <= 40 else text[:40] + "…")

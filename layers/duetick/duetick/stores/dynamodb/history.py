@@ -7,7 +7,7 @@ from typing import Final
 
 from duetick.domain.attempts import accounted
 from duetick.domain.identity import SCHEDULE_ORIGIN
-from duetick.domain.schedule import Identity, Occurrence
+from duetick.domain.schedule import LATEST, Identity, Occurrence
 from duetick.domain.states import LEASED, WAITING, State
 from duetick.stores.dynamodb.entities import Entities
 from duetick.stores.dynamodb.items import Entity, item_key, name_of, read
@@ -23,7 +23,7 @@ from duetick.stores.dynamodb.occurrences import (
 )
 from duetick.stores.dynamodb.schema import ATTENTION
 from duetick.stores.dynamodb.table import Item, key_of
-from duetick.stores.paging import LATEST, check_findable, newest_first, place_of
+from duetick.stores.paging import check_findable, newest_first, place_of
 
 AT_ONCE: Final = 500
 

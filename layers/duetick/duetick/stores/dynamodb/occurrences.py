@@ -237,7 +237,8 @@ def write_history(entry: Entry) -> Item:
     """The item of an occurrence that has ended: the same whoever writes it, and whenever."""
     o = entry.occurrence
     partition, sort = history_key(o.user_id, o.key, o.nominal_at, o.origin)
-    item = write_entry(replace_token(entry), None) | {
+    # The token serves an attempt that is under way, and nobody after that.
+    item = write_entry(replace(entry, token=None), None) | {
         "p": text(partition),
         "s": text(sort),
         "ttl": number(_expires_at(o)),
@@ -266,11 +267,6 @@ def _last_of(cron: str, timezone: str | None, policies: Policies, nominal_at: in
     except ValueError:
         return nominal_at
     return last
-
-
-def replace_token(entry: Entry) -> Entry:
-    """The token serves an attempt that is under way, and nobody after that."""
-    return replace(entry, token=None)
 
 
 def read_history(item: Mapping[str, Any]) -> Entry:

@@ -15,13 +15,13 @@ from duetick.domain.expression import TZDATA_VERSION
 from duetick.domain.mirror import (
     Before,
     Change,
-    check_version,
     plan_put,
     too_many,
     unfired_so_far,
 )
 from duetick.domain.schedule import Occurrence, Schedule, dump_input
 from duetick.domain.states import Reason
+from duetick.domain.versions import Expected, check_version
 from duetick.ports import Page
 from duetick.stores.dynamodb.alteration import (
     Alteration,
@@ -63,7 +63,7 @@ class DynamoSchedules:
         schedule: Schedule,
         *,
         now: int | None = None,
-        if_version: int | None = None,
+        if_version: Expected | None = None,
         at_most: int | None = None,
         repeatable: Repeatable | None = None,
     ) -> Schedule:
@@ -212,7 +212,7 @@ class DynamoSchedules:
                 yield schedule
 
     def delete(
-        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+        self, user_id: str, key: str, *, now: int | None = None, if_version: Expected | None = None
     ) -> bool:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now

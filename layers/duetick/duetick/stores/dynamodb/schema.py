@@ -8,6 +8,9 @@
 | definition | V#user/key | since | how the schedule was defined from then on |
 | external id | E#id | E | which schedule owns it |
 | count | C#user | C | how many schedules a user has |
+| runs | C#user | R#minute | how many runs by hand in that minute |
+| creation | R#user | name | what a creation that may be repeated has made |
+| caller's key | K#flow#key | K | whose occurrence holds it |
 | journal | J | due#random | schedules to look at when a lease may have ended |
 | schema | J | ! | version, and the shard counts in use: a tick reads it with the journal |
 

@@ -46,11 +46,6 @@ class DynamoStore:
         self.ledger = DynamoLedger(self._entities, journal, self.now, new_id)
 
     @property
-    def table_name(self) -> str:
-        """The table's."""
-        return self._table.name
-
-    @property
     def client(self) -> "DynamoDBClient":
         """What the store speaks to DynamoDB through."""
         return self._table.client

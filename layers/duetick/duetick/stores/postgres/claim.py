@@ -7,11 +7,11 @@ from typing import Final, cast
 
 from duetick.domain.policies import Overlap
 from duetick.domain.schedule import Occurrence
+from duetick.stores.ids import new_id
 from duetick.stores.sql.claim import ClaimPlan, DueRow, Remembered, on_hand
 from duetick.stores.sql.index import Claimed, poison
 from duetick.stores.sql.rows import read_number
 from duetick.stores.sql.session import Params, Row, Session, Value
-from duetick.stores.sql.store import new_id
 
 SENT: Final[Mapping[str, Callable[[Occurrence], Value]]] = {
     "nominal_at": attrgetter("nominal_at"),

@@ -61,7 +61,7 @@ def _connect(
             host=address.host,
             port=address.port,
             database=address.database,
-            password=password,
+            password=password or "",
             application_name=address.application_name,
             ssl_context=context or False,
             sock=to,

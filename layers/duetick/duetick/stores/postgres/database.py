@@ -12,8 +12,9 @@ from duetick.stores.postgres.connecting import Connect
 from duetick.stores.postgres.errors import ConnectionLost, as_of_caller
 from duetick.stores.postgres.wire import Wire
 from duetick.stores.sql.queries import load
-from duetick.stores.sql.rows import read_number
+from duetick.stores.sql.rows import read_number, read_version
 from duetick.stores.sql.session import Params, Row
+from duetick.stores.sql.versions import check_version
 
 POOL_SECONDS: Final = 30
 CLOCK_KEPT_MS: Final = 60_000
@@ -121,15 +122,16 @@ class Pool:
 
     def forget(self) -> None:
         """Close what is idle: where one connection broke, the others probably did."""
-        while self._idle:
-            self._idle.pop().close()
+        with suppress(IndexError):  # no more, or another thread was quicker
+            while True:
+                self._idle.pop().close()
 
 
 class PostgresDatabase:
     """`Database` on Postgres."""
 
-    def __init__(self, connect: Connect, size: int) -> None:
-        self._pool = Pool(connect, size)
+    def __init__(self, connect: Connect, size: int, code: int) -> None:
+        self._pool, self._code = Pool(connect, size), code
         self._ahead, self._asked_at = 0, -CLOCK_KEPT_MS
 
     @contextmanager
@@ -174,7 +176,8 @@ class PostgresDatabase:
 
     def now(self) -> int:
         """See `Database`. Asked once a minute: in between, the host's clock says how far it went,
-        so that a begin or a settle stays one round trip.
+        so that a begin or a settle stays one round trip. Raises SchemaOutdated where the schema is
+        not one for the code of that version.
         """
         host = _host_now()
         if not 0 <= host - self._asked_at < CLOCK_KEPT_MS:
@@ -183,8 +186,9 @@ class PostgresDatabase:
 
     def _ask(self) -> int:
         with self._pool.lend() as wire:
-            rows = PostgresSession(wire).rows("clock", {})
-        return read_number(rows[0][0])
+            ((now, *version),) = PostgresSession(wire).rows("clock", {})
+        check_version(self._code, *read_version(version))
+        return read_number(now)
 
     def close(self) -> None:
         """See `Database`."""

@@ -12,6 +12,7 @@ from duetick.domain.errors import (
     DuetickError,
     EffectsRefused,
     InvalidSchedule,
+    NotAccepted,
     NotPermitted,
     SchemaOutdated,
     StoreUnavailable,
@@ -37,6 +38,18 @@ PERMIT: Final = (
     "Grant it, or name another user: the schema is changed by its owner, and one who may not make "
     "roles lets in only a user who is there already."
 )
+
+LOGIN: Final = (
+    "Look at the user in the address, and at its password or the secret that holds it. One who was "
+    "there before a deployment keeps the password that they have."
+)
+
+REFUSED: Final = {
+    "28P01": LOGIN,
+    "28000": LOGIN,
+    "3D000": "Make it, or name another one in the address.",
+}
+"""A login, with or without a password, and a database that is not there; what to do."""
 
 UNFIT_TEXT: Final = frozenset({"22021", "22P05"})
 
@@ -134,17 +147,24 @@ def connecting(place: str) -> Iterator[None]:
     try:
         yield
     except DatabaseError as error:
-        code = code_of(error)
-        kind = NotPermitted if code in FORBIDDEN else StoreUnavailable
-        raise kind(f"Postgres at {place} refused: {_part(error, 'M')} ({code}).") from error
+        raise _refusal(error, place) from error
     except ssl.SSLCertVerificationError as error:
-        raise StoreUnavailable(
+        raise NotAccepted(
             f"Postgres at {place} is not trusted: {error.verify_message}. "
             f"{TRUST.get(error.verify_code, OTHER_AUTHORITY)}"
         ) from error
     except (Error, OSError) as error:
-        help_text = f" {NO_TLS}" if str(error) == REFUSES_TLS else ""
+        if str(error) == REFUSES_TLS:
+            raise NotAccepted(
+                f"Postgres at {place} cannot be reached: {error}. {NO_TLS}"
+            ) from error
         reason = str(error).rstrip(".")
-        raise StoreUnavailable(
-            f"Postgres at {place} cannot be reached: {reason}.{help_text}"
-        ) from error
+        raise StoreUnavailable(f"Postgres at {place} cannot be reached: {reason}.") from error
+
+
+def _refusal(error: DatabaseError, place: str) -> StoreUnavailable:
+    code = code_of(error)
+    said = f"Postgres at {place} refused: {_part(error, 'M')} ({code})."
+    if code in REFUSED:
+        return NotAccepted(f"{said} {REFUSED[code]}")
+    return NotPermitted(said) if code in FORBIDDEN else StoreUnavailable(said)

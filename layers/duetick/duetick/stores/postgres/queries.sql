@@ -1,7 +1,10 @@
 -- What Postgres says differently, and the claim.
 
 -- name: clock
-SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+-- What is asked each minute tells of the schema as well, at no round trip more.
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+  coalesce(max(version), 0), coalesce(max(oldest_code), 0)
+FROM schema_version
 
 -- name: transaction_id
 SELECT pg_current_xact_id()::text

@@ -6,6 +6,7 @@ from typing import Final
 from pg8000.core import CoreConnection
 
 from duetick.ports import Clock
+from duetick.stores.ids import new_id
 from duetick.stores.postgres.address import read_address
 from duetick.stores.postgres.claim import PostgresClaim
 from duetick.stores.postgres.connecting import Connect, Password, connect_to
@@ -15,7 +16,7 @@ from duetick.stores.postgres.ledger import PostgresLedger
 from duetick.stores.sql.index import Claim
 from duetick.stores.sql.queries import Migration, migrations
 from duetick.stores.sql.session import Database, retried
-from duetick.stores.sql.store import SqlStore, new_id
+from duetick.stores.sql.store import SqlStore
 
 POOL: Final = 8
 
@@ -55,11 +56,12 @@ def open_postgres(
 
     `password` is asked for each new connection, in place of the address's own.
     """
+    code = migrations("postgres")[-1].version
     if isinstance(address, str):
         read = read_address(address)
-        database = PostgresDatabase(connect_to(read, password), read.pool)
+        database = PostgresDatabase(connect_to(read, password), read.pool, code)
     else:
-        database = PostgresDatabase(_by_factory(address), POOL)
+        database = PostgresDatabase(_by_factory(address), POOL, code)
     return open_database(database, clock, look_ahead=look_ahead)
 
 

@@ -9,7 +9,6 @@ from duetick.domain.expression import TZDATA_VERSION
 from duetick.domain.mirror import (
     Before,
     Change,
-    check_version,
     due_range,
     plan_put,
     too_many,
@@ -17,6 +16,7 @@ from duetick.domain.mirror import (
 )
 from duetick.domain.schedule import Schedule
 from duetick.domain.states import Reason
+from duetick.domain.versions import Expected, check_version
 from duetick.ports import Page
 from duetick.stores.paging import make_cursor, read_cursor
 from duetick.stores.sql.index import drop_poison, drop_row, put_row, record_ranges
@@ -99,7 +99,7 @@ class SqlSchedules:
         schedule: Schedule,
         *,
         now: int | None = None,
-        if_version: int | None = None,
+        if_version: Expected | None = None,
         at_most: int | None = None,
         repeatable: Repeatable | None = None,
     ) -> Schedule:
@@ -148,7 +148,7 @@ class SqlSchedules:
 
     @retried
     def delete(
-        self, user_id: str, key: str, *, now: int | None = None, if_version: int | None = None
+        self, user_id: str, key: str, *, now: int | None = None, if_version: Expected | None = None
     ) -> bool:
         """See `ports.Schedules`."""
         at = self._now() if now is None else now

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
-from duetick.domain.errors import MIGRATE, SchemaOutdated
 from duetick.domain.mirror import drifted, problem_of, repair
 from duetick.domain.policies import MINUTE_MS
 from duetick.domain.schedule import IndexRow
@@ -22,8 +21,7 @@ from duetick.stores.sql.rows import (
 )
 from duetick.stores.sql.schedules import SqlSchedules, read_before
 from duetick.stores.sql.session import Database, Params, Row, Session, retried
-
-__all__ = ["VERSION_TABLE", "SqlStore", "new_id"]
+from duetick.stores.sql.versions import check_version
 
 VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version
 (version integer NOT NULL, oldest_code integer NOT NULL)"""
@@ -80,18 +78,9 @@ class SqlStore:
     @retried
     def check_schema(self) -> None:
         """See `ports.Store`."""
-        code = self._steps[-1].version
         with self._database.transaction() as session:
             version, oldest_code = _version(session)
-        if version < code:
-            raise SchemaOutdated(
-                f"The schema is at version {version}, this code needs {code}. {MIGRATE}"
-            )
-        if oldest_code > code:
-            raise SchemaOutdated(
-                f"The schema is at version {version} and serves code from version {oldest_code} "
-                f"on; this code is of version {code}. Deploy a newer release."
-            )
+        check_version(self._steps[-1].version, version, oldest_code)
 
     @retried
     def check(self, *, now: int | None = None) -> Sequence[Difference]:

@@ -40,6 +40,22 @@ class VersionConformance(StoreSuite):
         assert store.schedules.get("ada", "digest")
         assert store.schedules.delete("ada", "digest", now=NOON, if_version=1)
 
+    def test_a_schedule_that_was_made_again_is_another_one_of_the_same_version(
+        self, store: Store
+    ) -> None:
+        """Also where all of it happens at one instant."""
+        old = store.schedules.put(schedule(), now=NOON)
+        store.schedules.delete("ada", "digest", now=NOON)
+        new = store.schedules.put(schedule(), now=NOON)
+        assert (old.version, new.version) == (1, 1)
+        with pytest.raises(VersionConflict):
+            store.schedules.put(replace(old, action="other"), now=NOON, if_version=old)
+        with pytest.raises(VersionConflict):
+            store.schedules.delete("ada", "digest", now=NOON, if_version=old)
+        assert store.schedules.get("ada", "digest") == new
+        store.schedules.put(replace(new, action="other"), now=NOON, if_version=new)
+        assert must(store.schedules.get("ada", "digest")).action == "other"
+
     def test_of_several_creations_at_once_one_wins(self, store: Store) -> None:
         self.needs(Capability.THREADS)
         stores = [store, *(self.another(store) for _ in range(3))]

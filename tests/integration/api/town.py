@@ -1,0 +1,73 @@
+"""A product with two users, and the calls of one for what is the other's."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+from duetick.api.views import ExportView
+from duetick.client import Client, Fields
+
+from tests.integration.local_product import Product
+
+OURS, THEIRS, NEVER = "ann", "bob", "nobody"
+KEY, EXTERNAL, IDEMPOTENCY = "theirs", "their-project", "their-order"
+SCHEDULE: Fields = {
+    "cron": "* * * * *",
+    "flow": "reminders",
+    "action": "remind",
+    "input": {"text": "canary"},
+}
+VOLATILE = ("date", "server", "location")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What is sent along on a route."""
+
+    body: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Town:
+    """A product in which bob has schedules with a past, and ann has none."""
+
+    product: Product
+    theirs: Client
+    etag: str
+
+    def send(
+        self, method: str, path: str, attempt: Attempt, token: str, **names: str
+    ) -> tuple[int, dict[str, str], str]:
+        """Status, headers and body, with the names in it made anonymous."""
+        connection = HTTPConnection(urlsplit(self.product.stack.server.url).netloc, timeout=60)
+        filled = {"etag": self.etag, **names}
+        headers = {name: _fill(value, filled) for name, value in attempt.headers.items()}
+        body = None if attempt.body is None else _fill(json.dumps(attempt.body), filled)
+        headers["Authorization"] = f"Bearer {token}"
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        shown = {n.lower(): v for n, v in answer.getheaders() if n.lower() not in VOLATILE}
+        for name in names.values():
+            text = text.replace(name, "*")
+        shown["content-length"] = str(len(text))
+        return answer.status, shown, text
+
+    def everything(self) -> ExportView:
+        """All that is kept of bob."""
+        return self.product.operator(THEIRS).export()
+
+    def forget_ours(self) -> None:
+        """Whatever an attempt made of ann's own."""
+        self.product.operator(OURS).erase()
+
+
+def _fill(text: str, names: Mapping[str, str]) -> str:
+    for name, value in names.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text

@@ -1,0 +1,43 @@
+"""What several of these tests begin with: the product, a table, a wire that can be cut."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from duetick.ports import Store
+from duetick.stores import open_store
+
+from tests.integration.dynamodb_case import Case
+from tests.integration.local_product import NINE, Clock, Product, product
+from tests.integration.severing import SeveringProxy
+from tests.lab.dynamodb import DynamoDB
+from tests.lab.postgres import EmbeddedPostgres, fresh_database
+from tests.lab.process import LOCALHOST
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
+    """The local stack on an empty file, half an hour before nine."""
+    with product(f"sqlite:///{tmp_path}/api.db", Clock(NINE - 1_800_000), monkeypatch) as made:
+        yield made
+
+
+@pytest.fixture
+def case(dynamodb: DynamoDB) -> Iterator[Case]:
+    """A table of the test's own."""
+    case = Case(dynamodb)
+    yield case
+    case.close()
+
+
+@pytest.fixture
+def severed(own_postgres: EmbeddedPostgres) -> Iterator[tuple[Store, SeveringProxy]]:
+    """A store on Postgres, and the wire between them."""
+    database = urlsplit(fresh_database(own_postgres)).path
+    proxy = SeveringProxy(own_postgres.port)
+    store = open_store(f"postgresql://postgres@{LOCALHOST}:{proxy.port}{database}")
+    store.migrate()
+    yield store, proxy
+    store.close()
+    proxy.close()

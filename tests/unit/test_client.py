@@ -1,0 +1,85 @@
+"""The client's types are the published document's: each operation, condition and field of it."""
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+
+import pytest
+from duetick.api import views
+from duetick.client import Client
+
+DOCUMENT = json.loads(files("duetick.api").joinpath("openapi.json").read_text())
+SCHEMAS = DOCUMENT["components"]["schemas"]
+OPERATIONS = {
+    described["operationId"].removesuffix("_for_user"): described
+    for item in DOCUMENT["paths"].values()
+    for described in item.values()
+}
+METHODS: dict[str, Callable[..., object]] = {
+    "list_schedules": Client.list,
+    "create_schedule": Client.create,
+    "get_by_external": Client.by_external,
+    "get_schedule": Client.get,
+    "put_schedule": Client.put,
+    "change_schedule": Client.change,
+    "delete_schedule": Client.delete,
+    "pause_schedule": Client.pause,
+    "resume_schedule": Client.resume,
+    "run_schedule": Client.run,
+    "upcoming": Client.upcoming,
+    "history": Client.history,
+    "export_user": Client.export,
+    "erase_user": Client.erase,
+}
+CONDITIONS = {"If-Match": "if_match", "Idempotency-Key": "idempotency_key"}
+ANSWERS = {shape.__name__: shape for shape in vars(views).values() if is_typeddict(shape)}
+
+
+def answered(described: dict[str, Any]) -> object:
+    """The type of what an operation answers when it succeeds."""
+    contents = [
+        answer.get("content")
+        for status, answer in described["responses"].items()
+        if status.startswith("2")
+    ]
+    assert all(content == contents[0] for content in contents)
+    if contents[0] is None:
+        return type(None)
+    return ANSWERS[contents[0]["application/json"]["schema"]["$ref"].rpartition("/")[2]]
+
+
+def test_the_client_has_each_operation_of_the_document() -> None:
+    assert METHODS.keys() == OPERATIONS.keys()
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_method_takes_the_conditions_of_its_operation(name: str) -> None:
+    taken = {one["name"] for one in OPERATIONS[name]["parameters"] if one["in"] == "header"}
+    known = inspect.signature(METHODS[name]).parameters
+    assert {header for header, given in CONDITIONS.items() if given in known} == (
+        taken - {"If-None-Match"}
+    )
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_method_answers_what_its_operation_answers(name: str) -> None:
+    told = get_type_hints(METHODS[name])["return"]
+    shape = next(iter(get_args(told)), told)
+    answer = answered(OPERATIONS[name])
+    if get_origin(told) is Iterator:  # of a page's one list, page after page
+        (answer,) = (
+            get_args(inner)[0]
+            for inner in get_type_hints(answer).values()
+            if get_origin(inner) is list
+        )
+    assert shape is answer
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_has_the_fields_of_the_document(name: str) -> None:
+    described = SCHEMAS[name]
+    assert get_type_hints(ANSWERS[name]).keys() == described["properties"].keys()
+    assert ANSWERS[name].__required_keys__ == frozenset(described["required"])
+    assert described["additionalProperties"] is False
