@@ -22,7 +22,14 @@ class AlteredDatabase(SqliteDatabase):
     def __init__(self) -> None:
         self.connection = sqlite3.connect(":memory:", check_same_thread=False)
         self.altered: dict[str, str] = {}
+        self.session: Callable[[sqlite3.Connection], SqliteSession] = SqliteSession
+        self.in_an_outage: Callable[[], sqlite3.Connection] = _refused
         super().__init__(lambda: self.connection)
+
+    def go_away(self) -> None:
+        """Whoever connects from now on is refused."""
+        self.connection.close()
+        self._connection, self._connect = None, self.in_an_outage
 
     def alter(self, name: str, part: str, instead: str) -> None:
         """Change a query; the part has to be there, or nothing would be broken."""
@@ -32,11 +39,16 @@ class AlteredDatabase(SqliteDatabase):
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteSession]:
-        with super().transaction() as session:
+        with super().transaction():
+            session = self.session(self._open())
             session._queries = load("sqlite") | self.altered
             yield session
 
     claiming = transaction
+
+
+def _refused() -> sqlite3.Connection:
+    raise sqlite3.OperationalError("unable to open database file")
 
 
 class AlteredStore(SqlStore):
@@ -75,6 +87,20 @@ class BrokenSuite(StoreConformance):
     """The suite for such stores. Memory is gone with its connection: it has nothing to reopen."""
 
     capabilities = frozenset(Capability) - {Capability.LASTING}
+
+    def __init__(self, breaks: Callable[[AlteredStore], None]) -> None:
+        self._breaks = breaks
+
+    def unmigrated(self, store: Store) -> Store:
+        empty = AlteredStore()
+        self._breaks(empty)
+        return empty
+
+    def unreachable(self, store: Store) -> Store:
+        away = AlteredStore()
+        self._breaks(away)
+        away.database.go_away()
+        return away
 
     def failing_writes(self, store: Store) -> AbstractContextManager[type[Exception]]:
         assert isinstance(store, AlteredStore)

@@ -4,6 +4,7 @@ Each names the tests that have to fail; all others have to pass. A suite in whic
 for every defect would tell nobody what is wrong.
 """
 
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from duetick.stores.sql.index import Claim, Claimed, SqlIndex, put_row
 from duetick.stores.sql.rows import index_params, read_index
 from duetick.stores.sql.schedules import SqlSchedules
 from duetick.stores.sql.session import Params, Row, Session
+from duetick.stores.sqlite.database import SqliteSession
 from duetick.stores.sqlite.store import SqliteClaim
 from duetick.testing.conformance.samples import SOON
 
@@ -233,6 +235,34 @@ class MovesTheUnchanged(SqlSchedules):
             with self._database.transaction() as session:
                 session.rows("index_upsert", index_params(row))
         return made
+
+
+class ReadsAsEmpty(SqliteSession):
+    """Where there is no table, nothing is due."""
+
+    def rows(self, name: str, params: Params) -> Sequence[Row]:
+        try:
+            return super().rows(name, params)
+        except sqlite3.OperationalError:
+            if name == "claim_select":
+                return ()
+            raise
+
+
+def reads_as_empty(store: AlteredStore) -> None:
+    """A tick takes a schema that is missing for an empty one."""
+    store.database.session = ReadsAsEmpty
+
+
+def works_from_memory(store: AlteredStore) -> None:
+    """Where the database cannot be reached, an empty one is made and used in its place."""
+
+    def instead() -> sqlite3.Connection:
+        made = AlteredStore()
+        made.migrate()
+        return made.database.connection
+
+    store.database.in_an_outage = instead
 
 
 class OnePageOnly(SqlSchedules):

@@ -124,6 +124,7 @@ LEDGERS = (
                 "test_a01_what_a_claim_finds_missed_leaves_out_what_a_caller_brought",
                 "test_a01_what_a_claim_finds_missed_leaves_out_what_was_claimed_ahead_of_an_edit",
                 "test_a01_what_a_lost_row_missed_is_accounted_for_by_a_rebuild",
+                "test_a01_what_is_due_at_the_last_run_leaves_out_that_run",
                 "test_j09_nothing_older_than_the_longest_lateness_fires",
                 "test_j09_what_is_collapsed_is_one_row_with_range_and_count",
                 "test_j13_a_change_behind_a_claims_clock_doubles_no_time_of_its_range",

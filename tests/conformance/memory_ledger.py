@@ -52,13 +52,12 @@ class MemoryLedger:
     ) -> Begun | Refused:
         at = self._now() if now is None else now
         with self._data.lock:
-            taken = key and self._take_key(key, occurrence, at)
+            taken = None if occurrence.fence else key and self.holds(key, now=at)
             if taken:
                 return taken
             held, asked = self._standing(occurrence), occurrence
             if held is None and occurrence.fence == 0:
-                [held] = self._data.record([attempts.brought(occurrence, "", at)])
-                asked = held
+                held = asked = self._bring(occurrence, key, at)
             if held is None:
                 return Refused("unknown")
             return attempts.refuse(held, asked, at) or self._begin(held, at, on_lost)
@@ -68,13 +67,19 @@ class MemoryLedger:
     ) -> Occurrence | Refused:
         at = self._now() if now is None else now
         with self._data.lock:
-            taken = key and self._take_key(key, occurrence, at)
+            taken = key and self.holds(key, now=at)
             held = self._standing(occurrence)
             if taken:
                 return taken
             if held:
                 return attempts.recorded_already(held, occurrence, at)
-            return self._data.record([attempts.brought(occurrence, "", at)])[0]
+            return self._bring(occurrence, key, at)
+
+    def _bring(self, asked: Occurrence, key: CallerKey | None, now: int) -> Occurrence:
+        [made] = self._data.record([attempts.brought(asked, "", now)])
+        if key:
+            self._data.caller_keys[key.flow, key.key] = (made.identity, now + key.window_ms)
+        return made
 
     def _standing(self, asked: Occurrence) -> Occurrence | None:
         held = self._data.ledger.get(asked.identity)
@@ -91,12 +96,6 @@ class MemoryLedger:
         holder = identity and self._data.ledger.get(identity)
         verdict = holder and held_key(holder, until, at)
         return Refused(verdict, holder.state, holder.reason) if holder and verdict else None
-
-    def _take_key(self, key: CallerKey, taker: Occurrence, now: int) -> Refused | None:
-        held = self.holds(key, now=now)
-        if held is None:
-            self._data.caller_keys[key.flow, key.key] = (taker.identity, now + key.window_ms)
-        return held
 
     def _begin(self, held: Occurrence, now: int, on_lost: OnLost | None) -> Begun | Refused:
         record = self._schedules.get(held.user_id, held.key)

@@ -18,7 +18,7 @@ from duetick.stores.dynamodb.items import status_of
 from duetick.stores.dynamodb.journal import Journal
 from duetick.stores.dynamodb.store import DynamoStore
 from duetick.stores.ids import new_id
-from duetick.testing import Capability, StoreConformance
+from duetick.testing import StoreConformance
 
 from tests.conformance.judge import judge, names_of
 from tests.conformance.memory_data import Kept
@@ -49,8 +49,6 @@ class ForgetsAShard(DynamoIndex):
 
 class DynamoSuite(StoreConformance):
     """The suite for it: every client sees the same service."""
-
-    capabilities = frozenset(Capability) - {Capability.FAILING_WRITES}
 
 
 @contextmanager

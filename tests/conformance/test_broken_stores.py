@@ -11,12 +11,13 @@ from tests.conformance.judge import judge
 @pytest.mark.slow
 @pytest.mark.parametrize("store", BROKEN, ids=lambda store: store.name)
 def test_a_broken_store_fails_the_tests_of_its_defect_and_no_others(store: Broken) -> None:
-    failed = judge(BrokenSuite(), store.opened).failed - store.by_chance
+    failed = judge(BrokenSuite(store.breaks), store.opened).failed - store.by_chance
     assert failed == store.caught_by
 
 
 def test_a_working_store_fails_no_test() -> None:
-    verdict = judge(BrokenSuite(), Broken("none", _leaves_it_alone, frozenset()).opened)
+    working = Broken("none", _leaves_it_alone, frozenset())
+    verdict = judge(BrokenSuite(working.breaks), working.opened)
     assert verdict.failed == set()
     assert len(verdict.passed) > 200
 
@@ -24,7 +25,7 @@ def test_a_working_store_fails_no_test() -> None:
 def test_a_store_that_does_not_work_at_all_counts_as_no_catch() -> None:
     unusable = Broken("unusable", _takes_the_schema_away, frozenset())
     with pytest.raises(SchemaOutdated):
-        judge(BrokenSuite(), unusable.opened)
+        judge(BrokenSuite(unusable.breaks), unusable.opened)
 
 
 def _leaves_it_alone(store: AlteredStore) -> None:

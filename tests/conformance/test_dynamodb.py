@@ -11,8 +11,13 @@ from duetick.stores.dynamodb.store import DynamoStore
 from duetick.testing import Capability, StoreConformance
 
 from tests.lab.dynamodb import DynamoDB, table_name
+from tests.lab.process import LOCALHOST
 
 pytestmark = pytest.mark.slow
+
+NOBODY = f"{LOCALHOST}:1"
+TRIES_AGAIN = "retry-config-dynamodb"
+"""botocore's name for what repeats a request that failed."""
 
 
 class OutOfReach(Exception):
@@ -31,6 +36,7 @@ class DynamoConformance(StoreConformance):
 
     @pytest.fixture(autouse=True)
     def _table(self, endpoint: DynamoDB) -> Iterator[None]:
+        self._endpoint = endpoint
         self._url = endpoint.table_url(table_name()) + self.options
         self._open: list[Store] = []
         yield
@@ -61,6 +67,16 @@ class DynamoConformance(StoreConformance):
         yield OutOfReach
         for operation in ("PutItem", "TransactWriteItems"):
             events.unregister(f"before-call.dynamodb.{operation}", _fail)
+
+    def unmigrated(self, store: Store) -> Store:
+        return open_store(self._endpoint.table_url(table_name()) + self.options)
+
+    def unreachable(self, store: Store) -> Store:
+        """It is tried once: botocore waits for seconds between its tries."""
+        made = open_store(f"dynamodb://any?region=eu-west-1&endpoint=http://{NOBODY}")
+        assert isinstance(made, DynamoStore)
+        made.client.meta.events.unregister("needs-retry.dynamodb", unique_id=TRIES_AGAIN)
+        return made
 
     def another(self, store: Store) -> Store:
         return self._opened()

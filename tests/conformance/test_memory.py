@@ -2,7 +2,7 @@
 
 import pytest
 from duetick.ports import Store
-from duetick.testing import Capability, StoreConformance
+from duetick.testing import StoreConformance
 from hypothesis import settings
 
 from tests.conformance.memory_store import MemoryStore
@@ -10,8 +10,6 @@ from tests.conformance.stateful import StoreMachine
 
 
 class TestMemory(StoreConformance):
-    capabilities = frozenset(Capability) - {Capability.FAILING_WRITES}
-
     @pytest.fixture
     def store(self) -> Store:
         return MemoryStore()

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
-from duetick.domain.errors import StoreUnavailable
+from duetick.domain.errors import SchemaOutdated, StoreUnavailable
 from duetick.domain.schedule import Schedule
 from duetick.ports import Store
 from duetick.stores import open_store
@@ -23,6 +23,7 @@ from tests.lab.postgres import (
     fresh_database,
     machines_own,
 )
+from tests.lab.process import LOCALHOST
 
 FULL_DISK = """
 CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql
@@ -76,6 +77,13 @@ class PostgresConformance(StoreConformance):
         self._open.append(open_store(self.address(self._url)))
         return self._open[-1]
 
+    def unmigrated(self, store: Store) -> Store:
+        emptied(self._url)
+        return self._opened()
+
+    def unreachable(self, store: Store) -> Store:
+        return open_store(f"postgresql://me@{LOCALHOST}:1/any")
+
     def another(self, store: Store) -> Store:
         return self._opened()
 
@@ -127,13 +135,26 @@ class TestPostgresAsTheFunctionsUser(PostgresConformance):
 
         return connection
 
+    def unreachable(self, store: Store) -> Store:
+        """The server goes away once the store was opened."""
+        places = [self._url]
+
+        def connection() -> Connection:
+            return connect(places.pop() if places else f"postgresql://me@{LOCALHOST}:1/any")
+
+        made = open_store(connection)
+        made.close()
+        return made
+
     @pytest.fixture
     def store(self) -> Store:
-        owner = open_postgres(self._url)
-        owner.migrate()
-        owner.admit(USER, lambda: "any")
-        owner.close()
+        self._migrate_as_owner()
         return self._opened()
+
+    def _migrate_as_owner(self) -> None:
+        with closing(open_postgres(self._url)) as owner:
+            owner.migrate()
+            owner.admit(USER, lambda: "any")
 
     def test_j01_migrating_again_changes_nothing(self, store: Store) -> None:
         with pytest.raises(StoreUnavailable, match="permission denied"):
@@ -144,3 +165,10 @@ class TestPostgresAsTheFunctionsUser(PostgresConformance):
         self._open += owners
         race([owner.migrate for owner in owners])
         store.check_schema()
+
+    def test_i10_an_unmigrated_store_works_when_it_is_migrated(self, store: Store) -> None:
+        empty = self.unmigrated(store)
+        with pytest.raises(SchemaOutdated, match="migrate"):
+            empty.index.claim_due(0)
+        self._migrate_as_owner()
+        empty.check_schema()

@@ -44,6 +44,12 @@ class TestSqliteFile(StoreConformance):
     def reopened(self, store: Store) -> Store:
         return self._opened()
 
+    def unmigrated(self, store: Store) -> Store:
+        return open_store(f"sqlite:///{self._file}.empty")
+
+    def unreachable(self, store: Store) -> Store:
+        return open_store(f"sqlite:///{self._file}.no-folder/duetick.db")
+
     @contextmanager
     def failing_writes(self, store: Store) -> Iterator[type[Exception]]:
         with closing(sqlite3.connect(self._file)) as connection:
@@ -55,7 +61,11 @@ class TestSqliteFile(StoreConformance):
 class TestSqliteMemory(StoreConformance):
     """One connection, shared by threads; what it held is gone when it closes."""
 
-    capabilities = frozenset(Capability) - {Capability.LASTING, Capability.FAILING_WRITES}
+    capabilities = frozenset(Capability) - {
+        Capability.LASTING,
+        Capability.FAILING_WRITES,
+        Capability.UNREACHABLE,
+    }
 
     @pytest.fixture
     def store(self) -> Iterator[Store]:
@@ -63,6 +73,9 @@ class TestSqliteMemory(StoreConformance):
         store.migrate()
         yield store
         store.close()
+
+    def unmigrated(self, store: Store) -> Store:
+        return open_store("sqlite://")
 
 
 def test_c05_where_ticks_look_ahead_a_rate_below_a_minute_is_put() -> None:

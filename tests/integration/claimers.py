@@ -1,17 +1,21 @@
-"""Claimers as processes of their own, for any store with an address."""
+"""Claimers as processes of their own, for any store that each of them can open."""
 
 import multiprocessing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from multiprocessing.synchronize import Barrier as BarrierType
+from typing import TypeAlias
 
 from duetick.domain.schedule import IndexRow
 from duetick.ports import Store
-from duetick.stores import open_store
 from duetick.testing.conformance.samples import NOON
 
 Name = tuple[str, str, int, str]
+
+Opens: TypeAlias = Callable[[], Store]
+"""Opens the one database. It travels to other processes by its name: a function of a module, or a
+`functools.partial` of one."""
 
 
 def forked() -> ForkServerContext:
@@ -29,9 +33,9 @@ def index_due(store: Store, count: int) -> list[str]:
     return keys
 
 
-def claim_all(url: str, now: int, limit: int, barrier: BarrierType, pipe: Connection) -> None:
+def claim_all(opens: Opens, now: int, limit: int, barrier: BarrierType, pipe: Connection) -> None:
     """A process: wait for the others, claim until nothing is due, tell what it got."""
-    store = open_store(url)
+    store = opens()
     store.check_schema()
     barrier.wait(timeout=120)
     claimed: list[Name] = []
@@ -41,14 +45,14 @@ def claim_all(url: str, now: int, limit: int, barrier: BarrierType, pipe: Connec
     store.close()
 
 
-def race_claimers(url: str, count: int, now: int, limit: int) -> Sequence[Sequence[Name]]:
+def race_claimers(opens: Opens, count: int, now: int, limit: int) -> Sequence[Sequence[Name]]:
     """What each of `count` claimers got that were released at once."""
     context = forked()
     barrier = context.Barrier(count)
     pipes, processes = [], []
     for _ in range(count):
         mine, theirs = context.Pipe()
-        process = context.Process(target=claim_all, args=(url, now, limit, barrier, theirs))
+        process = context.Process(target=claim_all, args=(opens, now, limit, barrier, theirs))
         process.start()
         pipes.append(mine)
         processes.append(process)

@@ -4,6 +4,15 @@ A claimer is a process that stops at two gates: before its claim, and after it, 
 committed but nobody has been told. It is killed at the first gate, between the two after some
 while, or at the second. Where a kill between the gates landed, the store tells: either all of it
 was committed, and the answer was lost, or the claimer died inside.
+
+Of a store it needs what opens it, in this process and in those that are killed:
+
+    massacre = Massacre(my_module.open_my_store, wanted=50)
+    massacre.run(most=1_000)
+    massacre.finish()
+    assert massacre.recorded() == massacre.expected()
+
+Where a server may go on for a moment without its client, `_look` has to wait for it.
 """
 
 from collections import Counter
@@ -15,11 +24,10 @@ from time import perf_counter
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import IndexRow
 from duetick.ports import Store
-from duetick.stores import open_store
 from duetick.testing.conformance.samples import DAY, EACH_MINUTE, MINUTE, NOON
 from duetick.testing.conformance.suite import must
 
-from tests.integration.claimers import forked
+from tests.integration.claimers import Opens, forked
 
 ROWS = 20
 GOLDEN = 0.618034
@@ -36,9 +44,9 @@ class Landed(StrEnum):
     UNANSWERED = "unanswered"
 
 
-def claim_between_gates(url: str, now: int, pipe: Connection) -> None:
+def claim_between_gates(opens: Opens, now: int, pipe: Connection) -> None:
     """The process that is killed."""
-    store = open_store(url)
+    store = opens()
     store.check_schema()
     pipe.send("ready")
     pipe.recv()
@@ -51,20 +59,17 @@ def claim_between_gates(url: str, now: int, pipe: Connection) -> None:
 class Massacre:
     """Kills claimers of one store until each kind of kill has landed often enough."""
 
-    url: str
+    opens: Opens
     wanted: int
     landed: Counter[Landed] = field(default_factory=Counter)
     minutes: int = 0
+    claimer_opens: Opens | None = None
+    """Where claimers open it otherwise, to be told from others."""
 
     def __post_init__(self) -> None:
-        self._store = open_store(self.url)
+        self._store = self.opens()
         self._context = forked()
         self._duration = 0.0
-
-    @property
-    def claimers_url(self) -> str:
-        """How claimers are told of the store."""
-        return self.url
 
     @property
     def now(self) -> int:
@@ -84,7 +89,7 @@ class Massacre:
 
     def _kill(self, aim: Landed, part: float) -> None:
         mine, theirs = self._context.Pipe()
-        args = (self.claimers_url, self.now, theirs)
+        args = (self.claimer_opens or self.opens, self.now, theirs)
         process = self._context.Process(target=claim_between_gates, args=args)
         process.start()
         theirs.close()

@@ -1,10 +1,16 @@
 """Claimers that are killed at every instant: nothing is lost, nothing made twice, in any store."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import pytest
+from duetick.ports import Store
 from duetick.stores import open_store
+from duetick.stores.sqlite.database import connect_file
+from duetick.stores.sqlite.store import open_sqlite
 
 from tests.integration.killed_claimers import Landed, Massacre
 from tests.lab.dynamodb import DynamoDB, table_name
@@ -19,12 +25,11 @@ WHERE datname = current_database() AND application_name = 'claimer'
 """
 
 
+@dataclass
 class PostgresMassacre(Massacre):
     """The server goes on for a moment after its client was killed: wait till it has ended."""
 
-    @property
-    def claimers_url(self) -> str:
-        return f"{self.url}&application_name=claimer"
+    url: str = ""
 
     def _look(self, aim: Landed) -> Landed:
         with connect(self.url) as connection:
@@ -36,26 +41,32 @@ class PostgresMassacre(Massacre):
 @pytest.fixture(scope="module")
 def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Massacre:
     folder = tmp_path_factory.mktemp("massacre")
-    return _carried_out(Massacre, f"sqlite:///{folder / 'duetick.db'}")
+    return _carried_out(Massacre(partial(opened_without_address, folder / "duetick.db"), KILLS))
 
 
 @pytest.fixture(scope="module")
 def on_postgres(postgres: Postgres) -> Iterator[Massacre]:
     url = fresh_database(postgres)
-    yield _carried_out(PostgresMassacre, url)
+    store, claimers = (
+        partial(open_store, each) for each in (url, f"{url}&application_name=claimer")
+    )
+    yield _carried_out(PostgresMassacre(store, KILLS, claimer_opens=claimers, url=url))
     drop_database(postgres, url)
 
 
 @pytest.fixture(scope="module")
 def on_dynamodb_local(dynamodb_local: DynamoDB) -> Massacre:
-    return _carried_out(Massacre, dynamodb_local.table_url(table_name()))
+    store = partial(open_store, dynamodb_local.table_url(table_name()))
+    return _carried_out(Massacre(store, KILLS))
 
 
-def _carried_out(kind: Callable[[str, int], Massacre], url: str) -> Massacre:
-    store = open_store(url)
-    store.migrate()
-    store.close()
-    massacre = kind(url, KILLS)
+def opened_without_address(file: Path) -> Store:
+    """As the author of a store would: a function opens it, here and in each process."""
+    return open_sqlite(connect_file(str(file)))
+
+
+def _carried_out(massacre: Massacre) -> Massacre:
+    massacre.store().migrate()
     massacre.run(most=1_000)
     massacre.finish()
     return massacre

@@ -4,10 +4,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import quote
 
 import pytest
 from duetick.domain.errors import StoreUnavailable
+from duetick.domain.schedule import Schedule
 from duetick.stores import open_store
 from duetick.stores.postgres.address import read_address
 from duetick.stores.postgres.connecting import connect_to
@@ -17,15 +19,62 @@ from tests.lab.certificates import EXPIRED, Authority
 from tests.lab.missing import LACKS
 from tests.lab.postgres import EmbeddedPostgres, connect, machines_own
 from tests.lab.process import LOCALHOST
+from tests.lab.tls import TlsProxy
 
 pytestmark = pytest.mark.slow
 
 
-class TlsPostgres:
+class TlsPostgres(Protocol):
     """A server that shows a certificate, and another one when asked to."""
 
-    def __init__(self, server: EmbeddedPostgres) -> None:
-        self.server = server
+    server: EmbeddedPostgres
+
+    @property
+    def port(self) -> int: ...
+
+    def show(self, certificate: Path, key: Path) -> None:
+        """From now on."""
+
+    def encrypted(self, url: str) -> bool:
+        """Whether a connection of ours is."""
+
+    def remove(self) -> None: ...
+
+
+class BehindProxy:
+    """The Postgres out of the wheel, which has no TLS of its own: this runs everywhere."""
+
+    def __init__(self) -> None:
+        self.server = EmbeddedPostgres()
+        self._proxy = TlsProxy(self.server.port)
+        self.port = self._proxy.port
+        self.show = self._proxy.show
+
+    def encrypted(self, url: str) -> bool:
+        """It takes nothing else."""
+        before = self._proxy.handshakes
+        asked(url, "SELECT 1")
+        return self._proxy.handshakes > before
+
+    def remove(self) -> None:
+        self._proxy.close()
+        self.server.remove()
+
+
+class OfItsOwn:
+    """This machine's own Postgres, if it has one that was built with TLS."""
+
+    def __init__(self) -> None:
+        programs = machines_own()
+        if programs is None:
+            pytest.skip(f"a machine without a Postgres of its own {LACKS} 'tls'")
+        self.server = EmbeddedPostgres(programs=programs)
+        self.port = self.server.port
+        with connect(self.server.url) as admin:
+            library = admin.run("SHOW ssl_library")[0][0]
+        if not library:
+            self.server.remove()
+            pytest.skip(f"{programs} {LACKS} 'tls'")
 
     def show(self, certificate: Path, key: Path) -> None:
         """From now on."""
@@ -47,10 +96,28 @@ class TlsPostgres:
         os.chown(place, owner.st_uid, owner.st_gid)
         return place
 
-    def url(self, authority: Path, *, host: str = "localhost", mode: str = "verify-full") -> str:
-        place = f"{host}:{self.server.port}"
-        root = quote(str(authority), safe="")
-        return f"postgresql://postgres@{place}/postgres?sslmode={mode}&sslrootcert={root}"
+    def encrypted(self, url: str) -> bool:
+        """It says so itself."""
+        return bool(asked(url, "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"))
+
+    def remove(self) -> None:
+        self.server.remove()
+
+
+def asked(url: str, question: str) -> object:
+    """What the server answers on a connection of ours."""
+    database = PostgresDatabase(connect_to(read_address(url)), 1, code=1)
+    with database.transaction() as session:
+        rows = session.run(question, {})
+    database.close()
+    return rows[0][0]
+
+
+def url_of(
+    port: int, authority: Path, *, host: str = "localhost", mode: str = "verify-full"
+) -> str:
+    root = quote(str(authority), safe="")
+    return f"postgresql://postgres@{host}:{port}/postgres?sslmode={mode}&sslrootcert={root}"
 
 
 @pytest.fixture(scope="module")
@@ -58,34 +125,12 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("tls") / "ours")
 
 
-@pytest.fixture(scope="module")
-def tls(authority: Authority) -> Iterator[TlsPostgres]:
-    """This machine's own Postgres: the one out of the wheel is built without OpenSSL.
-
-    A new machine has none, and may be without: `test_postgres_tls.py` runs everywhere.
-    """
-    programs = machines_own()
-    if programs is None:
-        pytest.skip(f"a machine without a Postgres of its own {LACKS} 'tls'")
-    server = EmbeddedPostgres(programs=programs)
-    with connect(server.url) as admin:
-        library = admin.run("SHOW ssl_library")[0][0]
-    if not library:
-        server.remove()
-        pytest.skip(f"{programs} {LACKS} 'tls'")
-    made = TlsPostgres(server)
+@pytest.fixture(scope="module", params=[BehindProxy, OfItsOwn])
+def tls(request: pytest.FixtureRequest, authority: Authority) -> Iterator[TlsPostgres]:
+    made: TlsPostgres = request.param()
     made.show(*authority.sign("localhost"))
     yield made
-    server.remove()
-
-
-def encrypted(url: str) -> bool:
-    """Whether the server says so of a connection of ours."""
-    database = PostgresDatabase(connect_to(read_address(url)), 1, code=1)
-    with database.transaction() as session:
-        rows = session.run("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", {})
-    database.close()
-    return bool(rows[0][0])
+    made.remove()
 
 
 def refused(url: str) -> str:
@@ -100,24 +145,29 @@ def refused(url: str) -> str:
 def test_with_its_authority_a_server_is_spoken_to_encrypted(
     tls: TlsPostgres, authority: Authority, mode: str
 ) -> None:
-    assert encrypted(tls.url(authority.certificate, mode=mode))
+    assert tls.encrypted(url_of(tls.port, authority.certificate, mode=mode))
 
 
 def test_a_store_works_over_tls(tls: TlsPostgres, authority: Authority) -> None:
-    store = open_store(tls.url(authority.certificate))
+    store = open_store(url_of(tls.port, authority.certificate))
     store.migrate()
     store.check_schema()
+    large = Schedule("ada", "large", "0 9 * * *", "reminders", "send", input="x" * 60_000)
+    store.schedules.put(large)
+    found = store.schedules.get("ada", "large")
     store.close()
+    assert found is not None
+    assert found.input == large.input
 
 
 def test_a_server_of_another_authority_is_refused(tls: TlsPostgres, tmp_path: Path) -> None:
-    said = refused(tls.url(Authority(tmp_path / "theirs").certificate))
+    said = refused(url_of(tls.port, Authority(tmp_path / "theirs").certificate))
     assert "is not trusted" in said
     assert "sslrootcert" in said
 
 
 def test_a_server_of_another_name_is_refused(tls: TlsPostgres, authority: Authority) -> None:
-    said = refused(tls.url(authority.certificate, host=LOCALHOST))
+    said = refused(url_of(tls.port, authority.certificate, host=LOCALHOST))
     assert "is not trusted" in said
     assert "a name that its certificate says" in said
 
@@ -125,25 +175,25 @@ def test_a_server_of_another_name_is_refused(tls: TlsPostgres, authority: Author
 def test_a_name_is_no_matter_where_the_authority_alone_is_asked_for(
     tls: TlsPostgres, authority: Authority
 ) -> None:
-    assert encrypted(tls.url(authority.certificate, host=LOCALHOST, mode="verify-ca"))
+    assert tls.encrypted(url_of(tls.port, authority.certificate, host=LOCALHOST, mode="verify-ca"))
 
 
 def test_an_expired_certificate_is_refused(tls: TlsPostgres, authority: Authority) -> None:
     tls.show(*authority.sign("localhost", EXPIRED))
-    said = refused(tls.url(authority.certificate))
+    said = refused(url_of(tls.port, authority.certificate))
     tls.show(*authority.sign("localhost"))
     assert "certificate has expired" in said
     assert "renewed" in said
-    assert encrypted(tls.url(authority.certificate))
+    assert tls.encrypted(url_of(tls.port, authority.certificate))
 
 
 def test_what_a_server_refuses_it_says_over_tls_too(tls: TlsPostgres, authority: Authority) -> None:
-    url = tls.url(authority.certificate).replace("/postgres?", "/no_such_base?")
+    url = url_of(tls.port, authority.certificate).replace("/postgres?", "/no_such_base?")
     assert "does not exist" in refused(url)
 
 
 def test_a_dead_connection_is_replaced_over_tls_too(tls: TlsPostgres, authority: Authority) -> None:
-    store = open_store(tls.url(authority.certificate))
+    store = open_store(url_of(tls.port, authority.certificate))
     store.migrate()
     tls.server.restart()
     store.check_schema()
@@ -153,6 +203,6 @@ def test_a_dead_connection_is_replaced_over_tls_too(tls: TlsPostgres, authority:
 def test_a_server_without_tls_is_refused(
     own_postgres: EmbeddedPostgres, authority: Authority
 ) -> None:
-    said = refused(TlsPostgres(own_postgres).url(authority.certificate))
+    said = refused(url_of(own_postgres.port, authority.certificate))
     assert "speaks no TLS" in said
     assert "ssl = on" in said

@@ -1,5 +1,6 @@
 """SQLite under several processes."""
 
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def url(tmp_path: Path) -> str:
 def test_i05_eight_processes_claim_disjoint_sets_that_are_everything(url: str) -> None:
     store = open_store(url)
     keys = index_due(store, 2_000)
-    found = race_claimers(url, CLAIMERS, SOON, 25)
+    found = race_claimers(partial(open_store, url), CLAIMERS, SOON, 25)
     claimed = sorted(chain.from_iterable(found))
     assert claimed == [("ada", key, NOON, "schedule") for key in keys]
     assert list(store.index.claim_due(SOON)) == []

@@ -4,8 +4,15 @@ from collections.abc import Sequence
 
 import pytest
 from botocore.exceptions import ClientError
-from duetick.domain.errors import StoreUnavailable
-from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge, Throttled, errors, refusal
+from duetick.domain.errors import DuetickError, EffectsRefused, StoreUnavailable
+from duetick.stores.dynamodb.errors import (
+    Conflict,
+    ItemTooLarge,
+    Throttled,
+    as_of_caller,
+    errors,
+    refusal,
+)
 
 
 def cancelled(*reasons: str, said: Sequence[str] = ()) -> ClientError:
@@ -43,7 +50,42 @@ def test_t04_what_cannot_be_done_of_an_actions_own_is_its_own() -> None:
     assert refusal(cancelled("None", "ValidationError")) is not None
     assert refusal(cancelled("None", "ConditionalCheckFailed")) is not None
     assert refusal(cancelled("ConditionalCheckFailed", "None")) is None
+    assert refusal(cancelled("None", "AccessDenied")) is not None
     assert refusal(cancelled("None", "TransactionConflict")) is None
+    assert refusal(cancelled("None", "ThrottlingError")) is None
+
+
+def test_t04_what_cannot_be_done_is_told_by_its_number_and_its_fault() -> None:
+    said = ("", "", "Missing the key id")
+    refused = refusal(cancelled("None", "None", "ValidationError", said=said))
+    assert str(refused) == "write 2: Missing the key id"
+
+
+def test_i12_a_reason_that_nobody_knows_is_no_conflict() -> None:
+    with pytest.raises(StoreUnavailable, match="write 1: Novelty"), errors():
+        raise cancelled("None", "Novelty")
+
+
+def whole(code: str, operation: str = "TransactWriteItems") -> DuetickError:
+    """What is raised for a request that was refused as a whole."""
+    with pytest.raises(DuetickError) as told, errors():
+        raise ClientError({"Error": {"Code": code, "Message": "which"}}, operation)
+    return told.value
+
+
+@pytest.mark.parametrize("code", ["ValidationException", "AccessDeniedException"])
+def test_t04_a_transaction_that_is_refused_as_a_whole_is_so_for_the_actions_own(code: str) -> None:
+    assert isinstance(as_of_caller(whole(code)), EffectsRefused)
+
+
+def test_t04_an_outage_is_not_the_actions_own() -> None:
+    away = whole("InternalServerError")
+    assert as_of_caller(away) is away
+
+
+def test_t04_what_is_refused_outside_of_the_transaction_is_not_the_actions_own() -> None:
+    gone = whole("ResourceNotFoundException", "GetItem")
+    assert as_of_caller(gone) is gone
 
 
 @pytest.mark.parametrize("part", ["Item size", "Item size to update"])

@@ -75,9 +75,22 @@ def cancelled(held: Occurrence, reason: Reason, now: int) -> Occurrence:
 def brought(asked: Occurrence, name: str, now: int) -> Occurrence:
     """A new one of a caller that is not the tick, under a lease. `name` is its id.
 
-    Whatever state the caller wrote into it: it begins its life here.
+    Whatever the caller wrote into it of a life before: it begins here, and nobody has tried it yet.
     """
-    return leased(replace(asked, id=name, state=State.QUEUED, created_at=now), now)
+    anew = replace(
+        asked,
+        id=name,
+        state=State.QUEUED,
+        reason=None,
+        fence=0,
+        attempts=0,
+        error=None,
+        range_end=None,
+        count=1,
+        begun_at=None,
+        created_at=now,
+    )
+    return leased(anew, now)
 
 
 def accounted(newest: Occurrence | None, asked: Occurrence) -> Occurrence | None:

@@ -37,7 +37,10 @@ class Transaction(Protocol):
         """A statement in the store's SQL database, parameters as `:name`; or EffectsRefused."""
 
     def write(self, item: Mapping[str, Any], /) -> None:
-        """On DynamoDB, a Put, Update, Delete or ConditionCheck as TransactWriteItems takes it."""
+        """On DynamoDB, a Put, Update, Delete or ConditionCheck as TransactWriteItems takes it.
+
+        One that cannot be done is EffectsRefused at the end of the block.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,9 @@ class Ledger(Protocol):
         """Take up an attempt if the fence, the schedule and the overlap policy allow it.
 
         One conditional write: it counts the attempt. A fence of 0 records the occurrence first
-        (a caller that is not the tick), unless it is recorded already. With `key`, in the same
-        write, only if no other occurrence holds it; a failure or the end of its window frees it.
+        (a caller that is not the tick), unless it is recorded already. A `key` that comes with it
+        is asked first, and refuses where it is held; it is taken in the write that records, and by
+        nothing else: a failure or the end of its window frees it. Any other fence needs no key.
         It ends another of its schedule that runs with its lease over.
         """
 
@@ -74,8 +78,9 @@ class Ledger(Protocol):
     ) -> Occurrence | Refused:
         """Record a caller's occurrence under a lease, for a call with its fence to begin.
 
+        It is a new one: nothing that the caller says of state, fence or attempts is kept.
         Should that call never come, a tick finds the end of its lease. Refused where it is
-        recorded already, or where another one holds the `key`, which it takes as `begin` does.
+        recorded already, or where the `key` is held, which is asked and taken as `begin` does.
         """
 
     def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:

@@ -39,12 +39,16 @@ To add a store:
    Every test passes the time as `now`; none sleeps, and one alone reads a clock, the store's own.
 
 What your database cannot do, say out loud: leave it out of `capabilities`, and the tests that need
-it are skipped with its name as the reason. Three hooks make the suite look deeper where you offer
-them; each is a method to override:
+it are skipped with its name as the reason. Hooks make the suite look deeper where you offer them;
+each is a method to override. The first three have no default: add the capability of the same name,
+as in `capabilities = StoreConformance.capabilities | {Capability.UNMIGRATED}`.
 
 - `failing_writes(store)`: a context manager inside which every write of an occurrence fails, and
-  which yields the error's type. It shows that a claim is all or nothing (capability
-  `failing_writes`).
+  which yields the error's type. It shows that a claim is all or nothing.
+- `unmigrated(store)`: a store like that one on a database that was never migrated. It shows that
+  nothing reads as empty there: whatever is asked raises `SchemaOutdated`, and says what to run.
+- `unreachable(store)`: a store like that one whose database does not answer, as at a port where
+  nobody listens. Whatever is asked raises `StoreUnavailable`, soon.
 - `another(store)`: a second store on the same database, as another process would have it. It makes
   the races of the concurrency tests real. Without it, threads share the one store.
 - `reopened(store)`: the same database seen anew, to show that what was written is there to stay.

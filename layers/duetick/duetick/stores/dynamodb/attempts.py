@@ -1,5 +1,6 @@
 """What a begin, a settle or the end of a lease makes of a schedule's item, which has been read."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from duetick.domain.attempts import (
@@ -25,7 +26,13 @@ from duetick.stores.dynamodb.occurrences import Entry, slot_of
 
 
 def begin(
-    entity: Entity, held: Occurrence, now: int, token: str, ended: list[Occurrence]
+    entity: Entity,
+    held: Occurrence,
+    now: int,
+    token: str,
+    *,
+    new_id: Callable[[], str],
+    ended: list[Occurrence],
 ) -> Occurrence:
     """Take the attempt up, or write what stands against it. `ended` gets what was lost by that."""
     after = begun(
@@ -33,7 +40,7 @@ def begin(
         entity.record,
         now,
         lambda: _another_runs(entity, now, ended),
-        lambda record: _count_run(entity, record, now),
+        lambda record: _count_run(entity, record, now, new_id),
     )
     if after.state is State.QUEUED:
         _displace(entity, after, now)
@@ -46,15 +53,14 @@ def begin(
     return after
 
 
-def _count_run(entity: Entity, record: Schedule, now: int) -> bool:
+def _count_run(entity: Entity, record: Schedule, now: int, new_id: Callable[[], str]) -> bool:
     """Whether it may run once more; the last run takes it off the index."""
     if record.used_up:
         return False
     entity.record = replace(record, runs=record.runs + 1)
     if entity.record.used_up:
-        for unrun in due_range(entity.indexed, entity.fired_through, now, Reason.QUOTA):
-            entity.keep(unrun)
-            entity.mark(unrun.range_end or unrun.nominal_at)
+        unrun = due_range(entity.indexed, entity.fired_through, now, Reason.QUOTA)
+        entity.account(unrun, new_id)
         entity.row = None
     return True
 

@@ -1,13 +1,19 @@
 """What goes wrong at DynamoDB, in our words; the driver's own error stays the cause."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
-from duetick.domain.errors import MIGRATE, SchemaOutdated, StoreUnavailable
+from duetick.domain.errors import (
+    MIGRATE,
+    DuetickError,
+    EffectsRefused,
+    SchemaOutdated,
+    StoreUnavailable,
+)
 
 _FAILED: Final = "ConditionalCheckFailed"
 _LOST: Final = frozenset(
@@ -19,7 +25,16 @@ _LOST: Final = frozenset(
 )
 _CANCELLED: Final = "TransactionCanceledException"
 _THROTTLED: Final = frozenset({"ProvisionedThroughputExceeded", "ThrottlingError"})
-_UNFIT: Final = frozenset({"ValidationError", "ItemCollectionSizeLimitExceeded"})
+_OF_OTHERS: Final = frozenset({"None", _FAILED, "TransactionConflict"})
+"""Reasons that say nothing against the write itself."""
+_OF_CALLER: Final = frozenset(
+    {
+        "AccessDeniedException",
+        "ResourceNotFoundException",
+        "SerializationException",
+        "ValidationException",
+    }
+)
 _TOO_LARGE: Final = "size has exceeded", "size to update has exceeded"
 
 
@@ -53,9 +68,24 @@ def errors() -> Iterator[None]:
 def refusal(error: BaseException | None) -> Refusal | None:
     """Whether a transaction was cancelled, though its first write alone could have been done."""
     first, *rest = _reasons(error) or ("",)
-    if first == "None" and not {_FAILED, *_UNFIT}.isdisjoint(rest):
-        return Refusal(", ".join(rest))
+    if first == "None" and (_FAILED in rest or _unfit(rest)) and isinstance(error, ClientError):
+        return Refusal("; ".join(_faults(error)))
     return None
+
+
+def as_of_caller(error: DuetickError) -> DuetickError:
+    """The error to raise where a transaction held writes of a caller's own.
+
+    What is refused as a whole is so for theirs: ours are of one form, and their table is there.
+    """
+    told = error.__cause__
+    if isinstance(told, ParamValidationError):
+        return EffectsRefused(f"Your own writes were refused: {told}")
+    if not isinstance(told, ClientError) or told.operation_name != "TransactWriteItems":
+        return error
+    if told.response["Error"]["Code"] in _OF_CALLER:
+        return EffectsRefused(f"Your own writes were refused: {told}.")
+    return error
 
 
 def _translated(error: ClientError) -> Exception:
@@ -75,8 +105,8 @@ def _translated(error: ClientError) -> Exception:
 def _cancelled(error: ClientError) -> Exception:
     """A transaction is cancelled for a conflict, or for what trying again at once cannot help."""
     reasons = _reasons(error)
-    if not _UNFIT.isdisjoint(reasons):
-        return StoreUnavailable(f"DynamoDB cannot do it: {error} {_told(error)}".rstrip())
+    if _unfit(reasons):
+        return StoreUnavailable(f"DynamoDB cannot do it: {error} {'; '.join(_faults(error))}")
     if not _THROTTLED.isdisjoint(reasons):
         return Throttled(f"DynamoDB is asked too much: {error}")
     return Conflict(_CANCELLED)
@@ -88,7 +118,16 @@ def _reasons(error: BaseException | None) -> list[str]:
     return found[1].split(", ") if found else []
 
 
-def _told(error: ClientError) -> str:
-    """What the service says of each write of a transaction."""
-    each = error.response.get("CancellationReasons", ())
-    return " ".join(reason["Message"] for reason in each if reason.get("Message"))
+def _unfit(reasons: Iterable[str]) -> set[str]:
+    """Those that say that a write cannot be done, however often it is tried."""
+    return {*reasons} - _OF_OTHERS - _THROTTLED
+
+
+def _faults(error: ClientError) -> list[str]:
+    """What the service says against the writes of a transaction, whose first one is write 0."""
+    each = error.response.get("CancellationReasons") or [{"Code": c} for c in _reasons(error)]
+    return [
+        f"write {number}: {reason.get('Message') or reason['Code']}"
+        for number, reason in enumerate(each)
+        if reason["Code"] != "None"
+    ]

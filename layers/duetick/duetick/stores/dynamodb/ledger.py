@@ -14,7 +14,6 @@ from duetick.domain.attempts import (
     settled_with_effects,
     tell_lost,
 )
-from duetick.domain.errors import EffectsRefused
 from duetick.domain.lifecycle import same_outcome
 from duetick.domain.schedule import Identity, Occurrence
 from duetick.domain.states import State
@@ -31,12 +30,12 @@ from duetick.ports import (
 from duetick.stores.dynamodb import attempts, quick
 from duetick.stores.dynamodb.caller_keys import CallerKeys
 from duetick.stores.dynamodb.entities import Entities
-from duetick.stores.dynamodb.errors import Conflict, Refusal
+from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.history import History
 from duetick.stores.dynamodb.items import Entity, item_key, read
 from duetick.stores.dynamodb.journal import Journal, Line
 from duetick.stores.dynamodb.occurrences import slot_of
-from duetick.stores.dynamodb.transaction import DynamoTransaction
+from duetick.stores.dynamodb.transaction import DynamoTransaction, told_as_own
 from duetick.stores.dynamodb.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class DynamoLedger:
                 pass
             else:
                 return self._begun(read(item), occurrence)
-        if key is None:
+        if key is None or occurrence.fence:
             return self._begin(occurrence, at, token, on_lost)
         return self._keys.take(
             key, occurrence, at, lambda write: self._begin(occurrence, at, token, on_lost, [write])
@@ -117,7 +116,7 @@ class DynamoLedger:
             refused = refuse(held, asked, now)
             if refused:
                 return refused, False
-            after = attempts.begin(entity, held, now, token, ended)
+            after = attempts.begin(entity, held, now, token, new_id=self._new_id, ended=ended)
             return not_begun(after) or self._begun(entity, after), True
 
         answer = self._entities.change(occurrence.user_id, occurrence.key, now, alter, together)
@@ -191,10 +190,8 @@ class DynamoLedger:
         """See `ports.Ledger`."""
         effects = DynamoTransaction()
         yield effects
-        try:
+        with told_as_own():
             self._settle_with(occurrence, clock(), effects.writes)
-        except Refusal as refusal:
-            raise EffectsRefused(f"Your own writes were refused: {refusal}.") from refusal
 
     def _settle_with(
         self, occurrence: Occurrence, now: int, effects: "Sequence[TransactWriteItemTypeDef]"

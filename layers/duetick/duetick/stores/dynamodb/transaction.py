@@ -1,15 +1,33 @@
 """What an action may write in the transaction that settles it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from duetick.domain.errors import ConfigurationError
+from duetick.domain.errors import (
+    ConfigurationError,
+    EffectsRefused,
+    SchemaOutdated,
+    StoreUnavailable,
+)
+from duetick.stores.dynamodb.errors import Refusal, as_of_caller
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
 MOST_WRITES: Final = 99
 """A transaction holds 100, and one of them settles."""
+
+
+@contextmanager
+def told_as_own() -> Iterator[None]:
+    """Around the commit: what is wrong with an action's own writes is told as the action's."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise EffectsRefused(f"Your own writes were refused: {refusal}.") from refusal
+    except (SchemaOutdated, StoreUnavailable) as error:
+        raise as_of_caller(error) from error.__cause__
 
 
 class DynamoTransaction:

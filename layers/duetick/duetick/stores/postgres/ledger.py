@@ -1,7 +1,7 @@
 """Begin and settle on Postgres: one round trip each, where the shared ledger makes four or five.
 
 Functions of the database decide what is ordinary (migrations/001_initial.sql). What is rare is left
-to the shared ledger: a caller without a fence or with a key, a timing that was changed, a limit of
+to the shared ledger: a caller without a fence, a timing that was changed, a limit of
 runs, an occurrence that waits, and one that runs with its lease over.
 """
 
@@ -44,7 +44,7 @@ class PostgresLedger(SqlLedger):
         on_lost: OnLost | None = None,
     ) -> Begun | Refused:
         """See `ports.Ledger`."""
-        if key or not occurrence.fence:
+        if not occurrence.fence:
             return super().begin(occurrence, now=now, key=key, on_lost=on_lost)
         try:
             told = self._begin_at_once(occurrence, now)

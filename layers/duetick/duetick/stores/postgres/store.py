@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from typing import Final
 
+from pg8000.core import CoreConnection
+
 from duetick.ports import Clock
 from duetick.stores.ids import new_id
 from duetick.stores.postgres.address import read_address
 from duetick.stores.postgres.claim import PostgresClaim
 from duetick.stores.postgres.connecting import Connect, Password, connect_to
 from duetick.stores.postgres.database import PostgresDatabase
+from duetick.stores.postgres.errors import connecting
 from duetick.stores.postgres.ledger import PostgresLedger
 from duetick.stores.sql.index import Claim
 from duetick.stores.sql.queries import Migration, migrations
@@ -58,8 +61,18 @@ def open_postgres(
         read = read_address(address)
         database = PostgresDatabase(connect_to(read, password), read.pool, code)
     else:
-        database = PostgresDatabase(address, POOL, code)
+        database = PostgresDatabase(_by_factory(address), POOL, code)
     return open_database(database, clock, look_ahead=look_ahead)
+
+
+def _by_factory(connect: Connect) -> Connect:
+    """The caller's own, whose errors are told as those of an address are."""
+
+    def connected() -> CoreConnection:
+        with connecting("the place that your factory connects to"):
+            return connect()
+
+    return connected
 
 
 def open_database(

@@ -5,19 +5,28 @@ from collections.abc import Callable
 from duetick.domain.attempts import accounted, brought
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.schedule import Occurrence
+from duetick.ports import CallerKey, Refused
+from duetick.stores.sql.caller_keys import key_refused, take_key
 from duetick.stores.sql.occurrences import lock, select
 from duetick.stores.sql.rows import identity_params, occurrence_params
 from duetick.stores.sql.session import Session
 
 
 def bring(
-    session: Session, asked: Occurrence, new_id: Callable[[], str], now: int
-) -> Occurrence | None:
-    """Record what a caller brings; None where its time has been accounted for."""
-    if _accounted(session, asked):
-        return None
+    session: Session,
+    asked: Occurrence,
+    key: CallerKey | None,
+    new_id: Callable[[], str],
+    now: int,
+) -> Occurrence | Refused | None:
+    """Record what a caller brings, with its key; None where its time has been accounted for."""
+    refused = key_refused(session, key, now) if key else None
+    if refused or _accounted(session, asked):
+        return refused
     made = brought(asked, new_id(), now)
     (new,) = session.each("occurrence_insert", [occurrence_params(made)])
+    if new and key:
+        take_key(session, key, made, now)
     return made if new else None
 
 

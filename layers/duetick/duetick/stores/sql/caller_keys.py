@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 NAMED: Final = ("user_id", "key", "nominal_at", "origin")
 
 
-def take_key(session: Session, key: CallerKey, taker: Occurrence, now: int) -> Refused | None:
-    """Give the key to `taker`; what stands against it where another's occurrence holds it."""
+def key_refused(session: Session, key: CallerKey, now: int) -> Refused | None:
+    """What stands against taking the key; nobody else takes it before this transaction ends."""
     session.rows("name_lock", {"user_id": f"caller {key.flow}", "key": key.key})
-    held = key_held(session, key, now)
-    if held:
-        return held
+    return key_held(session, key, now)
+
+
+def take_key(session: Session, key: CallerKey, taker: Occurrence, now: int) -> None:
+    """Give it to `taker`."""
     until = now + key.window_ms
     params = {**_name(key), **identity_params(taker), "held_until": until}
     session.rows("caller_key_put", params)
-    return None
 
 
 def key_held(session: Session, key: CallerKey, now: int) -> Refused | None:

@@ -38,7 +38,7 @@ from duetick.ports import (
 )
 from duetick.stores.paging import check_findable, place_of
 from duetick.stores.sql.bringing import bring, standing
-from duetick.stores.sql.caller_keys import key_held, take_key
+from duetick.stores.sql.caller_keys import key_held
 from duetick.stores.sql.occurrences import lock, move, select, trace, trace_lost
 from duetick.stores.sql.rows import (
     identity_params,
@@ -82,10 +82,9 @@ class SqlLedger:
         with self._database.transaction() as session:
             # One at a time: one that waits looks at others of its schedule, and they at it.
             session.rows("name_lock", {"user_id": occurrence.user_id, "key": occurrence.key})
-            taken = key and take_key(session, key, occurrence, at)
-            if taken:
-                return taken
-            made = bring(session, occurrence, self._new_id, at) if occurrence.fence == 0 else None
+            made = occurrence.fence == 0 and bring(session, occurrence, key, self._new_id, at)
+            if isinstance(made, Refused):
+                return made
             held = made or standing(session, occurrence)
             if held is None:
                 return Refused("unknown")
@@ -101,14 +100,11 @@ class SqlLedger:
         """See `ports.Ledger`."""
         at = self._now() if now is None else now
         with self._database.transaction() as session:
-            taken = key and take_key(session, key, occurrence, at)
-            if taken:
-                return taken
-            made = bring(session, occurrence, self._new_id, at)
-            held = made or standing(session, occurrence)
-            if made or held is None:
-                return made or Refused("unknown")
-            return recorded_already(held, occurrence, at)
+            made = bring(session, occurrence, key, self._new_id, at)
+            if made:
+                return made
+            held = standing(session, occurrence)
+            return recorded_already(held, occurrence, at) if held else Refused("unknown")
 
     @retried
     def holds(self, key: CallerKey, *, now: int | None = None) -> Refused | None:

@@ -2,8 +2,9 @@
 
 from duetick.testing.conformance.accounting import AccountingConformance
 from duetick.testing.conformance.atomicity import AtomicityConformance, PoisonConformance
-from duetick.testing.conformance.attempts import AttemptConformance, CallerConformance
-from duetick.testing.conformance.concurrency import ConcurrencyConformance, SchemaConformance
+from duetick.testing.conformance.attempts import AttemptConformance
+from duetick.testing.conformance.callers import CallerConformance
+from duetick.testing.conformance.concurrency import ConcurrencyConformance
 from duetick.testing.conformance.creations import CreationConformance
 from duetick.testing.conformance.delivery import (
     AheadConformance,
@@ -22,6 +23,7 @@ from duetick.testing.conformance.misfire import LookAheadConformance, MisfireCon
 from duetick.testing.conformance.overlap import OverlapConformance
 from duetick.testing.conformance.rebuild import DriftConformance, RebuildConformance
 from duetick.testing.conformance.retries import RetryConformance
+from duetick.testing.conformance.schema import SchemaConformance
 from duetick.testing.conformance.suite import Capability
 from duetick.testing.conformance.versions import (
     QuotaConformance,

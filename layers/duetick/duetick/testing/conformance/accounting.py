@@ -231,6 +231,17 @@ class AccountingConformance(StoreSuite):
         drain(store, SOON + HOUR)
         assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, NOON + HOUR)
 
+    @pytest.mark.parametrize("minute", [1, 2, 3])
+    def test_a01_what_is_due_at_the_last_run_leaves_out_that_run(
+        self, store: Store, minute: int
+    ) -> None:
+        """A caller brings one of the times that are due: the others are over the quota."""
+        once = schedule(cron=EACH_MINUTE, policies=Policies(max_runs=1))
+        made = store.schedules.put(once, now=NOON)
+        start(store, brought(NOON + minute * MINUTE), SOON + 3 * MINUTE)
+        assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, NOON + 3 * MINUTE)
+        assert all(one.id for one in history(store))
+
     @pytest.mark.parametrize("minute", [1, 2, 40])
     def test_j13_a_time_that_a_range_accounts_for_is_brought_by_nobody(
         self, store: Store, minute: int

@@ -48,7 +48,7 @@ def race(tasks: Sequence[Callable[[], T]]) -> list[T]:
 
 
 class ConcurrencyConformance(StoreSuite):
-    """I-05, T-07 and D-08 under threads, J-01 under two migrations."""
+    """I-05, T-07 and D-08 under threads."""
 
     def _stores(self, store: Store, count: int = THREADS) -> list[Store]:
         self.needs(Capability.THREADS)
@@ -129,23 +129,3 @@ class ConcurrencyConformance(StoreSuite):
         race([lambda: drain(first, SOON + DAY, 1), delete])
         times = sorted((o.key, o.nominal_at) for o in store.ledger.find("ada"))
         assert times == [(f"k{number}", NOON + DAY) for number in range(10)]
-
-
-class SchemaConformance(StoreSuite):
-    """J-01, J-03 and I-10."""
-
-    def test_j03_without_a_time_the_store_asks_its_own_clock(self, store: Store) -> None:
-        before = store.now()
-        made = store.schedules.put(schedule())
-        assert 0 < before <= made.created_at <= store.now()
-
-    def test_j01_migrating_again_changes_nothing(self, store: Store) -> None:
-        store.schedules.put(schedule(), now=NOON)
-        store.migrate()
-        store.check_schema()
-        assert must(store.schedules.get("ada", "digest")).next_fire_at == NOON + DAY
-
-    def test_j01_migrating_at_the_same_time_as_another_is_safe(self, store: Store) -> None:
-        self.needs(Capability.THREADS)
-        race([s.migrate for s in (store, self.another(store))])
-        store.check_schema()

@@ -102,6 +102,38 @@ class CallerKeyConformance(StoreSuite):
         lost = begun(self.ask(store, 1, NOON)).occurrence
         begun(self.ask(store, 2, must(lost.lease_until)))
 
+    def test_d07_who_has_a_fence_needs_no_key(self, store: Store) -> None:
+        """A fence decides by itself: what holds the key does not matter, and goes on holding it."""
+        store.index.upsert(row(policies=ALLOW))
+        claimed = only(drain(store, SOON))
+        held = begun(self.ask(store, 1, SOON)).occurrence
+        running = begun(store.ledger.begin(claimed, now=SOON, key=KEY)).occurrence
+        store.ledger.settle(running, SUCCEEDED, now=SOON)
+        assert must(store.ledger.holds(KEY, now=SOON)).verdict == "in_progress"
+        store.ledger.settle(held, FAILED, now=SOON)
+        assert store.ledger.holds(KEY, now=SOON) is None
+
+    def test_d07_what_was_brought_with_a_key_begins_with_it(self, store: Store) -> None:
+        brought = store.ledger.bring(call(1), now=NOON, key=KEY)
+        assert isinstance(brought, Occurrence)
+        begun(store.ledger.begin(brought, now=NOON, key=KEY))
+
+    def test_d07_a_key_is_asked_before_the_occurrence_that_comes_with_it(
+        self, store: Store
+    ) -> None:
+        """Both would refuse; the key's own answer is the one that its caller waits for."""
+        store.ledger.settle(begun(self.ask(store, 1, NOON)).occurrence, SUCCEEDED, now=NOON)
+        begun(store.ledger.begin(call(2), now=NOON))
+        for answer in (self.ask(store, 2, NOON), store.ledger.bring(call(2), now=NOON, key=KEY)):
+            assert answer == Refused("duplicate", State.SUCCEEDED, Reason.FIRED)
+
+    def test_d07_what_is_there_already_takes_no_key(self, store: Store) -> None:
+        store.ledger.settle(start(store, call(1), NOON), SUCCEEDED, now=NOON)
+        for answer in (self.ask(store, 1, NOON), store.ledger.bring(call(1), now=NOON, key=KEY)):
+            assert answer == Refused("duplicate", State.SUCCEEDED, Reason.FIRED)
+        assert store.ledger.holds(KEY, now=NOON) is None
+        begun(self.ask(store, 2, NOON))
+
     def test_d07_a_key_is_its_flows(self, store: Store) -> None:
         begun(self.ask(store, 1, NOON))
         other = replace(call(2), flow="billing")

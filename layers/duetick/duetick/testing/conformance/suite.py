@@ -28,12 +28,18 @@ class Capability(StrEnum):
     MANY_UNDER_WAY = "many_under_way"
     LASTING = "lasting"
     FAILING_WRITES = "failing_writes"
+    UNMIGRATED = "unmigrated"
+    UNREACHABLE = "unreachable"
+
+
+OF_HOOKS = frozenset({Capability.FAILING_WRITES, Capability.UNMIGRATED, Capability.UNREACHABLE})
+"""Each needs the hook of its name, which has no default."""
 
 
 class StoreSuite:
     """The base of each part. Override `store`; the rest has defaults."""
 
-    capabilities: frozenset[Capability] = frozenset(Capability) - {Capability.FAILING_WRITES}
+    capabilities: frozenset[Capability] = frozenset(Capability) - OF_HOOKS
 
     @pytest.fixture
     def store(self) -> Store:
@@ -45,6 +51,14 @@ class StoreSuite:
     def failing_writes(self, store: Store) -> AbstractContextManager[type[Exception]]:
         """Inside it, each write of an occurrence fails with the error whose type it yields."""
         raise NotImplementedError("A store with the capability `failing_writes` overrides this.")
+
+    def unmigrated(self, store: Store) -> Store:
+        """A store like this one on a database that was never migrated."""
+        raise NotImplementedError("A store with the capability `unmigrated` overrides this.")
+
+    def unreachable(self, store: Store) -> Store:
+        """A store like this one whose database does not answer: where nobody listens, say."""
+        raise NotImplementedError("A store with the capability `unreachable` overrides this.")
 
     def another(self, store: Store) -> Store:
         """A second store on the same database, as another process would have it."""
