@@ -6,8 +6,15 @@ from collections.abc import Generator, Iterator
 from unittest import mock
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.lab.missing", "tests.lab.fixtures", "pytester"]
+
+# The same examples every time, however long a busy machine takes for one.
+settings.register_profile(
+    "lab", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("lab")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,13 +1,14 @@
 """Broken ledgers: those of the SQLite store with one method replaced."""
 
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from duetick.domain.schedule import Occurrence
-from duetick.ports import Begun, CallerKey, OnLost, Outcome, Refused
+from duetick.ports import Begun, CallerKey, Clock, OnLost, Outcome, Refused
 from duetick.stores.ids import new_id
-from duetick.stores.sql.ledger import SqlLedger
+from duetick.stores.sql.ledger import CountRun, SqlLedger
 from duetick.stores.sql.session import Database, Params, Row, Session
 
 from tests.conformance.broken import AlteredStore
@@ -65,8 +66,33 @@ class LetsAnybodyRelease(SqlLedger):
         return super().release(held, now=now, on_lost=on_lost) if held else False
 
 
+class Meeting:
+    """Where the first who comes in a thread of its own waits until another one has come too."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._came = 0
+
+    def come(self) -> None:
+        """Alone it goes on after a while, in which a machine that stands still is one moment."""
+        if threading.current_thread() is threading.main_thread():
+            return
+        with self._lock:
+            self._came += 1
+        for _ in range(200):
+            if self._came > 1:
+                break
+            time.sleep(0.01)
+
+
 class ChecksThenActs(SqlLedger):
     """Whether another one runs is looked up in one transaction, and trusted in the next."""
+
+    def __init__(
+        self, database: Database, now: Clock, new_id: Callable[[], str], count_run: CountRun
+    ) -> None:
+        super().__init__(database, now, new_id, count_run)
+        self._looked = Meeting()
 
     def begin(
         self,
@@ -80,7 +106,7 @@ class ChecksThenActs(SqlLedger):
         with self._database.transaction() as session:
             session.script("DROP INDEX IF EXISTS idx_occurrences_running")
             seen = session.rows("occurrence_running", name)
-        time.sleep(0.001)  # the way to a database and back
+        self._looked.come()  # on the way to a database and back
         trusted = _Remembering(self._database, "occurrence_running", seen)
         ledger = SqlLedger(trusted, self._now, self._new_id, self._count_run)
         return ledger.begin(occurrence, now=now, key=key, on_lost=on_lost)

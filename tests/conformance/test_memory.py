@@ -23,6 +23,4 @@ class MemoryMachine(StoreMachine):
 
 
 TestMemoryAndTheModelAgree = MemoryMachine.TestCase
-TestMemoryAndTheModelAgree.settings = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, derandomize=True
-)
+TestMemoryAndTheModelAgree.settings = settings(max_examples=40, stateful_step_count=40)

@@ -11,6 +11,7 @@ from duetick.ports import Store
 from duetick.stores import open_store
 from duetick.stores.postgres.store import open_postgres
 from duetick.testing import Capability, StoreConformance
+from duetick.testing.conformance.concurrency import race
 from pg8000.native import Connection
 
 from tests.lab.postgres import (
@@ -139,4 +140,7 @@ class TestPostgresAsTheFunctionsUser(PostgresConformance):
             store.migrate()
 
     def test_j01_migrating_at_the_same_time_as_another_is_safe(self, store: Store) -> None:
-        pytest.skip(f"{store} is migrated by its owner alone")
+        owners = [open_postgres(self._url) for _ in range(2)]
+        self._open += owners
+        race([owner.migrate for owner in owners])
+        store.check_schema()

@@ -24,9 +24,7 @@ def drive(address: Callable[[], str], *, runs: int, steps: int) -> None:
 
     run_state_machine_as_test(
         Machine,
-        settings=settings(
-            max_examples=runs, stateful_step_count=steps, deadline=None, derandomize=True
-        ),
+        settings=settings(max_examples=runs, stateful_step_count=steps),
     )
 
 

@@ -4,7 +4,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 Behave = Callable[["Endpoint", socket.socket, str], bool]
@@ -35,17 +35,15 @@ def hang_up(_endpoint: "Endpoint", _connection: socket.socket, _request: str) ->
 
 def hang(endpoint: "Endpoint", _connection: socket.socket, _request: str) -> bool:
     """Say nothing until the endpoint stops."""
-    endpoint.stopping.wait(30)
+    endpoint.stopping.wait(100)
     return False
 
 
 def drip(endpoint: "Endpoint", connection: socket.socket, _request: str) -> bool:
     """Answer a byte at a time, for ever."""
-    try:
-        while not endpoint.stopping.wait(0.05):
-            connection.sendall(b"H")
-    except OSError:
-        pass
+    connection.sendall(b"HTTP/1.1 200 OK\r\nx: ")
+    while not endpoint.stopping.wait(0.05):
+        connection.sendall(b"H")
     return False
 
 
@@ -85,7 +83,7 @@ class Endpoint:
             self.refused.append(str(error))
             plain.close()
             return
-        with connection:
+        with connection, suppress(OSError):  # a client that hung up is no news
             while request := _read(connection):
                 self.requests.append(request)
                 if not self.behave(self, connection, request):
@@ -116,4 +114,4 @@ def endpoint(behave: Behave, tls: ssl.SSLContext | None = None) -> Iterator[Endp
         yield made
         made.stopping.set()
         listener.shutdown(socket.SHUT_RDWR)
-        thread.join(10)
+        thread.join(60)

@@ -69,7 +69,8 @@ def backends(watcher: Store) -> int:
     assert isinstance(begun, Begun)
     with watcher.ledger.settling(begun.occurrence, lambda: NINE) as effects:
         rows = effects.run(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND backend_type = 'client backend'"
         )
     return int(str(rows[0][0]))
 

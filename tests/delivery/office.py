@@ -82,5 +82,5 @@ def office(scene: Scene) -> Iterator[Office]:
     thread.start()
     yield made
     made.server.shutdown()
-    thread.join(20)
+    thread.join(60)
     made.server.server_close()

@@ -5,13 +5,15 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
-from tests.lab.process import LOCALHOST
+from botocore.config import Config
+
+from tests.lab.process import LOCALHOST, free_port
 
 LOCK = """
 import sqlite3, sys
@@ -32,23 +34,32 @@ class Outage(Protocol):
         """It does again, with all that it held."""
 
 
+def impatient(**given: object) -> Config:
+    """The settings of DynamoDB's client, but for how often it tries."""
+    made = cast("Callable[..., Config]", Config)(**given)
+    return made.merge(Config(retries={"mode": "standard", "total_max_attempts": 2}))
+
+
 class Door:
     """A port of this machine that leads to another, and can be shut."""
 
     def __init__(self, target: int) -> None:
         self._target = target
         self._open: list[socket.socket] = []
-        self._listener: socket.socket | None = socket.create_server((LOCALHOST, 0), backlog=128)
-        self.port: int = self._listener.getsockname()[1]
-        self._listen(self._listener)
+        self._lock = threading.Lock()
+        self._listener: socket.socket | None = None
+        self.port = free_port()
+        self.end()
 
     def begin(self) -> None:
         """Cut what is connected, and refuse what comes."""
-        listener, self._listener = self._listener, None
+        with self._lock:
+            listener, self._listener = self._listener, None
+            connected = list(self._open)
         if listener:
             listener.shutdown(socket.SHUT_RDWR)
             listener.close()
-        for each in list(self._open):
+        for each in connected:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
@@ -59,10 +70,7 @@ class Door:
     def end(self) -> None:
         """Let everybody in."""
         self._listener = socket.create_server((LOCALHOST, self.port), backlog=128)
-        self._listen(self._listener)
-
-    def _listen(self, listener: socket.socket) -> None:
-        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def _accept(self, listener: socket.socket) -> None:
         with suppress(OSError):
@@ -73,9 +81,20 @@ class Door:
                 except OSError:
                     client.close()
                     continue
-                self._open += (client, server)
-                for ends in ((client, server), (server, client)):
-                    threading.Thread(target=self._pump, args=ends, daemon=True).start()
+                self._let_through(listener, client, server)
+
+    def _let_through(
+        self, listener: socket.socket, client: socket.socket, server: socket.socket
+    ) -> None:
+        """Unless the door was shut behind who had just come in."""
+        with self._lock:
+            if self._listener is not listener:
+                client.close()
+                server.close()
+                return
+            self._open += (client, server)
+        for ends in ((client, server), (server, client)):
+            threading.Thread(target=self._pump, args=ends, daemon=True).start()
 
     def _pump(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
@@ -84,7 +103,7 @@ class Door:
         for each in (source, sink):
             with suppress(OSError, ValueError):
                 each.shutdown(socket.SHUT_RDWR)
-        with suppress(ValueError):
+        with self._lock:
             self._open.remove(source)
         source.close()
 
@@ -118,7 +137,7 @@ class Locked:
 
     def end(self) -> None:
         """It comes to its end."""
-        self.holder.pop().communicate("", timeout=10)
+        self.holder.pop().communicate("", timeout=60)
 
 
 @dataclass(slots=True)

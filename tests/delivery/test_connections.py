@@ -8,7 +8,7 @@ import pytest
 from tests.delivery.many import OPEN, Watched, at_once, dynamodb, postgres, sqlite
 
 MANY = 1_000
-FEWER = 200
+FEWER = 100
 """For the suite: of these, Amazon's DynamoDB Local takes its time for a thousand."""
 
 pytestmark = pytest.mark.slow

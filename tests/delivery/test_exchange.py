@@ -38,7 +38,7 @@ def read(*parts: bytes, ends: bool = True) -> Answer:
             far.sendall(part)
         if ends:
             far.shutdown(socket.SHUT_WR)
-        return near.exchange(b"POST", time.monotonic() + 5)
+        return near.exchange(b"POST", time.monotonic() + 30)
 
 
 def sized(length: str, body: bytes = b"") -> bytes:
@@ -148,7 +148,7 @@ def test_how_an_answer_is_cut_does_not_matter(whole: bytes) -> None:
             far.sendall(whole[:at])
             rest = threading.Timer(0.0005, far.sendall, [whole[at:]])
             rest.start()
-            assert near.exchange(b"POST", time.monotonic() + 5) == read(whole)
+            assert near.exchange(b"POST", time.monotonic() + 30) == read(whole)
             rest.join()
 
 
@@ -175,7 +175,7 @@ def test_an_endpoint_that_echoes_does_not_bring_the_secret_into_a_log(transport:
         return False
 
     with endpoint(echo) as place:
-        found = transport(place.url).deliver(DUE, timeout=5)
+        found = transport(place.url).deliver(DUE, timeout=30)
     assert (found.status, found.detail) == (0, "BadAnswer: it is not HTTP/1")
 
 
@@ -192,8 +192,8 @@ def test_an_answer_that_nobody_asked_for_is_not_the_next_ones(transport: Through
     with endpoint(twice) as place:
         through = transport(place.url)
         for _ in range(3):
-            assert through.deliver(DUE, timeout=5).status == 202
-            assert said.wait(5)
+            assert through.deliver(DUE, timeout=30).status == 202
+            assert said.wait(30)
             said.clear()
         assert place.connections == 3
 
@@ -206,6 +206,6 @@ def status_line(number: int) -> bytes:
 @pytest.mark.parametrize("flow", ["a\r\nx-evil: 1", "a b", "a\0", "ü", "a\x7f"])
 def test_an_index_rows_flow_makes_no_header(flow: str, transport: Through) -> None:
     with endpoint(answer(OK)) as place:
-        found = transport(place.url).deliver(replace(DUE, flow=flow), timeout=5)
+        found = transport(place.url).deliver(replace(DUE, flow=flow), timeout=30)
         assert found.status == 0
         assert place.requests == []

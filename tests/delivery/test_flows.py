@@ -192,7 +192,7 @@ def test_an_action_may_be_async(scene: Scene) -> None:
 def test_an_action_that_never_returns_is_timed_out_and_told(scene: Scene, thread: str) -> None:
     scene.put(cron="0 9 * * *", policies=Policies(timeout=1))
     release = threading.Event()
-    scene.act = lambda *_: release.wait(20)
+    scene.act = lambda *_: release.wait(60)
     answers: list[tuple[int, dict[str, Json]]] = []
     if thread == "main":
         answers.append(scene.deliver(scene.claim()))
@@ -200,7 +200,7 @@ def test_an_action_that_never_returns_is_timed_out_and_told(scene: Scene, thread
         claimed = scene.claim()
         beside = threading.Thread(target=lambda: answers.append(scene.deliver(claimed)))
         beside.start()
-        beside.join(10)
+        beside.join(60)
     release.set()
     assert answers[0][1] == {
         "error": "action_failed",
@@ -212,7 +212,7 @@ def test_an_action_that_never_returns_is_timed_out_and_told(scene: Scene, thread
 
 def test_an_action_ends_before_its_invocation_does(scene: Scene) -> None:
     scene.put(cron="0 9 * * *")
-    scene.act = lambda *_: threading.Event().wait(20)
+    scene.act = lambda *_: threading.Event().wait(60)
     body = '{"nominalFireTime": "2026-12-01T09:00:00Z"}'
     call = replace(request("mail", "ada/digest", body), seconds=2.2)
     assert told(scene.dispatch(call))[1]["error"] == "action_failed"
@@ -262,7 +262,7 @@ def test_t07_a_background_action_renews_its_lease(scene: Scene) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scene.store.ledger, "renew", renew)
         patch.setattr("duetick.domain.policies.LEASE_MARGIN", -0.9)
-        scene.flow.action("slow", background=True)(lambda _g, _c: renewed.wait(10))
+        scene.flow.action("slow", background=True)(lambda _g, _c: renewed.wait(60))
         scene.put(action="slow", cron="0 9 * * *", policies=Policies(timeout=1))
         call = request("mail", "ada/digest", '{"nominalFireTime": "2026-12-01T09:00:00Z"}')
         scene.dispatch.run_queued(call)

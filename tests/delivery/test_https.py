@@ -48,7 +48,7 @@ def through(url: str, *, connect_to: str = "") -> HttpTransport:
 def test_a_trusted_server_is_called_on_one_kept_connection(trusted: Authority) -> None:
     with endpoint(answer(OK), serving(trusted)) as place:
         transport = through(place.url)
-        assert [transport.deliver(DUE, timeout=5).status for _ in range(3)] == [202] * 3
+        assert [transport.deliver(DUE, timeout=30).status for _ in range(3)] == [202] * 3
         transport.close()
     assert (len(place.requests), place.connections) == (3, 1)
     assert "authorization: Bearer s3cret" in place.requests[0]
@@ -61,14 +61,14 @@ def test_a_kept_connection_that_was_closed_is_made_again(trusted: Authority) -> 
 
     with endpoint(once_each, serving(trusted)) as place:
         transport = through(place.url)
-        assert [transport.deliver(DUE, timeout=5).status for _ in range(3)] == [202] * 3
+        assert [transport.deliver(DUE, timeout=30).status for _ in range(3)] == [202] * 3
         transport.close()
     assert place.connections == 3
 
 
 def test_one_of_an_unknown_authority_gets_nothing(tmp_path: Path) -> None:
     with endpoint(answer(OK), serving(Authority(tmp_path / "unknown"))) as place:
-        delivery = through(place.url).deliver(DUE, timeout=5)
+        delivery = through(place.url).deliver(DUE, timeout=30)
         wait(lambda: len(place.refused) == 1)
     assert delivery.status == 0
     assert "certificate verify failed" in delivery.detail
@@ -78,14 +78,14 @@ def test_one_of_an_unknown_authority_gets_nothing(tmp_path: Path) -> None:
 
 def test_one_whose_certificate_is_over_gets_nothing(trusted: Authority) -> None:
     with endpoint(answer(OK), serving(trusted, EXPIRED)) as place:
-        delivery = through(place.url).deliver(DUE, timeout=5)
+        delivery = through(place.url).deliver(DUE, timeout=30)
     assert (delivery.status, place.requests) == (0, [])
     assert "expired" in delivery.detail
 
 
 def test_one_with_a_certificate_for_another_host_gets_nothing(trusted: Authority) -> None:
     with endpoint(answer(OK), serving(trusted)) as place:
-        delivery = through(f"https://{LOCALHOST}:{place.port}/v1").deliver(DUE, timeout=5)
+        delivery = through(f"https://{LOCALHOST}:{place.port}/v1").deliver(DUE, timeout=30)
     assert (delivery.status, place.requests) == (0, [])
     assert "certificate is not valid for" in delivery.detail
 
@@ -104,8 +104,8 @@ def test_one_that_speaks_no_tls_reads_no_secret() -> None:
         thread = threading.Thread(target=serve)
         thread.start()
         port = listener.getsockname()[1]
-        delivery = through(f"https://localhost:{port}/v1").deliver(DUE, timeout=5)
-        thread.join(10)
+        delivery = through(f"https://localhost:{port}/v1").deliver(DUE, timeout=30)
+        thread.join(30)
     assert delivery.status == 0
     assert b"s3cret" not in read[0]
     assert b"digest" not in read[0]
@@ -116,9 +116,9 @@ def test_a_private_door_shows_its_own_certificate(trusted: Authority) -> None:
     with endpoint(answer(OK), serving(trusted)) as place:
         api = "https://abc.execute-api.eu-west-1.amazonaws.com/v1"
         transport = through(api, connect_to=f"https://localhost:{place.port}")
-        assert transport.deliver(DUE, timeout=5).status == 202
+        assert transport.deliver(DUE, timeout=30).status == 202
         transport.close()
         other = through(api, connect_to=f"https://{LOCALHOST}:{place.port}")
-        assert other.deliver(DUE, timeout=5).status == 0
+        assert other.deliver(DUE, timeout=30).status == 0
     assert "host: abc.execute-api.eu-west-1.amazonaws.com" in place.requests[0]
     assert len(place.requests) == 1

@@ -45,7 +45,7 @@ def test_two_ticks_in_two_processes_deliver_each_once(open_office: Office, addre
         ticking(address, open_office.server.url) as one,
         ticking(address, open_office.server.url) as other,
     ):
-        assert [one.wait(60), other.wait(60)] == [0, 0]
+        assert [one.wait(120), other.wait(120)] == [0, 0]
     assert open_office.states() == {State.SUCCEEDED: 20}
     assert set(open_office.runs.values()) == {1}
 

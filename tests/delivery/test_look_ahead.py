@@ -107,7 +107,7 @@ def test_t06_two_ticks_that_look_ahead_at_once_deliver_each_once(
         on_poisoned: Callable[[Occurrence], object] | None = None,
     ) -> Sequence[Occurrence]:
         if not hasattr(first, "over"):
-            first.over = both.wait(20)
+            first.over = both.wait(60)
         return real(now, limit, ahead=ahead, on_poisoned=on_poisoned)
 
     def look_ahead() -> None:
@@ -118,6 +118,6 @@ def test_t06_two_ticks_that_look_ahead_at_once_deliver_each_once(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
     assert sum(report.delivered for report in reports) == 40
     assert len({occurrence.identity for occurrence, _ in transport.seen}) == 40

@@ -51,7 +51,7 @@ def in_a_thread(call: Callable[[], None]) -> None:
     """As the local stack calls it."""
     thread = threading.Thread(target=call)
     thread.start()
-    thread.join(20)
+    thread.join(60)
 
 
 @pytest.mark.parametrize("run", [lambda call: call(), in_a_thread])
@@ -111,7 +111,7 @@ def test_d11_a_resolver_that_hangs_is_timed_out_and_told(
     release, answers = threading.Event(), list[object]()
 
     def hangs(_id: str, _ctx: object) -> None:
-        release.wait(20)
+        release.wait(60)
 
     scene.flow.resolver(hangs)
     run(lambda: answers.append(scene.post("anything")))
@@ -125,7 +125,7 @@ def test_the_time_of_an_action_is_what_begin_and_resolver_left_of_the_invocation
 ) -> None:
     """Lambda ends the invocation at its time, whatever was done with it before."""
     scene.put(cron="0 9 * * *", policies=Policies(timeout=20))
-    scene.act = lambda *_: threading.Event().wait(20)
+    scene.act = lambda *_: threading.Event().wait(60)
     call = request("mail", "ada/digest", {"nominalFireTime": "2026-12-01T09:00:00Z"})
     late = replace(call, seconds=30.0, came_at=call.came_at - 27.5)
     answer = told(scene.dispatch(late))[1]

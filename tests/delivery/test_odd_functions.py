@@ -23,6 +23,11 @@ def half_by_name(given: Json, *, ctx: Context) -> None:
     raise AssertionError((given, ctx))
 
 
+def by_place(given: Json, ctx: Context) -> None:
+    """As it should be."""
+    raise AssertionError((given, ctx))
+
+
 @pytest.mark.parametrize("function", [lambda: None, lambda _input: None, by_name, half_by_name])
 def test_an_action_that_cannot_be_called_is_refused_when_it_is_registered(
     scene: Scene, function: Callable[..., None]
@@ -37,6 +42,13 @@ def test_a_target_that_cannot_be_called_is_refused_when_it_is_registered(
 ) -> None:
     with pytest.raises(InvalidSchedule, match=r"\(input, ctx\)"):
         scene.flow.action("odd", target=target)
+
+
+def test_a_target_takes_no_function_besides(scene: Scene) -> None:
+    register = scene.flow.action("odd", target=Counter())
+    with pytest.raises(InvalidSchedule, match="'odd' has its target"):
+        register(by_place)
+    assert isinstance(scene.flow.actions["odd"].run, Counter)
 
 
 class Counter:

@@ -5,7 +5,7 @@ Annotations are read as texts here, as in any module that asks for that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Literal, NewType
@@ -56,6 +56,24 @@ class Bed:
     made: datetime = field(init=False, default=datetime(2026, 12, 1, tzinfo=UTC))
 
 
+@dataclass(frozen=True)
+class Salted:
+    """Its salt is no field."""
+
+    name: str
+    salt: InitVar[str]
+
+
+@dataclass(init=False)
+class Own:
+    """It takes what is no field."""
+
+    name: str
+
+    def __init__(self, given: str) -> None:
+        self.name = given
+
+
 class Model(BaseModel):
     """It converts."""
 
@@ -91,6 +109,8 @@ def takes(annotation: object) -> Callable[..., None]:
         (dict[int, str], r"input: no JSON can become dict\[int, str\]"),
         (list[set[str]], r"input: no JSON can become set\[str\]"),
         (Literal[Colour.RED], "input: no JSON can become .*Literal"),
+        (Salted, "input: no Salted can be made of its fields .*'salt'"),
+        (list[Own], "input: no Own can be made of its fields .*'given'"),
         ("Missing", "input: its type needs 'Missing'.* Define or import it above"),
         ("Early", "input: its type needs 'Context'.* Define or import it above"),
     ],

@@ -46,7 +46,7 @@ def test_it_claims_on_while_more_wait_than_are_in_flight(
     def wait(occurrence: Occurrence) -> None:
         begun.append(occurrence)
         if len(begun) > 20:  # of so many the pace is known
-            assert all_claimed.wait(20)
+            assert all_claimed.wait(60)
 
     monkeypatch.setattr(store.index, "claim_due", claim)
     report = run_tick(
@@ -68,7 +68,7 @@ def test_what_comes_due_does_not_wait_for_another_schedules_turn(
     def wait(occurrence: Occurrence) -> None:
         if occurrence.user_id == "other":
             came.set()
-        assert came.wait(20)
+        assert came.wait(60)
 
     report = run_tick(store, Through(wait), now=NINE, look_ahead=1_000, budget=100)
     assert report.failed == 0

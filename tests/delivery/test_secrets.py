@@ -50,13 +50,13 @@ def test_d17_who_calls_while_another_looks_waits_for_what_is_found() -> None:
     def source(*, fresh: bool = False) -> Secrets:
         if fresh:
             looking.set()
-            assert found.wait(20)
+            assert found.wait(60)
         return ("new",) if found.is_set() else ("old",)
 
     guard = Guard(source)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(guard.admits, "Bearer new")
-        assert looking.wait(20)
+        assert looking.wait(60)
         second = pool.submit(guard.admits, "Bearer new")
         wait([second], timeout=0.1)
         found.set()

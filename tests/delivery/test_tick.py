@@ -260,7 +260,7 @@ def test_two_ticks_at_once_deliver_each_once(each_store: Store) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
     assert len(transport.seen) == len({o.identity for o, _ in transport.seen}) == 60
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from duetick.core.turns import Turns
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import Identity, Occurrence
 
 from tests.delivery.scene import NINE
 
@@ -81,7 +81,7 @@ def test_one_schedules_go_one_after_another_in_order() -> None:
     waiter.start()
     assert (first.nominal_at, taken) == (NINE, [])
     turns.done(first)
-    waiter.join(10)
+    waiter.join(60)
     assert taken == [NINE + 1]
 
 
@@ -90,9 +90,9 @@ def _nominal(occurrence: Occurrence | None) -> int:
 
 
 def test_t14_a_pick_costs_the_same_among_thousands() -> None:
-    few, lots = cost(many("one", 2_000)), cost(many("one", 40_000))
+    few, lots = cost(many("one", 1_000)), cost(many("one", 20_000))
     assert lots < few * 6
-    few, lots = cost(spread_over_users(2_000)), cost(spread_over_users(40_000))
+    few, lots = cost(spread_over_users(1_000)), cost(spread_over_users(20_000))
     assert lots < few * 6
 
 
@@ -102,17 +102,22 @@ def spread_over_users(count: int) -> list[Occurrence]:
 
 
 def cost(occurrences: list[Occurrence]) -> float:
-    """CPU seconds for each of them."""
+    """CPU seconds for each of them: the least of three times, for what else the machine does."""
+    return min(cost_once(occurrences) for _ in range(3)) / len(occurrences)
+
+
+def cost_once(occurrences: list[Occurrence]) -> float:
+    """CPU seconds for all of them."""
     turns = Turns(occurrences, 64)
     begin = time.thread_time()
     drained(turns)
-    return (time.thread_time() - begin) / len(occurrences)
+    return time.thread_time() - begin
 
 
 def test_threads_take_each_once() -> None:
     workers = 16
     everything = [*many("big", 500), *spread_over_users(500), *rates("rate", 50)]
-    turns, taken = Turns(everything, workers), Counter[tuple[str, str, int, str]]()
+    turns, taken = Turns(everything, workers), Counter[Identity]()
     lock = threading.Lock()
 
     def work() -> None:
@@ -126,7 +131,7 @@ def test_threads_take_each_once() -> None:
         thread.start()
     turns.close()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert taken == Counter(occurrence.identity for occurrence in everything)
 
 
@@ -166,5 +171,5 @@ def test_who_waits_until_few_wait_is_woken_then() -> None:
     held(turns, 5)
     assert not woken.wait(0.05)
     held(turns, 1)
-    assert woken.wait(20)
+    assert woken.wait(60)
     thread.join()

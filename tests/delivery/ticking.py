@@ -8,6 +8,7 @@ from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.ports import SUCCEEDED, Begun, Delivery, Store
 
 from tests.delivery.scene import NINE
+from tests.lab.waiting import wait
 
 
 @dataclass(slots=True)
@@ -50,10 +51,7 @@ class Time:
     def sleep(self, seconds: float) -> None:
         """Let what is due be taken first."""
         arrived = sum(due <= NINE + round(self.now * 1_000) for due in self.due)
-        for _ in range(2_000):
-            if len(self.transport.seen) >= arrived:
-                break
-            threading.Event().wait(0.005)
+        wait(lambda: len(self.transport.seen) >= arrived)
         self.now += max(seconds, 0.001)
 
 

@@ -51,19 +51,8 @@ class Deployed:
 
     def user(self, name: str) -> str:
         """A new user's token, from the pool that the stack made."""
-        cognito = self.aws.client("cognito-idp")
-        pool, password = self.outputs["UserPoolId"], "Correct-horse-9-battery"
-        cognito.admin_create_user(UserPoolId=pool, Username=name)
-        cognito.admin_set_user_password(
-            UserPoolId=pool, Username=name, Password=password, Permanent=True
-        )
-        answer = cognito.admin_initiate_auth(
-            UserPoolId=pool,
-            ClientId=self.outputs["UserPoolClientId"],
-            AuthFlow="ADMIN_USER_PASSWORD_AUTH",
-            AuthParameters={"USERNAME": name, "PASSWORD": password},
-        )
-        return str(answer["AuthenticationResult"]["IdToken"])
+        pool, client = self.outputs["UserPoolId"], self.outputs["UserPoolClientId"]
+        return self.aws.sign_in(pool, client, name)
 
     def as_user(self, token: str | None, method: str, path: str, body: object = None) -> Answer:
         """A call of the users' API."""

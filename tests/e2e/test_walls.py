@@ -5,14 +5,14 @@ Once they are Cognito's, once those that a Lambda authorizer names.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lab.emulated_aws import Answer, EmulatedAws
+from tests.e2e.town import AUTHORIZER, TOKENS, Town
+from tests.lab.emulated_aws import EmulatedAws
 from tests.lab.sam import Sam
 
 HELLO = {
@@ -22,7 +22,6 @@ HELLO = {
     "input": {"text": "canary"},
 }
 PAGE = "https://app.example.com"
-SIGN_IN = "only for this Test 1!"
 PATHS = json.loads(files("duetick.api").joinpath("openapi.json").read_text())["paths"]
 OWN = [
     (method.upper(), path)
@@ -36,69 +35,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/api/schedules/{key}"): {"cron": "@daily"},
 }
 
-TOKENS = ("only-for-this-test-ann", "only-for-this-test-bob")
-AUTHORIZER = """
-def handler(event, context):
-    token = event["authorizationToken"].removeprefix("Bearer only-for-this-test-")
-    if token not in ("ann", "bob"):
-        raise Exception("Unauthorized")
-    allowed = {"Action": "execute-api:Invoke", "Effect": "Allow", "Resource": "*"}
-    return {
-        "principalId": token,
-        "policyDocument": {"Version": "2012-10-17", "Statement": [allowed]},
-        "context": {"sub": "bob", "claims": '{"sub": "bob"}', "user": "bob"},
-    }
-"""
 
 pytestmark = pytest.mark.slow
-
-
-@dataclass(frozen=True, slots=True)
-class Town:
-    """A stack with users, and two of them signed in."""
-
-    aws: EmulatedAws
-    outputs: Mapping[str, str]
-    ann: str
-    bob: str
-
-    def call(
-        self,
-        token: str | None,
-        method: str,
-        path: str,
-        body: object = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> tuple[int, Any]:
-        """A call of the users' API: the status and the JSON."""
-        answer = self.send(token, method, path, body, headers)
-        return answer.status, json.loads(answer.body) if answer.body else None
-
-    def send(
-        self,
-        token: str | None,
-        method: str,
-        path: str,
-        body: object = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Answer:
-        """The same, with the headers of the answer."""
-        return self.aws.rest_call(
-            self.outputs["UsersApiId"], "v1", method, path,
-            body="" if body is None else json.dumps(body),
-            token=token, signed=False, headers=headers,
-        )  # fmt: skip
-
-    @property
-    def etag(self) -> str:
-        """Of bob's schedule as it is now."""
-        headers = self.send(self.bob, "GET", "/api/schedules/theirs").headers
-        return next(value for name, value in headers.items() if name.lower() == "etag")
-
-    def forget(self, *keys: str) -> None:
-        """Whatever ann has under those."""
-        for key in keys:
-            self.call(self.ann, "DELETE", f"/api/schedules/{key}")
 
 
 @pytest.fixture(scope="module", params=["cognito", "lambda"])
@@ -130,19 +68,7 @@ def _authorizer(aws: EmulatedAws) -> str:
 
 def _token(aws: EmulatedAws, outputs: Mapping[str, str], name: str) -> str:
     """A new user, signed in."""
-    cognito = aws.client("cognito-idp")
-    pool, client = outputs["UserPoolId"], outputs["UserPoolClientId"]
-    cognito.admin_create_user(UserPoolId=pool, Username=name, MessageAction="SUPPRESS")
-    cognito.admin_set_user_password(
-        UserPoolId=pool, Username=name, Password=SIGN_IN, Permanent=True
-    )
-    signed_in = cognito.admin_initiate_auth(
-        UserPoolId=pool,
-        ClientId=client,
-        AuthFlow="ADMIN_USER_PASSWORD_AUTH",
-        AuthParameters={"USERNAME": name, "PASSWORD": SIGN_IN},
-    )
-    return str(signed_in["AuthenticationResult"]["IdToken"])
+    return aws.sign_in(outputs["UserPoolId"], outputs["UserPoolClientId"], name)
 
 
 @pytest.mark.parametrize(("method", "path"), OWN)

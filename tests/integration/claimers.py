@@ -33,7 +33,7 @@ def claim_all(url: str, now: int, limit: int, barrier: BarrierType, pipe: Connec
     """A process: wait for the others, claim until nothing is due, tell what it got."""
     store = open_store(url)
     store.check_schema()
-    barrier.wait(timeout=60)
+    barrier.wait(timeout=120)
     claimed: list[Name] = []
     while chunk := store.index.claim_due(now, limit):
         claimed += [occurrence.identity for occurrence in chunk]
@@ -54,5 +54,5 @@ def race_claimers(url: str, count: int, now: int, limit: int) -> Sequence[Sequen
         processes.append(process)
     found = [pipe.recv() for pipe in pipes]
     for process in processes:
-        process.join(timeout=60)
+        process.join(timeout=120)
     return found

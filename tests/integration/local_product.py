@@ -46,7 +46,7 @@ class Product:
         self, method: str, path: str, body: object = None, token: str | None = None
     ) -> tuple[int, Any]:
         """The status and the JSON of an answer; the user's own token where none is given."""
-        connection = HTTPConnection(urlsplit(self.stack.server.url).netloc, timeout=10)
+        connection = HTTPConnection(urlsplit(self.stack.server.url).netloc, timeout=60)
         given = self.stack.token if token is None else token
         text = body if isinstance(body, str) else None if body is None else json.dumps(body)
         connection.request(method, path, text, {"Authorization": f"Bearer {given}"})
@@ -98,3 +98,10 @@ def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[P
         stack.close()
         serving.join()
     store.close()
+
+
+def set_again(monkeypatch: pytest.MonkeyPatch, setting: str, value: str) -> None:
+    """A setting of the product that runs, which has read another."""
+    monkeypatch.setenv(f"DUETICK_{setting}", value)
+    wiring.settings.cache_clear()
+    wiring.quotas.cache_clear()

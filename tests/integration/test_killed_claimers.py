@@ -1,5 +1,6 @@
 """Claimers that are killed at every instant: nothing is lost, nothing made twice, in any store."""
 
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -12,19 +13,23 @@ from tests.lab.postgres import Postgres, connect, drop_database, fresh_database
 pytestmark = pytest.mark.slow
 
 KILLS = 50
-WRITING = """
+SERVED = """
 SELECT count(*) FROM pg_stat_activity
-WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+WHERE datname = current_database() AND application_name = 'claimer'
 """
 
 
 class PostgresMassacre(Massacre):
     """The server goes on for a moment after its client was killed: wait till it has ended."""
 
+    @property
+    def claimers_url(self) -> str:
+        return f"{self.url}&application_name=claimer"
+
     def _look(self, aim: Landed) -> Landed:
         with connect(self.url) as connection:
-            while connection.run(WRITING)[0][0]:
-                pass
+            while connection.run(SERVED)[0][0]:
+                time.sleep(0.001)
         return super()._look(aim)
 
 

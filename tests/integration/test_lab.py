@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from tests.lab.cache import TOP
 from tests.lab.dynamodb import DynamoDB, table_name
 from tests.lab.emulated_aws import ROOT, Answer, EmulatedAws
 from tests.lab.lambda_runtime import LambdaRuntime
+from tests.lab.missing import LACKS
 from tests.lab.postgres import (
     EmbeddedPostgres,
     Postgres,
@@ -23,7 +25,7 @@ from tests.lab.postgres import (
     drop_database,
     fresh_database,
 )
-from tests.lab.process import Command, LabError, answers, free_port
+from tests.lab.process import LOCALHOST, Command, LabError, answers, free_port
 from tests.lab.sam import Sam
 from tests.lab.this_machine import ARCHITECTURE
 from tests.lab.waiting import wait
@@ -64,6 +66,17 @@ def test_postgres_keeps_its_rows_when_it_comes_back(
     end(own_postgres)
     own_postgres.start()
     assert query(own_postgres.url, "SELECT id FROM kept") == [[7]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason=f"this system {LACKS} 'held ports'")
+def test_a_free_port_is_given_to_nobody_else_and_can_be_listened_on_again_and_again() -> None:
+    port = free_port()
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind((LOCALHOST, port))
+    for _ in range(2):
+        assert not answers(port)
+        with socket.create_server((LOCALHOST, port)):
+            assert answers(port)
 
 
 def test_dynamodb_refuses_a_write_whose_condition_does_not_hold(dynamodb: DynamoDB) -> None:

@@ -25,10 +25,13 @@ from tests.lab.postgres import EmbeddedPostgres, connect
 
 T = 1_700_000_040_000
 END_SESSIONS = """
-SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
-SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+SESSIONS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND backend_type = 'client backend'
+"""
 
 OPEN_TRANSACTIONS = """
 SELECT count(*) FROM pg_stat_activity
@@ -50,6 +53,7 @@ def due(store: Store, count: int) -> None:
 
 
 def end_sessions(url: str) -> None:
+    """All but the one that asks, which waits until they have ended."""
     with connect(url) as connection:
         connection.run(END_SESSIONS)
 

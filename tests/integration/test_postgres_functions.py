@@ -167,9 +167,7 @@ def both(postgres: Postgres) -> Iterator[Both]:
 
 EVERY = settings(
     max_examples=150,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

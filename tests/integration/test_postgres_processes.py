@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from duetick.domain.errors import StoreUnavailable
-from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.domain.schedule import Identity, IndexRow, Occurrence
 from duetick.domain.states import State
 from duetick.ports import SUCCEEDED, Begun, Store
 from duetick.stores import open_store
@@ -22,9 +22,6 @@ from tests.lab.postgres import EmbeddedPostgres, connect, fresh_database, with_d
 CLAIMERS = 8
 DUE = 5_000
 UNDER_LOAD = 8_000
-LEFT = "SELECT count(*) FROM schedule_index WHERE next_fire_at <= :now"
-
-Identity = tuple[str, str, int, str]
 
 
 def drain(store: Store, now: int, limit: int) -> Iterator[Occurrence]:

@@ -75,6 +75,21 @@ class EmulatedAws:
         made = iam.create_access_key(UserName=name)["AccessKey"]
         return Credentials(made["AccessKeyId"], made["SecretAccessKey"])
 
+    def sign_in(self, pool: str, client: str, name: str) -> str:
+        """The token of a new user of a pool."""
+        cognito, password = self.client("cognito-idp"), "Correct-horse-9-battery"
+        cognito.admin_create_user(UserPoolId=pool, Username=name)
+        cognito.admin_set_user_password(
+            UserPoolId=pool, Username=name, Password=password, Permanent=True
+        )
+        answer = cognito.admin_initiate_auth(
+            UserPoolId=pool,
+            ClientId=client,
+            AuthFlow="ADMIN_USER_PASSWORD_AUTH",
+            AuthParameters={"USERNAME": name, "PASSWORD": password},
+        )
+        return str(answer["AuthenticationResult"]["IdToken"])
+
     def function(
         self, name: str, source: str, *statements: Mapping[str, object], **variables: str
     ) -> str:

@@ -53,7 +53,7 @@ class LambdaRuntime:
         """Invoke it with an event, and wait for the answer and its REPORT line."""
         reports = len(self._reports())
         payload = self.post(event)
-        self.server.wait_until(lambda: len(self._reports()) > reports, seconds=10)
+        self.server.wait_until(lambda: len(self._reports()) > reports)
         report = self._reports()[-1]
         duration, init = (_figure(name, report) for name in ("Duration", "Init Duration"))
         return Invocation(payload, duration or 0.0, init)

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,16 +16,28 @@ LOCALHOST = "127.0.0.1"
 GUARD = 'read -r _; kill -s TERM -- "-$0"; sleep 5; kill -s KILL -- "-$0"'
 Command = Sequence[str | Path]
 
+_held: list[socket.socket] = []
+
 
 class LabError(Exception):
     """Something that the lab runs failed: says what, and shows its last words."""
 
 
 def free_port() -> int:
-    """A TCP port of this machine that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind((LOCALHOST, 0))
-        port: int = probe.getsockname()[1]
+    """A TCP port of this machine that nothing listens on, and that nobody else is given.
+
+    A port that is only looked up is given to the next who connects to anything: a server that
+    takes its time to start, or that is down for a while, would find it taken. So it stays bound
+    here. Nobody is given such a port, and a server that names it may still listen on it.
+    """
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind((LOCALHOST, 0))
+    port: int = holder.getsockname()[1]
+    if sys.platform == "linux":
+        _held.append(holder)
+    else:  # there a bound port is one that nobody may listen on
+        holder.close()
     return port
 
 

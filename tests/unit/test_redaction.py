@@ -106,7 +106,7 @@ def test_j11_a_short_secret_counts_where_it_stands_alone(
 
 def test_j11_what_takes_too_long_to_look_through_is_not_shown() -> None:
     secrets = secrets_in({"token": [f"secret{number}" for number in range(3_000)]})
-    started = time.process_time()
+    started = time.thread_time()
     assert without("x" * 60_000, secrets) == WITHHELD
     assert without("\\" * 60_000, secrets_in({"token": "\\" * 30_000 + '"'})) == "\\" * 60_000
-    assert time.process_time() - started < 5
+    assert time.thread_time() - started < 5

@@ -1,7 +1,12 @@
 """A flow is tested in three lines: what `fire` and the stage promise to those who write flows."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from duetick import Context, Flow
+from duetick.core.agents import AgentSchedules
 from duetick.domain.errors import InvalidSchedule, NotFound, QuotaReached, VersionConflict
 from duetick.domain.schedule import Principal, Schedule
 from duetick.testing import Stage, fire
@@ -10,6 +15,8 @@ from flows.assistant import assistant
 from flows.digests import digests
 
 DAY = 86_400_000
+MORNING = 1_796_461_200_000
+"""2026-12-05T09:00:00Z"""
 
 
 def test_a_digest_is_sent(caplog: pytest.LogCaptureFixture) -> None:
@@ -130,6 +137,68 @@ def test_an_agent_may_not_change_what_runs_as_another_than_its_user() -> None:
         with pytest.raises(InvalidSchedule, match="the application named"):
             stage.fire(agent)
         assert stage.schedules().get("news") == made
+
+
+FOLLOW_UP: dict[str, Any] = {"cron": "@daily", "action": "follow_up", "input": {"case": 1}}
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_an_agent_may_not_say_as_whom_a_schedule_runs(there: bool) -> None:
+    with Stage(assistant) as stage:
+        mine = stage.schedules(flow="assistant")
+        if there:
+            mine.create("k", **FOLLOW_UP)
+        before = mine.get("k")
+        wanted = Schedule("ann", "k", "@hourly", "assistant", "follow_up", input={"case": 1})
+        for act in (mine.own.create, mine.own.replace):
+            with pytest.raises(InvalidSchedule, match="principal: is named by the application"):
+                act(replace(wanted, principal=Principal("bob")))
+        assert mine.get("k") == before
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"principal": Principal("bob")}, "principal: is not a field; besides cron and action: "),
+        ({"user_id": "bob"}, "user_id: is not a field"),
+        ({"external_id": "x"}, "external_id: is not a field"),
+        ({"policies": {"delivery": "at_least_once"}}, "policies: expected Policies, got dict"),
+        ({"policies": None}, "policies: expected Policies, got NoneType"),
+        ({"labels": ["a"]}, "labels: expected Mapping, got list"),
+        ({"input": object()}, "input: is not JSON"),
+    ],
+)
+@pytest.mark.parametrize("verb", [AgentSchedules.create, AgentSchedules.replace])
+def test_what_a_model_made_up_of_an_agents_arguments_is_refused_with_what_is_right(
+    verb: Callable[..., Schedule], more: dict[str, object], says: str
+) -> None:
+    with Stage(assistant) as stage:
+        mine = stage.schedules(flow="assistant")
+        with pytest.raises(InvalidSchedule, match=says):
+            verb(mine, "k", **FOLLOW_UP | more)
+        assert list(mine.list()) == []
+
+
+def test_an_agents_input_is_the_same_when_it_is_said_again() -> None:
+    """JSON has lists for tuples, and texts for the keys of objects."""
+    flow = Flow("any")
+    flow.action("act", target=lambda _given, _ctx: None)
+    given: dict[str, Any] = {"cron": "@daily", "action": "act", "input": {1: ("a", "b")}}
+    with Stage(flow) as stage:
+        mine = stage.schedules(flow="any")
+        made = mine.create("k", **given)
+        assert made.input == {"1": ["a", "b"]}
+        assert mine.create("k", **given) == made
+
+
+def test_an_agent_pauses_until_an_instant_of_either_form() -> None:
+    with Stage(assistant) as stage:
+        mine = stage.schedules(flow="assistant")
+        mine.create("k", **FOLLOW_UP)
+        ends = [mine.pause("k", until=each).pause for each in (MORNING, "2026-12-05T09:00:00Z")]
+        assert [end and end.until for end in ends] == [MORNING] * 2
+        with pytest.raises(InvalidSchedule, match="until: expected a time like"):
+            mine.pause("k", until="tomorrow")
 
 
 def test_an_agent_ends_its_follow_ups() -> None:

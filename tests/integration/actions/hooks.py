@@ -28,7 +28,8 @@ class Hooks:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0
-    drip: float = 0
+    drip: bool = False
+    answers: threading.Event = field(default_factory=threading.Event)
     seen: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
 
     def webhook(self, **more: object) -> Webhook:
@@ -39,7 +40,7 @@ class Hooks:
             context=lambda: ssl.create_default_context(cafile=str(self.certificate)),
             port=self.port,
         )
-        made = Webhook(f"https://{HOST}/due", lambda: SIGNING, (HOST,), network=network, timeout=2)
+        made = Webhook(f"https://{HOST}/due", lambda: SIGNING, (HOST,), network=network, timeout=30)
         return _replaced(made, more)
 
 
@@ -56,6 +57,7 @@ def serving(state: Hooks) -> Iterator[Hooks]:
             body = self.rfile.read(int(self.headers["content-length"]))
             state.seen.append((self.path, dict(self.headers), body))
             time.sleep(state.delay)
+            state.answers.wait(60)
             if state.drip:
                 return self._drip()
             self.send_response(state.status)
@@ -67,9 +69,10 @@ def serving(state: Hooks) -> Iterator[Hooks]:
 
         def _drip(self) -> None:
             with suppress(OSError):
-                for byte in b"HTTP/1.1 200 OK\r\n\r\n":
-                    self.wfile.write(bytes([byte]))
-                    time.sleep(state.drip)
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nx: ")
+                while True:
+                    self.wfile.write(b"H")
+                    time.sleep(0.05)
 
         def log_message(self, *_: object) -> None:
             """Quiet."""
@@ -81,7 +84,9 @@ def serving(state: Hooks) -> Iterator[Hooks]:
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     state.port = server.server_port
+    state.answers.set()
     yield state
+    state.answers.set()
     server.shutdown()
     server.server_close()
     thread.join()

@@ -28,7 +28,7 @@ def there(origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def call(there: Product, method: str, token: str = "") -> HTTPResponse:
-    connection = HTTPConnection(urlsplit(there.stack.server.url).netloc, timeout=10)
+    connection = HTTPConnection(urlsplit(there.stack.server.url).netloc, timeout=60)
     headers = {"Origin": PAGE, "Authorization": f"Bearer {token}"}
     connection.request(method, "/api/schedules", headers=headers)
     answer = connection.getresponse()

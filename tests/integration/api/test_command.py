@@ -135,7 +135,7 @@ def test_a_reader_that_has_enough_is_no_failure(running: Product) -> None:
         stdout=write,
         stderr=subprocess.PIPE,
         check=False,
-        timeout=30,
+        timeout=120,
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")

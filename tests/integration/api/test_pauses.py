@@ -5,10 +5,9 @@ from collections.abc import Mapping
 import pytest
 from duetick.client import ApiError, Client, Fields
 from duetick.domain.schedule import Json
-from duetick.runtime import wiring
 
 from tests.integration.api.asking import DAY, HELLO, HOUR, refused, states
-from tests.integration.local_product import NINE, Product
+from tests.integration.local_product import NINE, Product, set_again
 
 END = "2026-12-03T12:00:00Z"
 """Three fire times after the pause begins."""
@@ -96,9 +95,7 @@ def test_a_pause_works_for_what_would_no_longer_be_taken(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.put("hello", HELLO)
-    monkeypatch.setenv("DUETICK_QUOTA_INPUT_BYTES", "2")
-    wiring.settings.cache_clear()
-    wiring.quotas.cache_clear()
+    set_again(monkeypatch, "QUOTA_INPUT_BYTES", "2")
     assert client.pause("hello").status == 200
 
 

@@ -1,5 +1,7 @@
 """Paths, headers, bodies, cursors and keys by which one user tries to be, or to see, another."""
 
+import json
+
 import pytest
 
 from tests.integration.api.town import (
@@ -47,6 +49,16 @@ def test_no_path_leads_to_anothers(town: Town, method: str, path: str) -> None:
     status, _, body = town.send(method, path, Attempt(), town.product.stack.token_of(OURS))
     assert status in (400, 401, 404, 405), body
     assert "canary" not in body
+
+
+def test_no_user_is_called_like_a_flow_and_acts_beside_its_static_schedules(town: Town) -> None:
+    """What a nightly job makes is of the user `flow:digests`."""
+    town.product.operator("flow:digests").put(KEY, SCHEDULE)
+    token = town.product.stack.token_of("flow:digests")
+    for method, path in (("GET", "/api/schedules"), ("DELETE", f"/api/schedules/{KEY}")):
+        status, _, body = town.send(method, path, Attempt(), token)
+        assert (status, json.loads(body)["error"]) == (403, "forbidden")
+        assert "canary" not in body
 
 
 @pytest.mark.parametrize("headers", POSING)

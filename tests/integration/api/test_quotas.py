@@ -8,11 +8,10 @@ from duetick.core.accepting import Quotas, check
 from duetick.core.flows import Flows
 from duetick.domain.errors import QuotaReached
 from duetick.domain.schedule import Schedule
-from duetick.runtime import wiring
 from flows.reminders import reminders
 
 from tests.integration.api.asking import HELLO, refused
-from tests.integration.local_product import NINE, Product
+from tests.integration.local_product import NINE, Product, set_again
 
 HOURLY = "0 * * * *"
 DENSE = [
@@ -28,9 +27,7 @@ DENSE = [
 @pytest.fixture
 def hourly(monkeypatch: pytest.MonkeyPatch) -> None:
     """A deployment in which an hour is the smallest gap."""
-    monkeypatch.setenv("DUETICK_QUOTA_GAP_SECONDS", "3600")
-    wiring.settings.cache_clear()
-    wiring.quotas.cache_clear()
+    set_again(monkeypatch, "QUOTA_GAP_SECONDS", "3600")
 
 
 @pytest.mark.parametrize("cron", DENSE)
@@ -77,9 +74,7 @@ def test_a_rate_below_a_minute_is_for_deployments_that_ask_for_no_more_than_a_mi
 def test_t13_a_change_to_what_is_tighter_than_the_cadence_is_warned_of(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DUETICK_TICK_SECONDS", "1800")
-    wiring.settings.cache_clear()
-    wiring.quotas.cache_clear()
+    set_again(monkeypatch, "TICK_SECONDS", "1800")
     client.put("hello", HELLO)
     assert "warning" not in client.change("hello", {"labels": {"a": "b"}}).headers
     assert "each 1800 s" in client.change("hello", {"cron": "*/5 * * * *"}).headers["warning"]
@@ -88,9 +83,7 @@ def test_t13_a_change_to_what_is_tighter_than_the_cadence_is_warned_of(
 def test_creations_at_once_do_not_exceed_the_quota(
     running: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DUETICK_QUOTA_SCHEDULES", "3")
-    wiring.settings.cache_clear()
-    wiring.quotas.cache_clear()
+    set_again(monkeypatch, "QUOTA_SCHEDULES", "3")
 
     def create(number: int) -> str:
         try:

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from duetick.cli.plain_log import PlainFormatter
+from duetick.client import ApiError, Fields
 from duetick.core.context import Context
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.schedule import Json
 from flows import reminders
 
-from tests.integration.api.asking import HELLO, MINUTE
+from tests.integration.api.asking import HELLO, MINUTE, refused
 from tests.integration.local_product import Product
 
 CANARY = "canary of ann's"
@@ -66,3 +67,23 @@ def test_j11_a_canary_is_its_owners_alone(
     assert "Traceback" in logged
     assert "canary" not in json.dumps([*told, answer])
     assert "canary" not in logged
+
+
+def test_j11_what_an_operator_is_not_shown_is_not_written_back_as_its_mark(
+    running: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = reminders.reminders.actions
+    monkeypatch.setitem(known, "remind", replace(known["remind"], withheld=frozenset({"text"})))
+    ann, machine = running.client("ann"), running.operator("ann")
+    ann.put("k", HELLO)
+    marked: Fields = {"input": {"text": "[withheld]"}}
+    assert machine.get("k").body["input"] == marked["input"]
+    with pytest.raises(ApiError, match="PATCH the other fields") as problem:
+        machine.put("k", HELLO | marked)
+    assert (problem.value.status, problem.value.code) == (400, "invalid_schedule")
+    assert refused(machine.change, "k", marked) == (400, "invalid_schedule")
+    assert refused(machine.create, HELLO | marked) == (400, "invalid_schedule")
+    machine.change("k", {"cron": "0 8 * * *"})
+    assert ann.get("k").body["input"] == HELLO["input"]
+    assert ann.put("k", HELLO | marked).body["input"] == marked["input"], "a user's own words"
+    machine.change("k", {"cron": "0 7 * * *"})

@@ -10,11 +10,10 @@ from duetick.core.context import Context
 from duetick.core.runs import run_by_hand
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Delivery
-from duetick.runtime import wiring
 from flows import reminders
 
 from tests.integration.api.asking import DAY, HELLO, MINUTE, refused
-from tests.integration.local_product import NINE, Product
+from tests.integration.local_product import NINE, Product, set_again
 
 
 @pytest.fixture
@@ -145,9 +144,7 @@ def test_an_idempotency_key_that_cannot_be_is_refused(client: Client, key: str) 
 @pytest.fixture
 def twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A deployment in which a user may run by hand twice in a minute."""
-    monkeypatch.setenv("DUETICK_QUOTA_RUNS", "2")
-    wiring.settings.cache_clear()
-    wiring.quotas.cache_clear()
+    set_again(monkeypatch, "QUOTA_RUNS", "2")
 
 
 def test_more_runs_than_a_minute_may_have_are_refused_until_it_is_over(

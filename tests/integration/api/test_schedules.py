@@ -8,7 +8,7 @@ from duetick.domain.schedule import Principal
 from duetick.runtime import wiring
 
 from tests.integration.api.asking import HELLO, MINUTE, refused
-from tests.integration.local_product import Product
+from tests.integration.local_product import Product, set_again
 
 
 def test_a_created_schedule_says_where_it_is_and_which_version(client: Client) -> None:
@@ -144,9 +144,7 @@ def test_a_quota_names_itself_its_value_and_the_way_out(
     fields: Fields,
 ) -> None:
     client.put("first", HELLO)
-    monkeypatch.setenv(f"DUETICK_QUOTA_{setting}", value)
-    wiring.settings.cache_clear()
-    wiring.quotas.cache_clear()
+    set_again(monkeypatch, f"QUOTA_{setting}", value)
     with pytest.raises(ApiError, match=f"DUETICK_QUOTA_{setting}") as problem:
         client.put("second", HELLO | fields)
     assert (problem.value.status, problem.value.code) == (409, "quota_exceeded")
@@ -197,6 +195,19 @@ def test_a_policy_that_is_refused_is_named_as_it_was_given(
 ) -> None:
     with pytest.raises(ApiError, match=f"^{field}: "):
         client.put("hello", HELLO | {"policies": policies})
+
+
+@pytest.mark.parametrize(
+    ("policies", "known"), [({"catch_up": 1}, "catchUp"), ({"retry": {"Attempts": 1}}, "attempts")]
+)
+def test_a_policy_has_the_name_that_the_document_gives_it_and_no_other(
+    client: Client, policies: Fields, known: str
+) -> None:
+    client.put("hello", HELLO)
+    for act, body in ((client.put, HELLO), (client.change, {})):
+        with pytest.raises(ApiError, match=known) as problem:
+            act("hello", {**body, "policies": policies})
+        assert problem.value.status == 400
 
 
 @pytest.mark.parametrize("user", ["~00", "%2E%2E", "a~2Fb", "~ED~A0~80", "x" * 129])

@@ -43,7 +43,7 @@ class Town:
         self, method: str, path: str, attempt: Attempt, token: str, **names: str
     ) -> tuple[int, dict[str, str], str]:
         """Status, headers and body, with the names in it made anonymous."""
-        connection = HTTPConnection(urlsplit(self.product.stack.server.url).netloc, timeout=10)
+        connection = HTTPConnection(urlsplit(self.product.stack.server.url).netloc, timeout=60)
         filled = {"etag": self.etag, **names}
         headers = {name: _fill(value, filled) for name, value in attempt.headers.items()}
         body = None if attempt.body is None else _fill(json.dumps(attempt.body), filled)

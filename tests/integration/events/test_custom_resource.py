@@ -118,7 +118,7 @@ def test_what_takes_too_long_is_answered_before_the_function_ends(
 ) -> None:
     monkeypatch.setattr("duetick.runtime.custom_resource.RESERVE", 0.8)
     ended = threading.Event()
-    monkeypatch.setattr(store, "migrate", lambda: ended.wait(10))
+    monkeypatch.setattr(store, "migrate", lambda: ended.wait(60))
     late = cloudformation.asks("create")
     running = threading.Thread(target=load_and_handle, args=("migrate", late, LocalContext(1_000)))
     running.start()

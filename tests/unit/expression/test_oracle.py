@@ -107,7 +107,7 @@ def _field(low: int, high: int) -> st.SearchStrategy[str]:
     return st.lists(item, min_size=1, max_size=3).map(",".join)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.tuples(_field(0, 59), _field(0, 23), _field(1, 28), _field(1, 12), _field(0, 6)),
     st.sampled_from(

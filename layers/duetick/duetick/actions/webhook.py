@@ -97,6 +97,8 @@ class Webhook:
                 connection.request("POST", path, body, headers)
                 answer = connection.getresponse()
                 answer.read(LARGEST_ANSWER)
+                if connection.late:  # what was cut may look like an answer that has an end
+                    raise TimeoutError
         except (OSError, http.client.HTTPException, ValueError) as problem:
             why = "TimeoutError" if connection.late else type(problem).__name__
             raise TargetFailed(f"{parts.hostname}: {why}.") from problem
@@ -186,7 +188,9 @@ class _Pinned(http.client.HTTPSConnection):
             timer.cancel()
 
     def _cut(self) -> None:
+        """Of the socket itself: to shut TLS down would take it away from who is speaking it."""
         self.late = True
-        if self.sock:
+        made = self.sock  # which may be closed, and forgotten, meanwhile
+        if made:
             with suppress(OSError):
-                self.sock.shutdown(socket.SHUT_RDWR)
+                socket.socket.shutdown(made, socket.SHUT_RDWR)

@@ -14,6 +14,7 @@ from duetick.core.refusals import refused
 from duetick.core.schedules import UserSchedules
 from duetick.domain.errors import DuetickError
 from duetick.domain.identity import from_path
+from duetick.domain.schedule import FLOW_USER
 from duetick.runtime import gateway, wiring
 from duetick.runtime.telemetry import logger
 
@@ -27,12 +28,16 @@ def _serve(route: Route, base: str) -> Callable[..., Response[str]]:
     def serve(key: str = "", user: str = "") -> Response[str]:
         event = app.current_event.raw_event
         stop = _stopped(event, operator=base == ANY)
-        answer = stop or _answer(route, event, key, user, operator=base == ANY)
-        made = gateway.respond(answer)
-        body = "" if answer.status == HTTPStatus.NO_CONTENT else str(made["body"])
-        return Response(answer.status, "application/json", body, headers=dict(answer.headers))
+        return _response(stop or _answer(route, event, key, user, operator=base == ANY))
 
     return serve
+
+
+def _response(answer: Answer) -> Response[str]:
+    """The answer as the resolver takes it."""
+    made = gateway.respond(answer)
+    body = "" if answer.status == HTTPStatus.NO_CONTENT else str(made["body"])
+    return Response(answer.status, "application/json", body, headers=dict(answer.headers))
 
 
 def _stopped(event: dict[str, Any], *, operator: bool) -> Answer | None:
@@ -42,6 +47,10 @@ def _stopped(event: dict[str, Any], *, operator: bool) -> Answer | None:
         return error("forbidden", "These routes are for machines and operators, by IAM.")
     if not operator and not subject:
         return error("unauthorized", "This route needs a user's token.")
+    if subject.startswith(FLOW_USER):
+        return error(
+            "forbidden", f"{FLOW_USER}… is how flows are called, and may be no user's name."
+        )
     return None
 
 
@@ -103,18 +112,13 @@ def _not_found(_problem: Exception) -> Response[str]:
         for base in route.bases
         if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", base + route.path), path)
     }
-    answer = wrong_method(*allowed) if allowed else error("not_found", NO_ROUTE)
-    made = gateway.respond(answer)
-    return Response(
-        answer.status, "application/json", str(made["body"]), headers=dict(answer.headers)
-    )
+    return _response(wrong_method(*allowed) if allowed else error("not_found", NO_ROUTE))
 
 
 def _broken(problem: Exception) -> Response[str]:
     """Ours to mend; the log says more."""
     logger.exception("a route failed", action="route_failed", exc_info=problem)
-    made = gateway.respond(error("internal", "Something unexpected happened; the log says more."))
-    return Response(500, "application/json", str(made["body"]))
+    return _response(error("internal", "Something unexpected happened; the log says more."))
 
 
 def _register() -> None:

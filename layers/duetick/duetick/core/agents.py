@@ -1,13 +1,15 @@
 """`ctx.schedules`: what an action, or an agent in it, does with the schedules of its user."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
 from duetick.core.schedules import UserSchedules, same_definition
-from duetick.domain.errors import VersionConflict
+from duetick.core.wire import instant
+from duetick.domain.errors import InvalidSchedule, VersionConflict
 from duetick.domain.policies import Policies
-from duetick.domain.schedule import Json, Schedule
+from duetick.domain.schedule import Json, Schedule, dump_input
 
 
 class Definition(TypedDict, total=False):
@@ -61,9 +63,9 @@ class AgentSchedules:
         """Create or replace. A pause outlives it."""
         return self.own.replace(self._wanted(key, cron, action, more))[0]
 
-    def pause(self, key: str, *, note: str = "", until: int | None = None) -> Schedule:
-        """Keep it from firing, for ever or until an instant in milliseconds."""
-        return self.own.pause(key, note=note, until=until)
+    def pause(self, key: str, *, note: str = "", until: int | str | None = None) -> Schedule:
+        """Keep it from firing, for ever or until an instant: milliseconds, or as the API has it."""
+        return self.own.pause(key, note=note, until=instant("until", until))
 
     def resume(self, key: str) -> Schedule:
         """Let it fire again."""
@@ -77,5 +79,13 @@ class AgentSchedules:
         return True
 
     def _wanted(self, key: str, cron: str, action: str, more: Definition) -> Schedule:
+        """What is asked for, its input as JSON keeps it: asked for again, it is the very same.
+
+        A model may have made up the arguments, so their names are looked at here too.
+        """
+        for name in more.keys() - Definition.__annotations__.keys():
+            known = ", ".join(Definition.__annotations__)
+            raise InvalidSchedule(name[:40], f"is not a field; besides cron and action: {known}.")
         given: Definition = {"flow": self.flow, **more}
+        given["input"] = json.loads(dump_input(given.get("input")))
         return Schedule(user_id=self.own.user_id, key=key, cron=cron, action=action, **given)

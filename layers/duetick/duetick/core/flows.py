@@ -104,6 +104,8 @@ class Flow:
             self.actions[name] = Action(name, target, takes, input, background, withheld=withheld)
 
         def register(function: Given) -> Given:
+            if name in self.actions:
+                raise InvalidSchedule("action", f"{name!r} has its target or its function already.")
             _check_called(name, function)
             if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
                 raise InvalidSchedule(

@@ -86,16 +86,29 @@ def _check(wanted: object, path: str, seen: set[object]) -> None:
     """Raise InvalidSchedule where a part of it is nothing that JSON can become."""
     origin, inners = get_origin(wanted), get_args(wanted)
     if isinstance(wanted, type) and is_dataclass(wanted):
-        hints = {} if wanted in seen else _hints(wanted)
-        seen.add(wanted)
-        for name, inner in hints.items():
-            _check(inner, f"{path}.{name}", seen)
+        if wanted not in seen:
+            seen.add(wanted)
+            _check_made(wanted, path)
+            for name, inner in _hints(wanted).items():
+                _check(inner, f"{path}.{name}", seen)
     elif origin in (list, Union, UnionType) or (origin is dict and inners[0] is str):
         for inner in inners:
             _check(inner, path, seen)
     elif not (_is_anything(wanted) or isinstance(wanted, Model) or _is_plain(wanted)):
         shown = wanted.__name__ if isinstance(wanted, type) else wanted
         raise InvalidSchedule(path, f"no JSON can become {shown}. {_READABLE}")
+
+
+def _check_made(wanted: type, path: str) -> None:
+    """Raise InvalidSchedule where its fields do not make one: `InitVar`, or an `__init__` of its
+    own.
+    """
+    try:
+        inspect.signature(wanted).bind(**dict.fromkeys(_fields(wanted)))
+    except TypeError as problem:
+        raise InvalidSchedule(
+            path, f"no {wanted.__name__} can be made of its fields ({problem})."
+        ) from None
 
 
 def _collect(wanted: object, found: set[str], seen: set[object]) -> bool:

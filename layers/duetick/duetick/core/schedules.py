@@ -13,6 +13,7 @@ from duetick.domain.creation import Repeatable
 from duetick.domain.errors import InvalidSchedule, NotFound, VersionConflict
 from duetick.domain.identity import InvalidId, check_external, check_key
 from duetick.domain.pausing import as_paused_as, paused, resumed
+from duetick.domain.redaction import WITHHELD, is_redacted
 from duetick.domain.schedule import Json, Schedule, dump_input
 from duetick.domain.versions import Expected, check_version
 from duetick.ports import Clock, Page, Store
@@ -202,6 +203,8 @@ class UserSchedules:
         now = self.clock()
         if not self.owns_names:
             _check_own(current, wanted)
+        elif current is None or current.input != wanted.input:
+            _check_whole(wanted)
         if current is None and wanted.key == BY_EXTERNAL:
             raise InvalidId("key", f"{BY_EXTERNAL!r} is a word of the API's paths; name another.")
         if current is None or _asks_again(current, wanted):
@@ -216,7 +219,15 @@ class UserSchedules:
 
 
 def _check_own(current: Schedule | None, wanted: Schedule) -> None:
-    """A user may not give a name across all users, nor choose what runs as somebody else."""
+    """A user may not give a name across all users, nor choose what runs as somebody else, or who
+    that is. An agent says it in Python, where no body's shape stands before it.
+    """
+    if wanted.principal != (current and current.principal):
+        raise InvalidSchedule(
+            "principal",
+            "is named by the application: what a user or an agent makes runs as the user; leave "
+            "it out.",
+        )
     if wanted.external_id != (current and current.external_id):
         raise InvalidSchedule(
             "externalId",
@@ -227,6 +238,16 @@ def _check_own(current: Schedule | None, wanted: Schedule) -> None:
             "action",
             "runs as whom the application named: flow, action and input are its to change. "
             "When it fires, and whether, is yours.",
+        )
+
+
+def _check_whole(wanted: Schedule) -> None:
+    """An operator is not shown all of an input, and may not write back what is shown."""
+    if is_redacted(wanted.input):
+        raise InvalidSchedule(
+            "input",
+            f"holds {WITHHELD}, which stands for what operators are not shown. PATCH the other "
+            "fields and leave the input out, or give the value itself.",
         )
 
 

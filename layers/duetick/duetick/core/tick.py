@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from duetick.core.claiming import MARGIN, Claiming
 from duetick.core.tally import Tally, TickReport
 from duetick.core.turns import Turns
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import Identity, Occurrence
 from duetick.ports import Delivery, Store, Transport
 
 Observer: TypeAlias = Callable[[Occurrence, int], object]
@@ -105,7 +105,7 @@ class Tick:
         self._end = self._start + budget
         self._turns = Turns((), slots)
         self._later: list[tuple[int, int, Occurrence]] = []
-        self._seen: set[tuple[str, str, int, str]] = set()
+        self._seen: set[Identity] = set()
         self._again: list[Occurrence] = []
         self._tally = Tally()
         self._failures = 0

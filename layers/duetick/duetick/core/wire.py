@@ -138,7 +138,7 @@ def _policies_json(policies: Policies) -> dict[str, Json]:
 
 
 def _read_policies(given: Mapping[str, Json]) -> Policies:
-    values = _snake_keys(given)
+    values = _snake_keys("policies", given, _policies_json(Policies()))
     for name in ("starts_at", "ends_at"):
         if name in values:
             values[name] = instant(f"policies.{camel(name)}", values[name])
@@ -179,9 +179,22 @@ def read_schedule(user_id: str, key: str, body: Mapping[str, Json]) -> Schedule:
     )
 
 
-def _snake_keys(value: Mapping[str, Json]) -> dict[str, Json]:
-    pairs = ((snake(name), inner) for name, inner in value.items())
-    return {name: _snake_keys(v) if isinstance(v, dict) else v for name, v in pairs}
+def _snake_keys(
+    field: str, given: Mapping[str, Json], known: Mapping[str, Json]
+) -> dict[str, Json]:
+    """The names of the domain; raise InvalidSchedule where one is none of the API's."""
+    values: dict[str, Json] = {}
+    for name, value in given.items():
+        if name not in known:
+            names = ", ".join(known)
+            raise InvalidSchedule(field, f"{name[:40]!r} is not known; known are {names}.")
+        inner = known[name]
+        values[snake(name)] = (
+            _snake_keys(f"{field}.{name}", value, inner)
+            if isinstance(value, dict) and isinstance(inner, dict)
+            else value
+        )
+    return values
 
 
 def _text(body: Mapping[str, Json], name: str) -> str:

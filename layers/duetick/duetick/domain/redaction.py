@@ -41,6 +41,11 @@ def redact(value: Json, own: Collection[str] = ()) -> Json:
     return value
 
 
+def is_redacted(value: Json) -> bool:
+    """Whether something was withheld of it: written back, the mark would be in a secret's place."""
+    return any(leaf == WITHHELD for leaf in _leaves(value))
+
+
 def redact_text(text: str | None) -> str | None:
     """An error's text with what stands behind a secret's name withheld."""
     return text and re.sub(_NAMED, lambda found: found[1] + WITHHELD, text)

@@ -25,6 +25,9 @@ Identity: TypeAlias = tuple[str, str, int, str]
 LATEST: Final = 10**15
 """Later than any nominal time."""
 
+FLOW_USER: Final = "flow:"
+"""How the user of a flow's static schedules is called; nobody who proves who they are may be."""
+
 LARGEST_INPUT: Final = 64 * 1024
 LARGEST_LABELS: Final = 4 * 1024
 LARGEST_PRINCIPAL: Final = 4 * 1024
@@ -123,6 +126,10 @@ class Schedule:
             raise InvalidSchedule("input", f"larger than {LARGEST_INPUT // 1024} KB as JSON.")
         if self.external_id is not None:
             check_external(self.external_id)
+        for name, kind in (("policies", Policies), ("labels", Mapping)):
+            if not isinstance(getattr(self, name), kind):
+                got = type(getattr(self, name)).__name__
+                raise InvalidSchedule(name, f"expected {kind.__name__}, got {got}.")
         if self.labels:
             _check_texts("labels", [*self.labels, *self.labels.values()], LARGEST_LABELS)
         if self.principal:
@@ -149,7 +156,7 @@ class Schedule:
     @property
     def runs_as(self) -> Principal:
         """The principal it names, else its owner; a static one's is its flow."""
-        return self.principal or Principal(self.user_id or f"flow:{self.flow}")
+        return self.principal or Principal(self.user_id or f"{FLOW_USER}{self.flow}")
 
 
 def check_timing(cron: str, timezone: str | None) -> None:

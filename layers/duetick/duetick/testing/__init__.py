@@ -36,7 +36,7 @@ To add a store:
 
 3. Make it green. Tests are named after the promise that they check (`i04`: atomic claims; `t07`:
    leases and fences; `j09`: what fires late; `d08`: overlap; `m01`: schedules and their index).
-   Every test passes the time as `now`; none sleeps or reads a clock.
+   Every test passes the time as `now`; none sleeps, and one alone reads a clock, the store's own.
 
 What your database cannot do, say out loud: leave it out of `capabilities`, and the tests that need
 it are skipped with its name as the reason. Three hooks make the suite look deeper where you offer

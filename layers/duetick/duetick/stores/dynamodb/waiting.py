@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from duetick.domain.attempts import OnLost, tell_lost
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import Identity, Occurrence
 from duetick.domain.states import WAITING, State
 from duetick.stores.dynamodb import attempts
 from duetick.stores.dynamodb.entities import Entities, Name, tell_too_large
@@ -55,7 +55,7 @@ class Waiting:
         """Those that are first in order, each schedule in one write."""
         found = [held for entity in entities.values() for held in _ready(entity, now, ahead)]
         chosen = sorted(found, key=attempts.order)[:limit]
-        taken: dict[tuple[str, str, int, str], Occurrence] = {}
+        taken: dict[Identity, Occurrence] = {}
         for name in dict.fromkeys((held.user_id, held.key) for held in chosen):
             mine = [held for held in chosen if (held.user_id, held.key) == name]
             for after in self._write(entities, name, mine, now):

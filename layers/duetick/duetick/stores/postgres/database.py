@@ -122,8 +122,9 @@ class Pool:
 
     def forget(self) -> None:
         """Close what is idle: where one connection broke, the others probably did."""
-        while self._idle:
-            self._idle.pop().close()
+        with suppress(IndexError):  # no more, or another thread was quicker
+            while True:
+                self._idle.pop().close()
 
 
 class PostgresDatabase:
