@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import deploy
+from tests.e2e.conftest import Deployed, deploy
 from tests.lab.emulated_aws import EmulatedAws
 from tests.lab.postgres import EmbeddedPostgres, connect, with_database
 from tests.lab.sam import Sam
@@ -47,8 +47,13 @@ def test_i10_each_database_that_a_stack_is_given_is_migrated_as_its_owner(
     with connect(first) as admin:
         admin.run("CREATE DATABASE second")
     stack = deploy(sam, emulated_aws, quiet, "duetick-owned", {**there, **addresses(first)})
-    for url in (first, second):
-        stack.deploy(parameters=addresses(url))
-        assert stack.invoke("TickFunction", {})["failed"] == 0
-        assert stack.invoke("MigrateFunction", {"Step": "audit"})["active"] >= 1
-        assert owners(url) == [["postgres"]]
+    assert works(stack, first)
+    stack.deploy(parameters=addresses(second))
+    assert works(stack, second)
+
+
+def works(stack: Deployed, url: str) -> bool:
+    """Whether a tick and the hourly count do, and nothing there is the functions' own."""
+    assert stack.invoke("TickFunction", {})["failed"] == 0
+    assert stack.invoke("MigrateFunction", {"Step": "audit"})["active"] >= 1
+    return owners(url) == [["postgres"]]
