@@ -130,13 +130,15 @@ def test_by_hand_it_takes_both_steps_and_says_what_it_did(store: Store) -> None:
     }
 
 
-def test_t12_each_hour_it_counts_what_is_active_and_what_should_be(
-    handle: Handle, store: Store
+def test_t12_each_hour_it_counts_what_is_active_and_names_what_should_be(
+    handle: Handle, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     handle("schedules", event("operators-iam"))
     assert handle("migrate", event("audit")) == {"active": 1, "unindexed": 0}
     store.index.remove("ann", "hello")
     assert handle("migrate", event("audit")) == {"active": 0, "unindexed": 1}
+    (line,) = (line for line in caplog.records if line.message == "unindexed")
+    assert (vars(line)["user"], vars(line)["key"]) == ("ann", "hello")
 
 
 @pytest.mark.parametrize(("seconds", "warned"), [("1", False), ("60", False), ("1800", True)])

@@ -37,7 +37,7 @@ class LocalStack:
         """`clock` says in seconds since the epoch when tokens end, and when a minute begins."""
         self._clock = clock
         self._key = secrets.token_bytes(32)
-        self.secret = secrets.token_urlsafe(32)
+        self.secret = secrets.token_hex(32)
         self._stopping = threading.Event()
         self._ticking = False
         self._project = project
