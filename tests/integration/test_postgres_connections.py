@@ -122,6 +122,21 @@ def test_i18_dbapi_connections_serve_too(store: Store, postgres_url: str) -> Non
     theirs.close()
 
 
+def test_i18_a_factory_that_cannot_connect_at_first_is_unavailable() -> None:
+    """As it is later on; the driver's own error is the cause."""
+    with pytest.raises(StoreUnavailable, match="your factory connects to cannot be reached") as why:
+        open_store(lambda: pg8000.dbapi.Connection("me", host="127.0.0.1", port=1))
+    assert isinstance(why.value.__cause__, InterfaceError)
+
+
+def test_i18_an_error_of_the_factorys_own_is_left_alone() -> None:
+    def connect_without_a_secret() -> object:
+        raise KeyError("SECRET")
+
+    with pytest.raises(KeyError):
+        open_store(connect_without_a_secret)
+
+
 def test_i18_autocommit_is_refused_at_once(store: Store, postgres_url: str) -> None:
     def connect_with_autocommit() -> object:
         connection = dbapi(postgres_url)

@@ -15,7 +15,7 @@ def open_connections(
     connect: Callable[[], object], clock: Clock | None, *, look_ahead: bool = False
 ) -> Store:
     """Take the first connection to see what it is, and try a transaction on it at once."""
-    first = connect()
+    first = _first(connect)
     if isinstance(first, sqlite3.Connection):
         return _open_sqlite(first, connect, clock, look_ahead)
     if _is_pg8000(first):
@@ -26,9 +26,22 @@ def open_connections(
     )
 
 
-def _is_pg8000(connection: object) -> bool:
+def _first(connect: Callable[[], object]) -> object:
+    """The first connection; that there is none is told as it is later on, if it is Postgres."""
+    try:
+        return connect()
+    except Exception as error:
+        if _is_pg8000(error):
+            from duetick.stores.postgres.errors import FACTORYS_PLACE, connecting
+
+            with connecting(FACTORYS_PLACE):
+                raise
+        raise
+
+
+def _is_pg8000(made: object) -> bool:
     """Told by the name of its module: asking pg8000 itself would import it for SQLite too."""
-    return any(base.__module__ == "pg8000.core" for base in type(connection).__mro__)
+    return any(base.__module__.startswith("pg8000.") for base in type(made).__mro__)
 
 
 def _open_postgres(

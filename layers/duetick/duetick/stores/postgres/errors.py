@@ -69,6 +69,9 @@ TRUST: Final = {
 }
 """What to do, by OpenSSL's number of what is wrong with a certificate."""
 
+FACTORYS_PLACE: Final = "the place that your factory connects to"
+"""What is said in place of an address, where the caller makes the connections."""
+
 REFUSES_TLS: Final = "Server refuses SSL"
 NO_TLS: Final = (
     "It speaks no TLS: turn that on there (ssl = on, with a certificate). Where the network may "

@@ -11,7 +11,7 @@ from duetick.stores.postgres.address import read_address
 from duetick.stores.postgres.claim import PostgresClaim
 from duetick.stores.postgres.connecting import Connect, Password, connect_to
 from duetick.stores.postgres.database import PostgresDatabase
-from duetick.stores.postgres.errors import connecting
+from duetick.stores.postgres.errors import FACTORYS_PLACE, connecting
 from duetick.stores.postgres.ledger import PostgresLedger
 from duetick.stores.sql.index import Claim
 from duetick.stores.sql.queries import Migration, migrations
@@ -69,7 +69,7 @@ def _by_factory(connect: Connect) -> Connect:
     """The caller's own, whose errors are told as those of an address are."""
 
     def connected() -> CoreConnection:
-        with connecting("the place that your factory connects to"):
+        with connecting(FACTORYS_PLACE):
             return connect()
 
     return connected
