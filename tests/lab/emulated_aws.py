@@ -120,7 +120,8 @@ class EmulatedAws:
 
     def client(self, service: str) -> Any:  # noqa: ANN401 -- boto3 makes its clients as it runs
         """A client of one of its services."""
-        return self.session().client(service, endpoint_url=self.endpoint)  # type: ignore[call-overload]
+        session: Any = self.session()
+        return session.client(service, endpoint_url=self.endpoint)
 
     def session(self) -> boto3.Session:
         return boto3.Session(ROOT.access_key, ROOT.secret_key, region_name=REGION)

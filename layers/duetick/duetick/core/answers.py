@@ -55,6 +55,11 @@ def error(code: str, message: str, **more: Json) -> Answer:
     return Answer(_STATUS[code], {"error": code, "message": message, **more})
 
 
+def in_progress(*, waits: bool) -> Answer:
+    """Another call has it, or another one of its schedule goes first."""
+    return error("in_progress", WAITS if waits else "It is another call's at the moment.")
+
+
 def wrong_method(*allowed: str) -> Answer:
     """A route is there, and takes these."""
     methods = ", ".join(sorted(allowed))

@@ -15,12 +15,12 @@ from typing import Final, NoReturn, TypeAlias
 
 from duetick.core.accepting import Quotas
 from duetick.core.answers import (
-    WAITS,
     Answer,
     Stop,
     accepted,
     duplicate,
     error,
+    in_progress,
     skipped,
     wrong_method,
 )
@@ -297,5 +297,4 @@ def _refused(refused: Refused) -> Answer:
         case "unknown":
             return _missing()
         case "stale" | "in_progress":
-            waits = refused.reason is Reason.OVERLAP
-            return error("in_progress", WAITS if waits else "It is another call's at the moment.")
+            return in_progress(waits=refused.reason is Reason.OVERLAP)

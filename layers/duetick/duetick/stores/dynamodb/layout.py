@@ -16,6 +16,7 @@ from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.occurrences import maybe_number, number
 from duetick.stores.dynamodb.schema import SCHEMA_KEY, VERSION
 from duetick.stores.dynamodb.table import Item, Table, Update
+from duetick.stores.versions import check_version
 
 LOOK_SECONDS: Final = 60
 FRESH_SECONDS: Final = 5
@@ -82,26 +83,18 @@ class Layout:
             return
 
 
-def check_version(item: Item | None) -> Item:
+def usable(item: Item | None) -> Item:
     """The schema's item, where this code can use the table; raise SchemaOutdated where not."""
     if item is None:
         raise SchemaOutdated(f"The table is empty; this code needs version {VERSION}. {MIGRATE}")
     version, oldest = maybe_number(item, "version") or 0, maybe_number(item, "oldest_code") or 0
-    if version < VERSION:
-        raise SchemaOutdated(
-            f"The table is at version {version}, this code needs {VERSION}. {MIGRATE}"
-        )
-    if oldest > VERSION:
-        raise SchemaOutdated(
-            f"The table is at version {version} and serves code from version {oldest} on; "
-            f"this code is of version {VERSION}. Deploy a newer release."
-        )
+    check_version(VERSION, version, oldest)
     return item
 
 
 def _counts(item: Item | None) -> Sequence[int]:
     """A tick asks each time, and so finds out each time: the item is at hand."""
-    item = check_version(item)
+    item = usable(item)
     return sorted(int(count) for count in item["shards"]["NS"])
 
 

@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from duetick.domain.errors import SchemaOutdated, StoreUnavailable
 from duetick.stores.dynamodb.errors import Conflict, errors
-from duetick.stores.dynamodb.layout import check_version
+from duetick.stores.dynamodb.layout import usable
 from duetick.stores.dynamodb.occurrences import number
 from duetick.stores.dynamodb.schema import (
     OLDEST_CODE,
@@ -38,7 +38,7 @@ def migrate(table: Table, shards: int) -> None:
 
 def check_schema(table: Table) -> None:
     """Raise SchemaOutdated unless this code can use the table."""
-    check_version(table.get(SCHEMA_KEY))
+    usable(table.get(SCHEMA_KEY))
 
 
 def _create(table: Table) -> None:

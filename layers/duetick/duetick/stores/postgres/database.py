@@ -14,7 +14,7 @@ from duetick.stores.postgres.wire import Wire
 from duetick.stores.sql.queries import load
 from duetick.stores.sql.rows import read_number, read_version
 from duetick.stores.sql.session import Params, Row
-from duetick.stores.sql.versions import check_version
+from duetick.stores.versions import check_version
 
 POOL_SECONDS: Final = 30
 CLOCK_KEPT_MS: Final = 60_000

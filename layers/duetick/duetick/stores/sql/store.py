@@ -21,7 +21,7 @@ from duetick.stores.sql.rows import (
 )
 from duetick.stores.sql.schedules import SqlSchedules, read_before
 from duetick.stores.sql.session import Database, Params, Row, Session, retried
-from duetick.stores.sql.versions import check_version
+from duetick.stores.versions import check_version
 
 VERSION_TABLE = """CREATE TABLE IF NOT EXISTS schema_version
 (version integer NOT NULL, oldest_code integer NOT NULL)"""
