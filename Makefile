@@ -11,7 +11,7 @@ SOURCE = layers functions tests
 .PHONY: run cloud test quick lint format lock openapi setup lab
 
 run: setup
-	@$(BIN)/duetick local --port $(PORT) --store $(STORE)
+	@$(BIN)/duetick local --port $(PORT) --store '$(STORE)'
 
 cloud: setup lab
 	@$(BIN)/python -m tests.lab.cloud
@@ -20,7 +20,7 @@ test: setup lint lab
 	$(BIN)/pytest --numprocesses $(AT_ONCE) --dist loadfile --no-loadscope-reorder
 
 quick: setup
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" --numprocesses $(AT_ONCE) --dist loadfile --no-loadscope-reorder
 
 lint: setup
 	$(BIN)/ruff check $(SOURCE)

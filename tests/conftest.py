@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.lab.missing", "tests.lab.fixtures", "pytester"]
+pytest_plugins = ["tests.lab.missing", "tests.lab.counting", "tests.lab.fixtures", "pytester"]
 
 # The same examples every time, however long a busy machine takes for one.
 settings.register_profile(
@@ -29,9 +29,12 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.fixture(autouse=True)
 def no_deployment_is_left_behind() -> Iterator[None]:
-    """The environment is as it was, and what was wired from it is forgotten."""
+    """The environment is as it was, and what was wired from it is forgotten. Whoever started the
+    tests may have a terminal of any width: tables are not folded to it.
+    """
     _forget_wiring()
     with mock.patch.dict(os.environ):
+        os.environ.pop("COLUMNS", None)
         yield
     _forget_wiring()
 

@@ -1,25 +1,34 @@
-"""Behind the dispatch route of the API: one call, one occurrence."""
+"""The dispatch route of the API: one call delivers one occurrence."""
 
 from typing import Any
 
 from duetick.core.answers import Answer
-from duetick.runtime import background, gateway, wiring
-from duetick.runtime.telemetry import logger, metrics, record_answer
+from duetick.core.correlation import own_lines
+from duetick.runtime import gateway, invoking, wiring
+from duetick.runtime.telemetry import logger, metrics, record_answer, withhold_raised
 
 dispatch = wiring.dispatcher()
 
 
-@logger.inject_lambda_context(correlation_id_path="requestContext.requestId")
+@withhold_raised
+@logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Response:
-    """Answer an API Gateway REST event, or run a background action in an invocation of its own."""
+    """Answer an API Gateway REST event, or run a background action that was queued."""
     seconds = context.get_remaining_time_in_millis() / 1_000
-    queued = background.from_event(event, seconds)
-    if queued:
-        answer = dispatch.run_queued(queued)
-    else:
-        request = gateway.dispatch_request(event, seconds)
-        answer = request if isinstance(request, Answer) else dispatch(request)
-    record_answer(answer.status)
-    logger.info("dispatch", action="dispatch", status=answer.status, path=event.get("path"))
+    queued = invoking.from_event(event, seconds)
+    with own_lines():
+        if queued:
+            answer = dispatch.run_queued(queued)
+        else:
+            request = gateway.dispatch_request(event, seconds)
+            answer = request if isinstance(request, Answer) else dispatch(request)
+        record_answer(answer.status)
+        logger.info(
+            "dispatch",
+            action="dispatch",
+            status=answer.status,
+            path=event.get("path"),
+            request=gateway.request_id(event),
+        )
     return gateway.respond(answer)

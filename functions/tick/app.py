@@ -1,28 +1,48 @@
-"""Run each minute by EventBridge: claim what is due and hand it to dispatch."""
+"""A tick, each minute by EventBridge: claim due rows, and deliver their occurrences."""
 
 from dataclasses import asdict
 
+from duetick.core.correlation import in_tick
 from duetick.core.tick import never, run_tick
 from duetick.runtime import wiring
-from duetick.runtime.telemetry import logger, metrics, record_tick
+from duetick.runtime.telemetry import logger, metrics, record_tick, withhold_raised
 
 settings, store, transport = wiring.settings(), wiring.store(), wiring.transport()
+witness = wiring.witness()
 
 RESERVE = 3.0
-"""Seconds of the function's time that are left to report."""
+"""Seconds of the function's time that remain for the report."""
+
+FOR_EVENTS = 9.0 if settings.event_bus else 0.0
+"""Seconds that remain for the events: two tries."""
+
+LATE = settings.tick_seconds * 1_000 + 90_000
+"""Milliseconds after which a delivery is late, as for the alarm."""
 
 
+@withhold_raised
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(_event: object, context: wiring.LambdaContext) -> dict[str, int]:
-    """One tick, in the time that the function has."""
-    report = run_tick(
-        store,
-        transport,
-        budget=context.get_remaining_time_in_millis() / 1_000 - RESERVE,
-        look_ahead=settings.look_ahead,
-        on_dispatch=wiring.observe,
-        stopped=getattr(context, "stopped", never),
-    )
-    record_tick(report)
+    """Run one tick in the time that the function has. Its id is that of the invocation."""
+    with in_tick(context.aws_request_id):
+        try:
+            report = run_tick(
+                store,
+                transport,
+                budget=_seconds(context) - RESERVE - FOR_EVENTS,
+                witness=witness,
+                look_ahead=settings.look_ahead,
+                on_dispatch=wiring.observe,
+                stopped=getattr(context, "stopped", never),
+                tell=wiring.tell,
+                late_after=LATE,
+            )
+            record_tick(report)
+        finally:
+            wiring.announce(_seconds(context) - RESERVE / 2)
     return asdict(report)
+
+
+def _seconds(context: wiring.LambdaContext) -> float:
+    return context.get_remaining_time_in_millis() / 1_000

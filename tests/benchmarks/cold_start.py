@@ -31,8 +31,9 @@ from tests.lab.this_machine import ARCHITECTURE
 TOP: Final = Path(__file__).parents[2]
 RUNS: Final = 9
 MOST: Final = {"tick": 1.3, "dispatch": 1.6}
-"""Times of the bare handler's. A test keeps it."""
-FUNCTIONS: Final = ("tick", "dispatch")
+"""Times of the bare handler's. A test keeps it. Nothing is promised of the users' function."""
+FUNCTIONS: Final = ("tick", "dispatch", "schedules")
+EVENTS: Final = {"tick": "scheduler", "dispatch": "dispatch-iam", "schedules": "users-cognito"}
 
 Backend: TypeAlias = Literal["dynamodb", "postgres"]
 
@@ -101,7 +102,7 @@ class Bench:
     def best(self, runs: int = RUNS) -> "dict[str, Start]":
         """Of each function, and of the bare one, the best.
 
-        The three take turns. Whatever else the machine does only adds to a run, and a cold start
+        They take turns. Whatever else the machine does only adds to a run, and a cold start
         is over in a second: the best runs are those that were left alone.
         """
         every = ("bare", *FUNCTIONS)
@@ -127,7 +128,7 @@ class Start:
 
 
 def _event(function: str) -> object:
-    name = {"dispatch": "dispatch-iam"}.get(function, "scheduler")
+    name = EVENTS.get(function, "scheduler")
     event: object = json.loads((TOP / "events" / f"{name}.json").read_text())
     return event
 
@@ -184,10 +185,10 @@ def main() -> int:
                 own, bare, times = best[function], best["bare"], best[function] / best["bare"]
                 print(
                     f"{backend:9} {function:9} {own.spent:5.0f} ms, bare {bare.spent:5.0f} ms: "
-                    f"{times.spent:.2f} times (at most {MOST[function]}); "
+                    f"{times.spent:.2f} times (at most {MOST.get(function, 'any')}); "
                     f"computing {times.computed:.2f} times"
                 )
-                missed = missed or times.spent > MOST[function]
+                missed = missed or times.spent > MOST.get(function, times.spent)
     return int(missed)
 
 

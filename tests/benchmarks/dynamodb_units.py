@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar
 
 import boto3
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED, Begun, Outcome
 from duetick.domain.policies import Delivery, Policies
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, Begun, Outcome
-from duetick.stores.dynamodb.store import DynamoStore
+from duetick.stores.dynamodb.shelf import DynamoShelf
 from duetick.stores.dynamodb.table import Table, connect
 
 from tests.lab.credentials import DUMMY
@@ -88,7 +89,9 @@ class Bench:
 
     def __init__(self, dynamodb: DynamoDB, schedules: int, shards: int, policies: Policies) -> None:
         client = connect(REGION, dynamodb.endpoint)
-        self.store = DynamoStore(Table(table_name(), client), shards, lambda: self.now)
+        self.table = table_name()
+        shelf = DynamoShelf(Table(self.table, client), shards, checks_clock=False)
+        self.store = Store(shelf, lambda: self.now)
         self.meter = Meter(client)
         self.now = NOON
         self.store.migrate()
@@ -219,7 +222,7 @@ def print_cpu(dynamodb: DynamoDB) -> None:
     begin, _ = cpu(lambda: [bench.store.ledger.begin(_as_delivered(o)) for o in claimed[200:]])
     running = [one.occurrence for one in begun if isinstance(one, Begun)]
     settle, _ = cpu(lambda: [bench.store.ledger.settle(one, SUCCEEDED) for one in running])
-    bare = bare_update(dynamodb, bench.store._table.name, 200)
+    bare = bare_update(dynamodb, bench.table, 200)
     each = {"claim": claim / len(claimed), "begin": begin / 200, "settle": settle / 200}
     print(f"CPU for each fire; one bare UpdateItem through boto3 is {bare * 1e6:.0f} µs")
     for name, seconds in (each | {"all": sum(each.values())}).items():

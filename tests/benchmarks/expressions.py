@@ -18,9 +18,9 @@ from zoneinfo import ZoneInfo
 
 import croniter
 import cronsim
+from duetick.domain.claims import Templates, due_row
 from duetick.domain.expression import InvalidExpression, fields, next_fire, parse, texts
 from duetick.domain.expression.zones import ZONES as ZONES_READ
-from duetick.domain.firing import Decisions
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import IndexRow
 
@@ -158,9 +158,9 @@ def batch(groups: list[Pair]) -> dict[str, float]:
 
 def decided(rows: list[IndexRow]) -> None:
     """Decide as a claim on DynamoDB does, misfire policy and all."""
-    decisions = Decisions(AFTER + 1)
+    templates = Templates(AFTER + 1, 0)
     for row in rows:
-        decisions.of(row)
+        templates.of(due_row(row, None))
 
 
 def forget() -> None:

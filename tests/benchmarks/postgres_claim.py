@@ -108,7 +108,7 @@ def _share(made: Table, ways: Mapping[str, Way], now: int, due: int) -> tuple[fl
     return found / base, claimed / seconds
 
 
-BACK = "UPDATE schedule_index SET next_fire_at = :due WHERE fired_through = :now"
+BACK = "UPDATE schedule_index SET next_fire_at = :due WHERE mark = :now"
 
 
 def _claimer(url: str, now: int, start: Barrier, counts: "multiprocessing.Queue[int]") -> None:

@@ -23,7 +23,7 @@ GROUPS = len(CRONS) * len(ZONES)
 
 FILL = """
 INSERT INTO schedule_index
-    (user_id, key, cron, timezone, next_fire_at, flow, anchor, timing, policies, fired_through)
+    (user_id, key, cron, timezone, next_fire_at, flow, anchor, redefined_at, policies, mark)
 SELECT 'user-' || n, 'digest', (:crons::text[])[1 + n % :crons_count::bigint],
     (:zones::text[])[1 + (n / :crons_count) % :zones_count::bigint], :far::bigint, 'reminders',
     :start::bigint + n, 0, NULL, NULL
@@ -35,7 +35,7 @@ UPDATE schedule_index SET next_fire_at = :far WHERE next_fire_at < :far
 """
 
 MAKE_DUE = """
-UPDATE schedule_index i SET next_fire_at = :due, fired_through = NULL
+UPDATE schedule_index i SET next_fire_at = :due, mark = NULL
 FROM (
     SELECT 'user-' || (n * :step + :offset) % :rows + 1 AS user_id
     FROM generate_series(1, :count::bigint) n
@@ -58,7 +58,7 @@ class Table:
         store.migrate()
         store.close()
         with connect(self.url) as connection:
-            connection.run("TRUNCATE schedule_index, occurrences, watermarks")
+            connection.run("TRUNCATE schedule_index, occurrences, marks")
             connection.run(
                 FILL,
                 crons=CRONS,

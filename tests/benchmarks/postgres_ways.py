@@ -6,7 +6,7 @@ from time import perf_counter
 from zoneinfo import ZoneInfo
 
 from croniter import croniter
-from duetick.ports import Store
+from duetick.core.store import Store
 from pg8000.native import Connection
 
 from tests.benchmarks.postgres_data import FAR
@@ -16,17 +16,17 @@ Way = Callable[[int], int]
 """Claims all that is due at a time; how many rows that were."""
 
 FLOOR_UPDATE = """
-UPDATE schedule_index SET next_fire_at = :far, fired_through = :now WHERE next_fire_at <= :now
+UPDATE schedule_index SET next_fire_at = :far, mark = :now WHERE next_fire_at <= :now
 RETURNING user_id, key
 """
 
 FLOOR_INSERT = """
 INSERT INTO occurrences (user_id, key, nominal_at, origin, id, cron, timezone, flow, state,
-    due_at, attempts, priority, fence, lease_until, exclusive, timing, count, created_at,
+    due_at, attempts, priority, fence, lease_until, exclusive, redefined_at, count, created_at,
     updated_at)
 SELECT user_id, key, :now, 'schedule', 'occ_0123456789abcdef01234567', cron, timezone, flow,
-    'queued', :now, 0, 0, 1, :lease, 1, timing, 1, :now, :now
-FROM schedule_index WHERE next_fire_at = :far AND fired_through = :now
+    'queued', :now, 0, 0, 1, :lease, 1, redefined_at, 1, :now, :now
+FROM schedule_index WHERE next_fire_at = :far AND mark = :now
 """
 
 LOOP_SELECT = """

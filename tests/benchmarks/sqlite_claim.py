@@ -15,7 +15,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import NamedTuple
 
-from duetick.ports import Store
+from duetick.core.store import Store
 from duetick.stores import open_store
 from duetick.testing.conformance.samples import DAY, NOON
 
@@ -30,14 +30,14 @@ ADVANCE = """UPDATE schedule_index SET next_fire_at = next_fire_at + 86400000
 WHERE (user_id, key) IN (
     SELECT user_id, key FROM schedule_index WHERE next_fire_at <= ? ORDER BY next_fire_at LIMIT ?
 )"""
-RESET = """UPDATE schedule_index SET next_fire_at = ?, fired_through = NULL
+RESET = """UPDATE schedule_index SET next_fire_at = ?, mark = NULL
 WHERE CAST(substr(user_id, 5) AS integer) % ? = 0"""
 RECORD = """
 INSERT INTO occurrences (user_id, key, cron, timezone, nominal_at, fence, origin, id, flow, state,
-    due_at, attempts, priority, lease_until, exclusive, timing, count, created_at, updated_at)
+    due_at, attempts, priority, lease_until, exclusive, redefined_at, count, created_at, updated_at)
 SELECT user_id, key, cron, timezone, next_fire_at, 1, 'schedule',
     'occ_' || lower(hex(randomblob(12))), flow, 'queued', next_fire_at, 0, 0,
-    next_fire_at + 60000, 1, timing, 1, next_fire_at, next_fire_at
+    next_fire_at + 60000, 1, redefined_at, 1, next_fire_at, next_fire_at
 FROM schedule_index WHERE next_fire_at <= ? ORDER BY next_fire_at LIMIT ?"""
 
 

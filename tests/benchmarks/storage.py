@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from duetick.cli.costs import Usage
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED, Begun
 from duetick.domain.schedule import Json, Schedule
-from duetick.ports import SUCCEEDED, Begun, Store
 from duetick.stores import open_store
 from duetick.stores.dynamodb.schema import table_definition
 

@@ -21,12 +21,13 @@ from typing import Any, Final, get_args
 
 from duetick.cli.context import LocalContext
 from duetick.cli.costs import Usage
+from duetick.core.store import Store
 from duetick.core.wire import delivery_json
+from duetick.core.witness import catch_up
 from duetick.domain.identity import to_path
 from duetick.domain.schedule import Json, Occurrence, Schedule
-from duetick.ports import Store
 from duetick.runtime import wiring
-from duetick.stores.dynamodb.store import DynamoStore
+from duetick.stores.dynamodb.shelf import DynamoShelf
 
 from tests.benchmarks.cold_start import Backend, database
 from tests.benchmarks.dynamodb_units import Meter
@@ -67,9 +68,10 @@ class Watch:
         self._log = log
         self._requests = 0
         self._meter: Meter | None = None
-        if isinstance(store, DynamoStore):
-            self._meter = Meter(store.client)
-            store.client.meta.events.register("before-send.dynamodb", self._count)
+        if isinstance(store.shelf, DynamoShelf):
+            client = store.shelf.client
+            self._meter = Meter(client)
+            client.meta.events.register("before-send.dynamodb", self._count)
 
     def _count(self, **_: object) -> None:
         self._requests += 1
@@ -119,6 +121,8 @@ def measure() -> dict[str, Spent]:
     with contextlib.redirect_stdout(log):
         store = wiring.store()
         store.migrate()
+        os.environ["DUETICK_WITNESS"] = "ssm:of-an-hour-that-is-not-over"
+        catch_up(store, store.now())
         watch = Watch(log, store)
         tick, dispatch = load_handler("tick"), load_handler("dispatch")
 

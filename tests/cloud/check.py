@@ -1,6 +1,6 @@
 """Check on a real account what no emulator has: the proxy, its tokens, routes and endpoints.
 
-    python -m tests.cloud.check duetick-aurora
+    python -m tests.cloud.check duetick
 
 Asks with the credentials and the region of the environment. It changes nothing but what a tick
 and a migration change, and both are safe at any time. A dispatch that it asks for is of nobody's

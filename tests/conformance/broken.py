@@ -1,15 +1,17 @@
-"""What a broken store is: a working one, what breaks it, and the tests that have to notice."""
+"""A broken store: a working one over a shelf that is broken, and the tests that have to notice."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from duetick.ports import Store
+from duetick.core.store import Store
+from duetick.stores.sql.claim import ClaimChunk
 from duetick.stores.sql.queries import load, migrations
-from duetick.stores.sql.store import SqlStore
+from duetick.stores.sql.session import Database
+from duetick.stores.sql.shelf import SqlShelf
 from duetick.stores.sqlite.database import SqliteDatabase, SqliteSession
-from duetick.stores.sqlite.store import SqliteClaim
+from duetick.stores.sqlite.shelf import SqliteClaim
 from duetick.testing import Capability, StoreConformance
 
 FULL_DISK = """CREATE TRIGGER full_disk BEFORE INSERT ON occurrences
@@ -27,7 +29,7 @@ class AlteredDatabase(SqliteDatabase):
         super().__init__(lambda: self.connection)
 
     def go_away(self) -> None:
-        """Whoever connects from now on is refused."""
+        """Refuse all connections from now on."""
         self.connection.close()
         self._connection, self._connect = None, self.in_an_outage
 
@@ -51,12 +53,23 @@ def _refused() -> sqlite3.Connection:
     raise sqlite3.OperationalError("unable to open database file")
 
 
-class AlteredStore(SqlStore):
-    """The SQLite store on such a database, open to being taken apart."""
+class AlteredShelf(SqlShelf):
+    """The SQLite shelf on such a database, open to being taken apart."""
+
+    def __init__(self, database: Database, claim: ClaimChunk | None = None) -> None:
+        super().__init__(database, claim or SqliteClaim(), migrations("sqlite"))
+
+
+class AlteredStore(Store):
+    """A store over such a shelf, whose parts can be replaced."""
 
     def __init__(self) -> None:
         self.database = AlteredDatabase()
-        super().__init__(self.database, SqliteClaim(), migrations("sqlite"), None)
+        super().__init__(AlteredShelf(self.database))
+
+    def use(self, shelf: AlteredShelf) -> None:
+        """Stand on another shelf of the same database."""
+        super().__init__(shelf)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Broken stores: the SQLite store with one method replaced, or one line of its SQL changed.
+"""Broken shelves: the SQLite one with one method replaced, or one line of its SQL changed.
 
 Each names the tests that have to fail; all others have to pass. A suite in which every test fails
 for every defect would tell nobody what is wrong.
@@ -9,22 +9,22 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from duetick.core.store import Listing, Page, Schedules
 from duetick.domain.creation import Repeatable
+from duetick.domain.errors import VersionConflict
 from duetick.domain.firing import Times
-from duetick.domain.mirror import Change, fresh_row
-from duetick.domain.schedule import IndexRow, Occurrence, Schedule
+from duetick.domain.rows import fresh_row
+from duetick.domain.schedule import IndexRow, Record, Schedule
 from duetick.domain.versions import Expected
-from duetick.ports import OnPoisoned, Page
-from duetick.stores.ids import new_id
-from duetick.stores.sql.index import Claim, Claimed, SqlIndex, put_row
-from duetick.stores.sql.rows import index_params, read_index
-from duetick.stores.sql.schedules import SqlSchedules
-from duetick.stores.sql.session import Params, Row, Session
+from duetick.ports import Chunk, Fair
+from duetick.stores.sql.claim import ClaimChunk, left_out
+from duetick.stores.sql.rows import read_index
+from duetick.stores.sql.session import Params, QueryCall, Row, Session
 from duetick.stores.sqlite.database import SqliteSession
-from duetick.stores.sqlite.store import SqliteClaim
+from duetick.stores.sqlite.shelf import SqliteClaim
 from duetick.testing.conformance.samples import SOON
 
-from tests.conformance.broken import AlteredStore
+from tests.conformance.broken import AlteredShelf, AlteredStore
 from tests.conformance.meddled import Meddled
 
 Breaks = Callable[[AlteredStore], None]
@@ -47,35 +47,41 @@ def erasing_all_but(*tables: str) -> Breaks:
     return breaks
 
 
-def index(kind: type[SqlIndex]) -> Breaks:
-    """The index has one method of another kind."""
+def shelf(kind: type[AlteredShelf]) -> Breaks:
+    """The shelf has one method of another kind."""
+    return lambda store: store.use(kind(store.database))
+
+
+def claiming(how: ClaimChunk) -> Breaks:
+    """The shelf claims another way."""
+    return lambda store: store.use(AlteredShelf(store.database, how))
+
+
+def session(kind: type[SqliteSession]) -> Breaks:
+    """The database has sessions of another kind."""
 
     def breaks(store: AlteredStore) -> None:
-        store.index = kind(store.database, store.now, new_id, claim)
+        store.database.session = kind
 
     return breaks
 
 
-def claiming(how: Claim) -> Breaks:
-    """The index claims another way."""
-
-    def breaks(store: AlteredStore) -> None:
-        store.index = SqlIndex(store.database, store.now, new_id, how)
-
-    return breaks
-
-
-def schedules(kind: type[SqlSchedules]) -> Breaks:
+def schedules(kind: type[Schedules]) -> Breaks:
     """The schedules have one method of another kind."""
 
     def breaks(store: AlteredStore) -> None:
-        store.schedules = kind(store.database, store.now, new_id)
+        store.schedules = kind(store.shelf, store.now, look_ahead=False)
 
     return breaks
 
 
 class CommitsBetween(Meddled):
     """A session that commits what was done so far before it runs the query of that name."""
+
+    def rows(self, name: str, params: Params) -> Sequence[Row]:
+        if name == self._name:
+            self.script("COMMIT; BEGIN IMMEDIATE")
+        return self._session.rows(name, params)
 
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         if name == self._name:
@@ -91,26 +97,19 @@ class Trusting(Meddled):
         return [1 for _ in params]
 
 
-class ReadsThenTakes(SqlIndex):
-    """What is due is read in one transaction and taken in the next, without looking again."""
-
-    def claim_due(
-        self, now: int, limit: int = 100, *, ahead: int = 0, on_poisoned: OnPoisoned | None = None
-    ) -> Sequence[Occurrence]:
-        while True:
-            with self._database.transaction() as session:
-                seen = session.rows("claim_select", {"until": now + ahead, "limit": limit})
-            time.sleep(0.001)  # the way to a database and back
-            with self._database.transaction() as session:
-                found = claim(Trusting(session, "claim_select", seen), now, limit, ahead)
-            for one in found.poisoned:
-                (on_poisoned or _nobody)(one)
-            if found.occurrences or not found.due:
-                return found.occurrences
+def _due(until: int, limit: int, fair: Fair) -> Params:
+    return {"until": until, "limit": limit, "leave_out": left_out(fair)}
 
 
-def _nobody(_: Occurrence) -> None:
-    """Is told."""
+class ReadsThenTakes(AlteredShelf):
+    """Due rows are read in one transaction and taken in the next, without looking again."""
+
+    def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        with self._database.transaction() as session:
+            seen = session.rows("claim_select", _due(now + ahead, limit, fair))
+        time.sleep(0.001)  # the way to a database and back
+        with self._database.transaction() as session:
+            return claim(Trusting(session, "claim_select", seen), now, limit, ahead, fair)
 
 
 class LosesAdvances(Meddled):
@@ -126,16 +125,16 @@ class LosesAdvances(Meddled):
         return self._session.each(name, params)
 
 
-def loses_the_advance(session: Session, now: int, limit: int, ahead: int) -> Claimed:
+def loses_the_advance(session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
     """The occurrences are recorded, and the rows stay where they were."""
     forgetful = LosesAdvances(session)
-    found = claim(forgetful, now, limit, ahead)
-    return replace(found, due=found.due - forgetful.lost)
+    found = claim(forgetful, now, limit, ahead, fair)
+    return found._replace(due=found.due - forgetful.lost)
 
 
-def ends_early(session: Session, now: int, limit: int, ahead: int) -> Claimed:
+def ends_early(session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
     """A chunk that yields nothing is taken for the end."""
-    return replace(claim(session, now, limit, ahead), due=0)
+    return claim(session, now, limit, ahead, fair)._replace(due=0)
 
 
 class KeepsPoison(Meddled):
@@ -145,29 +144,29 @@ class KeepsPoison(Meddled):
 
     def rows(self, name: str, params: Params) -> Sequence[Row]:
         """Run it, unless it would put poison aside."""
-        if name == "poison_put":
+        if name == "unreadable_put":
             self.kept += 1
-            return self._session.rows("index_upsert", params)
+            return self._session.rows("index_put", {**params, "mark": None})
         return self._session.rows(name, params)
 
 
-def starves_behind_poison(session: Session, now: int, limit: int, ahead: int) -> Claimed:
+def starves_behind_poison(session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
     """A poison row is seen, and stays where it is."""
     keeping = KeepsPoison(session)
-    found = claim(keeping, now, limit, ahead)
-    return replace(found, due=found.due - keeping.kept)
+    found = claim(keeping, now, limit, ahead, fair)
+    return found._replace(due=found.due - keeping.kept)
 
 
-def records_later(session: Session, now: int, limit: int, ahead: int) -> Claimed:
+def records_later(session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
     """The advance is committed before the record is written."""
-    return claim(CommitsBetween(session, "occurrence_insert"), now, limit, ahead)
+    return claim(CommitsBetween(session, "occurrence_put"), now, limit, ahead, fair)
 
 
-def fires_twice(session: Session, now: int, limit: int, ahead: int) -> Claimed:
-    """What has been fired is neither remembered nor looked up."""
-    rows = session.rows("claim_select", {"until": now + ahead, "limit": limit})
+def fires_twice(session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+    """A claim neither reads the mark nor looks up recorded occurrences."""
+    rows = session.rows("claim_select", _due(now + ahead, limit, fair))
     forgetful = [(*row[:9], None) for row in rows]
-    return claim(Trusting(session, "claim_select", forgetful), now, limit, ahead)
+    return claim(Trusting(session, "claim_select", forgetful), now, limit, ahead, fair)
 
 
 class OwnClock(Meddled):
@@ -183,30 +182,32 @@ class OwnClock(Meddled):
         return max(int(str(advance["next_at"])), Times.of(row).after(SOON) or 0)
 
 
-def reads_the_wall_clock(session: Session, now: int, limit: int, ahead: int) -> Claimed:
+def reads_the_wall_clock(session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
     """The next time follows a clock of its own, which is right on the day of most tests."""
-    return claim(OwnClock(session), now, limit, ahead)
+    return claim(OwnClock(session), now, limit, ahead, fair)
 
 
-class EmptyTimezone(SqlIndex):
+class EmptyTimezone(AlteredShelf):
     """No timezone comes back as an empty one."""
 
-    def get(self, user_id: str, key: str) -> IndexRow | None:
-        row = super().get(user_id, key)
-        return replace(row, timezone=row.timezone or "") if row else None
+    def row(self, user_id: str, key: str) -> IndexRow | None:
+        found = super().row(user_id, key)
+        return replace(found, timezone=found.timezone or "") if found else None
 
 
-class CommitsTheRowFirst(SqlSchedules):
-    """A put moves the index row in a transaction of its own."""
+class CommitsTheRowFirst(SqliteSession):
+    """A change moves the index row in a transaction of its own."""
 
-    def write(self, session: Session, change: Change) -> None:
-        if change.row:
-            put_row(session, change.row)
-            session.script("COMMIT; BEGIN IMMEDIATE")
-        super().write(session, change)
+    def several(self, calls: Sequence[QueryCall]) -> Sequence[Sequence[Row]]:
+        rows = [call for call in calls if call[0] == "index_put"]
+        if not rows:
+            return super().several(calls)
+        super().several(rows)
+        self.script("COMMIT; BEGIN IMMEDIATE")
+        return super().several([call for call in calls if call not in rows])
 
 
-class ForgetsWhatWasDue(SqlSchedules):
+class ForgetsWhatWasDue(Schedules):
     """A delete does not account for what was due."""
 
     def delete(
@@ -215,7 +216,7 @@ class ForgetsWhatWasDue(SqlSchedules):
         return super().delete(user_id, key, now=0, if_version=if_version)
 
 
-class MovesTheUnchanged(SqlSchedules):
+class MovesTheUnchanged(Schedules):
     """Declaring a schedule again computes its time anew."""
 
     def put(
@@ -226,15 +227,35 @@ class MovesTheUnchanged(SqlSchedules):
         if_version: Expected | None = None,
         at_most: int | None = None,
         repeatable: Repeatable | None = None,
-    ) -> Schedule:
+    ) -> Record:
         made = super().put(
             schedule, now=now, if_version=if_version, at_most=at_most, repeatable=repeatable
         )
-        row = fresh_row(made, self._now() if now is None else now)
+        at = self._clock() if now is None else now
+        row = fresh_row(made, at)
         if row and made.enabled:
-            with self._database.transaction() as session:
-                session.rows("index_upsert", index_params(row))
+            self._shelf.change(made.user_id, made.key, at, lambda book: book.put_row(row, at))
         return made
+
+
+class AsksForTheRepeatFirst(Schedules):
+    """A creation that is repeated is refused as a repeat, even if the user has no room."""
+
+    def put(
+        self,
+        schedule: Schedule,
+        *,
+        now: int | None = None,
+        if_version: Expected | None = None,
+        at_most: int | None = None,
+        repeatable: Repeatable | None = None,
+    ) -> Record:
+        at = self._clock() if now is None else now
+        if repeatable and self.creation(schedule.user_id, repeatable.name, now=at):
+            raise VersionConflict(0, 1)
+        return super().put(
+            schedule, now=now, if_version=if_version, at_most=at_most, repeatable=repeatable
+        )
 
 
 class ReadsAsEmpty(SqliteSession):
@@ -249,11 +270,6 @@ class ReadsAsEmpty(SqliteSession):
             raise
 
 
-def reads_as_empty(store: AlteredStore) -> None:
-    """A tick takes a schema that is missing for an empty one."""
-    store.database.session = ReadsAsEmpty
-
-
 def works_from_memory(store: AlteredStore) -> None:
     """Where the database cannot be reached, an empty one is made and used in its place."""
 
@@ -265,8 +281,17 @@ def works_from_memory(store: AlteredStore) -> None:
     store.database.in_an_outage = instead
 
 
-class OnePageOnly(SqlSchedules):
+class OnePageOnly(Schedules):
     """The second page is never mentioned."""
 
-    def list(self, user_id: str, *, limit: int = 100, cursor: str | None = None) -> Page:
-        return replace(super().list(user_id, limit=limit, cursor=cursor), cursor=None)
+    def list(
+        self,
+        user_id: str,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        state: Listing = None,
+        now: int | None = None,
+    ) -> Page:
+        page = super().list(user_id, limit=limit, cursor=cursor, state=state, now=now)
+        return page._replace(cursor=None)

@@ -1,12 +1,12 @@
-"""What is put into stores at random: expressions, policies, schedules, occurrences, keys."""
+"""Random expressions, policies, schedules, occurrences and keys for stores."""
 
 from datetime import UTC, datetime
 from random import Random
 
+from duetick.domain.attempts import SUCCEEDED, CallerKey, Outcome
 from duetick.domain.policies import Backoff, Delivery, Misfire, Overlap, Policies, Retry
-from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.schedule import NewOccurrence, Schedule
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, CallerKey, Outcome
 from duetick.testing.conformance.samples import DAY, HOUR, MINUTE, NOON, SECOND
 
 START = NOON + 26 * DAY + 12 * HOUR
@@ -15,7 +15,11 @@ USER = "ada"
 CRONS = (
     *("* * * * *", "*/2 * * * *", "1-59/5 * * * *", "*/30 1-3 * * *", "0 * * * *", "30 2 * * *"),
     *("rate(7 minutes)", "rate(1 hour)", "cron(0/10 * * * ? *)"),
-    "days(mon 09:00, sat 23:30, sun 02:30)",
+    *(
+        "days(mon 09:00, sat 23:30, sun 02:30)",
+        "at(2027-03-28T00:40:00)",
+        "at(2027-03-28T06:00:00)",
+    ),
 )
 ZONES = (None, None, "Europe/Berlin", "America/New_York", "Australia/Lord_Howe")
 OUTCOMES = (
@@ -27,14 +31,14 @@ OUTCOMES = (
 
 
 class Chances(Random):
-    """The same from the same seed."""
+    """Random choices, which a seed repeats."""
 
     def happens(self, share: float) -> bool:
-        """So often."""
+        """Return True with that probability."""
         return self.random() < share
 
     def policies(self) -> Policies:
-        """Any of each."""
+        """Return random policies."""
         start, end = START + self.randrange(4) * HOUR, START + self.randrange(5, 25) * HOUR
         return Policies(
             delivery=self.choice(list(Delivery)),
@@ -52,15 +56,17 @@ class Chances(Random):
             starts_at=self.choice((None, None, None, start)),
             ends_at=self.choice((None, None, None, None, end)),
             max_runs=self.choice((None, None, None, 1, 2, 4)),
+            after_completion=self.choice(("keep", "delete")),
+            pause_after=self.choice((None, None, 1, 2)),
         )
 
     def cron(self, now: int) -> str:
-        """Any, or one instant that is soon."""
+        """Return a random cron, or an `at` that is soon."""
         soon = datetime.fromtimestamp((now + self.choice((60, 600, 4_000)) * SECOND) // 1_000, UTC)
         return self.choice((*CRONS, f"at({soon:%Y-%m-%dT%H:%M:%S})"))
 
     def schedule(self, key: str, now: int) -> Schedule:
-        """One that may be put."""
+        """Return a random schedule that may be put."""
         return Schedule(
             *(USER, key, self.cron(now), "flow", "act"),
             timezone=self.choice(ZONES),
@@ -72,20 +78,18 @@ class Chances(Random):
         )
 
     def caller_key(self, share: float) -> CallerKey | None:
-        """One of two, so often."""
+        """Return one of two caller's keys, with that probability."""
         name = f"k{self.randrange(2)}"
         return CallerKey("flow", name, 60 * SECOND) if self.happens(share) else None
 
-    def brought(self, key: str, now: int, runs: int) -> Occurrence:
-        """What a caller brings: a run, once more the one before, or one of the schedule's times."""
+    def brought(self, key: str, now: int, runs: int) -> NewOccurrence:
+        """Return an occurrence to bring: a new run, the last run again, or a nominal time."""
         origin = self.choice((f"run:{runs}", f"call:{runs}", f"run:{max(1, runs - 1)}", "schedule"))
         at = now if origin != "schedule" else (now // MINUTE - self.randrange(6)) * MINUTE
-        return Occurrence(
+        return NewOccurrence(
             *(USER, key, "* * * * *", None, at),
             origin=origin,
-            flow="flow",
             due_at=now,
+            flow="flow",
             policies=self.policies(),
-            labels={"by": "me"},
-            priority=2,
         )

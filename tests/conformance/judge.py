@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import pytest
-from duetick.ports import Store
-from duetick.testing import StoreConformance
+from duetick.core.store import Store
+from duetick.testing.conformance.suite import StoreSuite
 
 Test = Callable[..., None]
 
@@ -25,17 +25,17 @@ class Verdict:
     skipped: set[str] = field(default_factory=set)
 
 
-def names_of(suite: StoreConformance) -> Sequence[str]:
+def names_of(suite: StoreSuite) -> Sequence[str]:
     """All of the suite's tests."""
     return sorted(name for name in dir(suite) if name.startswith("test_"))
 
 
 def judge(
-    suite: StoreConformance,
+    suite: StoreSuite,
     opened: Callable[[], AbstractContextManager[Store]],
     names: Sequence[str] | None = None,
 ) -> Verdict:
-    """What the suite, or those tests of it, say of stores that `opened` gives: one for each."""
+    """Run the suite, or some of its tests, each on a store that `opened` gives."""
     verdict = Verdict()
     for name in names_of(suite) if names is None else names:
         test: Test = getattr(suite, name)

@@ -1,10 +1,13 @@
-"""What several stores hold, and what can be asked of it: compared, and nothing handed out."""
+"""Comparisons of all data of several stores, which lease nothing."""
 
 from collections.abc import Sequence
+from typing import get_args
 
+from duetick.core.store import Listing, Store
+from duetick.domain.attempts import CallerKey
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import State
-from duetick.ports import CallerKey, Store
+from duetick.ports import Counted
 
 from tests.conformance.chances import USER
 from tests.conformance.sides import Sides
@@ -12,30 +15,40 @@ from tests.conformance.sides import Sides
 KEYS = ("a", "b")
 BARE = "bare"
 ALL = 10_000
+LISTINGS: tuple[Listing, ...] = (None, "all", "active", "paused", "done")
+COUNTED: tuple[Counted, ...] = get_args(Counted)
 
 
 def whole(sides: Sides) -> None:
-    """All that is there."""
+    """Compare all data of the stores."""
     sides.each("the ledger", lambda store, _: store.ledger.find(USER, limit=ALL))
     sides.each("the schedules", lambda store, _: [store.schedules.get(USER, key) for key in KEYS])
     sides.each("the rows", lambda store, _: [store.index.get(USER, key) for key in (*KEYS, BARE)])
-    sides.each("the poisoned", lambda store, _: by_name(store.index.poisoned()))
+    sides.each("the poisoned", lambda store, _: by_name(store.index.unreadable()))
     sides.each("the events", lambda store, _: _events(store))
 
 
 def lookups(sides: Sides, now: int) -> None:
-    """What is asked by callers, operators and a tick; a run is counted on the way."""
-    sides.each("admit_run", lambda store, _: store.admit_run(USER, 2, now=now))
+    """Ask the questions of callers, operators and a tick. A run is counted on the way."""
+    sides.each("allow", lambda store, _: [store.allow(USER, each, 2, now=now) for each in COUNTED])
     sides.each("backlog", lambda store, _: store.index.backlog(now))
-    sides.each("made", lambda store, _: store.schedules.made(USER, "n0", now=now))
+    sides.each("made", lambda store, _: store.schedules.creation(USER, "n0", now=now))
     sides.each("find_by_external", lambda store, _: store.schedules.find_by_external("ext-a"))
-    sides.each("list", lambda store, _: store.schedules.list(USER, limit=1))
+    for listing in LISTINGS:
+        _list(sides, listing, now)
     sides.each("holds", lambda store, _: [_holds(store, name, now) for name in ("k0", "k1")])
     sides.each("find, before now", lambda store, _: store.ledger.find(USER, limit=4, before=now))
-    for state in (State.DEAD, State.SCHEDULED, State.RETRYING):
+    for state in (State.DEAD, State.SCHEDULED, State.RETRYING, State.QUEUED, State.PROCESSING):
         _find(sides, state)
     for state in (State.CANCELLED, State.SUCCEEDED, State.QUEUED):
         _find(sides, state, (USER, KEYS[0]))
+
+
+def _list(sides: Sides, state: Listing, now: int) -> None:
+    sides.each(
+        f"list {state}" if state else "list",
+        lambda store, _: store.schedules.list(USER, limit=1, state=state, now=now),
+    )
 
 
 def _find(sides: Sides, state: State, whose: tuple[str, str] | tuple[()] = ()) -> None:
@@ -51,5 +64,5 @@ def _events(store: Store) -> object:
 
 
 def by_name(found: Sequence[Occurrence]) -> Sequence[Occurrence]:
-    """In an order that all stores share."""
+    """Return the occurrences in an order that all stores share."""
     return sorted(found, key=lambda one: one.identity)

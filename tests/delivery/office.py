@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
-from duetick.cli.gateway import LocalServer, Route
+from duetick.cli.gateway import LocalRoute, LocalServer
 from duetick.core.answers import Answer
 from duetick.core.context import Context
-from duetick.core.tally import TickReport
-from duetick.core.tick import run_tick
+from duetick.core.tick import TickReport, run_tick
 from duetick.domain.schedule import Json
 from duetick.domain.states import State
 from duetick.runtime import gateway
-from duetick.transports.http import Authorize, HttpTransport
+from duetick.transports.http import CallSigner, HttpTransport
 
 from tests.delivery.scene import Scene
 from tests.delivery.tick_process import authorize
@@ -33,7 +32,7 @@ class Office:
         self.unheard: list[Answer] = []
         scene.act = self.act
         self.dispatch = scene.dispatch
-        self.server = LocalServer(0, [Route("/api/flows/", self.handle, lambda _header: {})])
+        self.server = LocalServer(0, [LocalRoute("/api/flows/", self.handle, lambda _header: {})])
 
     def act(self, _input: Json, _ctx: Context) -> None:
         """Take a moment."""
@@ -57,7 +56,7 @@ class Office:
             with self.lock:
                 self.busy -= 1
 
-    def tick(self, now: int, by: Authorize = authorize) -> TickReport:
+    def tick(self, now: int, by: CallSigner = authorize) -> TickReport:
         """One, from here. `first` happens when it calls for the first time."""
         self.scene.clock.now = now
         transport = HttpTransport(self.server.url, by)

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from duetick.core.answers import Answer
-from duetick.core.calls import Request
 from duetick.core.context import Context
-from duetick.core.dispatch import Dispatcher
+from duetick.core.dispatch import Dispatcher, Request
 from duetick.core.flows import Flow, Flows
+from duetick.core.store import Store
+from duetick.core.timeouts import Within, run_within
 from duetick.core.wire import delivery_json
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.identity import to_path
 from duetick.domain.policies import Backoff, Delivery, Policies, Retry
 from duetick.domain.schedule import Json, Occurrence, Principal, Schedule
-from duetick.ports import Store
 from duetick.testing import FakeClock
 from duetick.transports.inline import InlineTransport
 
@@ -39,6 +39,7 @@ class Scene:
     throttled: bool = False
     act: Callable[[Json, Context], object] | None = None
     admits: Callable[[str], bool] = bool
+    within: Within = run_within
 
     def __post_init__(self) -> None:
         @self.flow.action("send", transactional=True)
@@ -51,11 +52,17 @@ class Scene:
         """Everybody with an Authorization header may come in, unless a test admits fewer."""
         return Dispatcher(
             self.store,
-            Flows({self.flow.name: self.flow}),
+            self.flows,
             lambda request: self.admits(request.headers.get("authorization", "")),
             self.clock,
             enqueue=self._enqueue,
+            within=self.within,
         )
+
+    @property
+    def flows(self) -> Flows:
+        """The flows of its deployment."""
+        return Flows({self.flow.name: self.flow})
 
     @property
     def inline(self) -> InlineTransport:

@@ -7,10 +7,12 @@ from typing import NoReturn
 import pytest
 from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Flow, Flows
-from duetick.domain.policies import Overlap, Policies
+from duetick.core.wire import iso
+from duetick.domain.attempts import Outcome
+from duetick.domain.pausing import pause as put_on_hold
+from duetick.domain.policies import Delivery, Overlap, Policies
 from duetick.domain.schedule import Json, Schedule
 from duetick.domain.states import Reason, State
-from duetick.ports import Outcome
 from duetick.stores import open_store
 
 from tests.delivery.scene import MINUTE, NINE, Scene, request, told
@@ -18,10 +20,13 @@ from tests.delivery.scene import MINUTE, NINE, Scene, request, told
 Row = tuple[int, dict[str, Json]]
 
 
-def error(answer: Row) -> tuple[int, Json]:
-    """Status and code of an error, which says no more than a message."""
+def error(answer: Row, *more: str) -> tuple[int, Json]:
+    """Status and code of an error, which says no more than a message, and what each of the fields
+    has to do with it.
+    """
     status, body = answer
-    assert set(body) == {"error", "message"}
+    told = {"problems"} if str(body["error"]).startswith("invalid_schedule") else set()
+    assert set(body) == {"error", "message", *more} | told
     return status, body["error"]
 
 
@@ -157,6 +162,11 @@ def large(scene: Scene) -> Row:
     return told(scene.dispatch(request("mail", "ada/digest", "x" * 6 * 1024 * 1024)))
 
 
+def large_in_bytes(scene: Scene) -> Row:
+    """Fewer characters than are allowed, and more bytes."""
+    return told(scene.dispatch(request("mail", "ada/digest", "日" * 100_000)))
+
+
 def resolver_raises(scene: Scene) -> Row:
     scene.flow.resolver(raises)
     return scene.post()
@@ -195,6 +205,7 @@ ERRORS: list[tuple[Callable[[Scene], Row], int, str]] = [
     (disabled_without_occurrence, 404, "schedule_not_found"),
     (get, 405, "method_not_allowed"),
     (large, 413, "too_large"),
+    (large_in_bytes, 413, "too_large"),
     (resolver_raises, 500, "resolver_failed"),
     (store_is_broken, 500, "dispatch_failed"),
     (action_raises, 500, "action_failed"),
@@ -215,12 +226,65 @@ def test_d12_what_is_anothers_answers_as_what_never_was(scene: Scene) -> None:
     assert of_another_flow(scene) == scene.post("bob/digest") == scene.post("ada/nothing")
 
 
-def test_d04_a_callers_repeat_after_a_failure_is_a_duplicate(scene: Scene) -> None:
+@pytest.mark.parametrize("named", [{}, {"nominalFireTime": iso(NINE)}])
+def test_d04_a_callers_repeat_after_the_last_failure_is_told_that_it_is_final(
+    scene: Scene, named: dict[str, str]
+) -> None:
     scene.put()
     scene.act = raises
-    assert scene.post()[0] == 500
-    assert scene.post() == (200, {"status": "duplicate", "state": "dead"})
+    assert scene.post(**named)[0] == 500
+    status, body = scene.post(**named)
+    assert (status, body["error"], body["final"]) == (409, "already_failed", True)
+    assert (body["state"], body["reason"]) == ("dead", "failed")
     assert len(scene.ran) == 1
+
+
+def test_d04_a_callers_repeat_before_a_retry_is_told_when_that_comes(scene: Scene) -> None:
+    scene.put(policies=Policies(delivery=Delivery.AT_LEAST_ONCE))
+    scene.act = raises
+    assert scene.post()[0] == 500
+    answer = scene.dispatch(request("mail", "ada/digest", {}))
+    assert (answer.status, answer.body["error"]) == (409, "already_failed")
+    assert (answer.body["state"], answer.body["final"]) == ("retrying", False)
+    assert answer.body["nextAttemptAt"] == iso(scene.clock.now + 10_000)
+    assert answer.headers["retry-after"] == "10"
+
+
+def test_d04_a_callers_repeat_during_a_pause_without_end_is_told_no_time(scene: Scene) -> None:
+    put = scene.put(policies=Policies(delivery=Delivery.AT_LEAST_ONCE))
+    scene.act = raises
+    assert scene.post(idempotencyKey="k")[0] == 500
+    scene.store.schedules.put(put_on_hold(put, "", None, NINE), now=scene.clock.now)
+    scene.clock.advance(MINUTE)
+    (again,) = scene.store.ledger.claim_waiting(scene.clock.now)
+    assert error(scene.deliver(again), "waits") == (409, "in_progress")
+    status, body = scene.post(idempotencyKey="k")
+    assert (status, body["error"], body["final"]) == (409, "already_failed", False)
+    assert "nextAttemptAt" not in body
+
+
+def test_d04_a_callers_key_is_told_of_the_retry_that_holds_it(each_scene: Scene) -> None:
+    scene = each_scene
+    scene.put(policies=Policies(delivery=Delivery.AT_LEAST_ONCE))
+    scene.act = raises
+    assert scene.post(idempotencyKey="k")[0] == 500
+    status, body = scene.post(idempotencyKey="k")
+    assert (status, body["error"], body["final"]) == (409, "already_failed", False)
+    assert body["nextAttemptAt"] == iso(scene.clock.now + 10_000)
+
+
+def test_d04_a_caller_is_not_told_that_what_is_not_due_yet_is_done(scene: Scene) -> None:
+    scene.put(cron="0 9 * * *", policies=Policies(spread=3_600))
+    scene.store.index.claim_due(scene.clock.now)
+    assert error(scene.post()) == (409, "in_progress")
+
+
+def test_d03_a_ticks_repeat_after_a_failure_is_a_duplicate(scene: Scene) -> None:
+    scene.put()
+    scene.act = raises
+    claimed = scene.claim()
+    assert scene.deliver(claimed)[0] == 500
+    assert scene.deliver(claimed) == (200, {"status": "duplicate", "state": "dead"})
 
 
 def test_d03_an_occurrence_that_was_cancelled_before_is_skipped(scene: Scene) -> None:

@@ -11,15 +11,14 @@ from collections import Counter
 from http.client import HTTPConnection
 
 import pytest
-from duetick.core import claiming, tick
-from duetick.core.tally import TickReport
-from duetick.core.tick import run_tick
+from duetick.core.store import Store
+from duetick.core.tick import TickReport, claims, loop, run_tick
+from duetick.domain.attempts import Begun
 from duetick.domain.errors import DuetickError
 from duetick.domain.policies import Delivery, Overlap, Policies
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import State
-from duetick.ports import Begun, Store
-from duetick.runtime.secrets import Guard, Secrets
+from duetick.runtime.secrets import Guard, SecretTexts
 from duetick.stores import open_store
 from duetick.transports.http import HttpTransport, bearer
 
@@ -56,7 +55,7 @@ def test_an_api_that_refuses_or_cuts_loses_nothing(open_office: Office, behave: 
 def test_an_api_that_hangs_costs_no_more_than_the_ticks_time(
     open_office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (claiming, tick):
+    for module in (claims, loop):
         monkeypatch.setattr(module, "MARGIN", 0.5)
     scene = open_office.scene
     with endpoint(hang) as place:
@@ -187,7 +186,7 @@ class Kept:
     def __init__(self, *kept: str) -> None:
         self.kept = self.live = kept
 
-    def __call__(self, *, fresh: bool = False) -> Secrets:
+    def __call__(self, *, fresh: bool = False) -> SecretTexts:
         self.kept = self.live if fresh else self.kept
         return self.kept
 

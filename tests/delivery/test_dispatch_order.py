@@ -4,18 +4,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn, cast
 
 import pytest
-from duetick.core.calls import Request
+from duetick.core.dispatch import Request
 from duetick.domain.states import Reason, State
 from duetick.runtime import gateway
 
 from tests.delivery.scene import Scene, fails, request, told
 
 if TYPE_CHECKING:
-    from duetick.ports import Store
+    from duetick.core.store import Store
 
 
 class Untouchable:
-    """A store that no unauthenticated call may reach."""
+    """A store that no unauthenticated call may reach. Only its kind is known from the start."""
+
+    dialect = "sql"
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AssertionError(f"the store's {name} was touched")

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 from duetick.domain.schedule import Occurrence
-from duetick.runtime.secrets import given as secrets
-from duetick.transports.exchange import LONGEST_BODY, Answer, BadAnswer, Line
+from duetick.runtime.secrets import fixed_source
+from duetick.transports.exchange import LONGEST_BODY, BadAnswer, Channel, HttpAnswer
 from duetick.transports.http import HttpTransport, bearer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,14 +24,14 @@ LONG = b"x" * 10_000
 
 
 @contextmanager
-def line() -> Iterator[tuple[Line, socket.socket]]:
+def line() -> Iterator[tuple[Channel, socket.socket]]:
     """A connection, and its far end."""
     near, far = socket.socketpair()
     with closing(near), closing(far):
-        yield Line(near), far
+        yield Channel(near), far
 
 
-def read(*parts: bytes, ends: bool = True) -> Answer:
+def read(*parts: bytes, ends: bool = True) -> HttpAnswer:
     """What is made of an answer that comes in parts."""
     with line() as (near, far):
         for part in parts:
@@ -77,7 +77,7 @@ def test_a_whole_answer_leaves_the_connection_for_the_next(
     ],
 )
 def test_a_connection_whose_answer_does_not_end_it_clearly_is_not_used_again(sent: bytes) -> None:
-    assert read(sent) == Answer(200, b"{}", kept=False)
+    assert read(sent) == HttpAnswer(200, b"{}", kept=False)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_connection_whose_answer_does_not_end_it_clearly_is_not_used_again(sen
     ],
 )
 def test_of_a_long_answer_the_beginning_is_read(sent: bytes) -> None:
-    assert read(sent) == Answer(200, LONG[:LONGEST_BODY], kept=False)
+    assert read(sent) == HttpAnswer(200, LONG[:LONGEST_BODY], kept=False)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def transport() -> Iterator[Callable[[str], HttpTransport]]:
     made: list[HttpTransport] = []
 
     def make(url: str) -> HttpTransport:
-        made.append(HttpTransport(url, bearer(secrets(("s3cret",)))))
+        made.append(HttpTransport(url, bearer(fixed_source(("s3cret",)))))
         return made[-1]
 
     yield make

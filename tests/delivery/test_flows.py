@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 import pytest
 from duetick.core.context import Context
-from duetick.core.resolving import ResolveContext
+from duetick.core.dispatch import ResolveContext
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.policies import Delivery, Misfire, Policies
 from duetick.domain.schedule import IndexRow, Json, Occurrence, Principal, Schedule
 from duetick.domain.states import Reason, State
-from duetick.runtime.background import from_event, to_event
+from duetick.runtime.invoking import from_event, to_event
 
 from tests.delivery.scene import MINUTE, NINE, Scene, request, told
 
@@ -237,6 +237,26 @@ def test_a_background_action_is_queued_and_runs_in_its_own_invocation(each_scene
     assert (len(scene.ran), scene.history()) == (1, [(State.SUCCEEDED, Reason.FIRED)])
 
 
+def test_j12_a_run_in_the_background_reports_its_begin_and_its_end(scene: Scene) -> None:
+    def act(_given: object, _ctx: object) -> None:
+        (now,) = scene.store.workers(0)
+        assert (now.kind, now.ended_at) == ("background", None)
+        assert now.silent_at == now.started_at + 900_000
+
+    scene.flow.action("slow", background=True)(act)
+    scene.put(action="slow", cron="0 9 * * *")
+    scene.post(nominalFireTime="2026-12-01T09:00:00Z")
+    queued = from_event(to_event(scene.queued[0]), 900.0)
+    assert queued is not None
+    scene.dispatch.run_queued(replace(queued, seconds=None))
+    (told,) = scene.store.workers(0)
+    assert (told.kind, told.ended_at, scene.history()[0][0]) == (
+        "background",
+        scene.clock.now,
+        State.SUCCEEDED,
+    )
+
+
 def test_a_queued_call_keeps_its_nominal_time_and_no_secret(scene: Scene) -> None:
     scene.flow.action("slow", background=True)(lambda given, ctx: scene.ran.append((given, ctx)))
     scene.put(action="slow", cron="0 * * * *")
@@ -278,4 +298,4 @@ def test_effectively_once_needs_a_transactional_action_when_it_is_put(scene: Sce
     scene.flow.action("plain")(takes_text)
     put = scene.put(action="plain", policies=once)
     with pytest.raises(InvalidSchedule, match="transactional"):
-        scene.dispatch._flows.check_input(put)
+        scene.flows.check_input(put)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Flow, Flows
+from duetick.core.store import Store
 from duetick.core.tick import run_tick
 from duetick.domain.policies import Delivery, Policies
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import Store
 from duetick.transports.inline import InlineTransport
 
 from tests.delivery.scene import MINUTE, NINE, SECRET, Scene, request, told
@@ -51,7 +51,8 @@ def test_d09_what_a_removed_flow_had_leased_ends_rejected_and_comes_no_more(
     assert tick(scene, gone, NINE) == [404]
     ended = outcome(scene.store)
     assert (ended.state, ended.reason, ended.attempts) == (State.DEAD, Reason.REJECTED, 1)
-    assert ended.error == "There is no flow 'mail'."
+    assert ended.error == "not_deployed: There is no flow 'mail'."
+    assert ended.told == "There is no flow 'mail'."
     assert [tick(scene, gone, NINE + minute * MINUTE) for minute in (1, 2, 90)] == [[], [], []]
 
 
@@ -101,7 +102,9 @@ def test_a_deployment_without_any_flow_is_a_mistake_and_ends_nothing(scene: Scen
     assert tick(scene, scene.dispatch, NINE + 5 * MINUTE) == [202]
 
 
-def test_d07_a_rejected_one_is_a_duplicate_when_the_flow_is_back(scene: Scene) -> None:
+def test_d04_a_rejected_one_is_final_when_the_flow_is_back(scene: Scene) -> None:
     scene.put(cron="0 9 * * *")
     tick(scene, without_it(scene), NINE)
-    assert scene.post(nominalFireTime=NINE) == (200, {"status": "duplicate", "state": "dead"})
+    status, body = scene.post(nominalFireTime=NINE)
+    assert (status, body["state"], body["reason"]) == (409, "dead", "rejected")
+    assert body["final"] is True

@@ -12,7 +12,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotoCredentials
 from duetick.domain.identity import to_path
 from duetick.domain.schedule import Occurrence
-from duetick.runtime.secrets import Guard, Secrets
+from duetick.runtime.secrets import Guard, SecretTexts
 from duetick.transports.http import HttpTransport, bearer
 from duetick.transports.sigv4 import Credentials, Signer
 
@@ -41,11 +41,11 @@ def fixed(*live: str) -> "Source":
 class Source:
     """Secrets that can be rotated; memory is what was read last."""
 
-    def __init__(self, live: Secrets) -> None:
+    def __init__(self, live: SecretTexts) -> None:
         self.kept = self.live = tuple(live)
         self.asked = 0
 
-    def __call__(self, *, fresh: bool = False) -> Secrets:
+    def __call__(self, *, fresh: bool = False) -> SecretTexts:
         if fresh:
             self.asked += 1
             self.kept = self.live

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from duetick.domain.schedule import Occurrence
-from duetick.runtime.secrets import given
+from duetick.runtime.secrets import fixed_source
 from duetick.transports import exchange
 from duetick.transports.http import HttpTransport, bearer
 
@@ -49,7 +49,7 @@ def serving(
 
 def through(url: str, *, connect_to: str = "") -> HttpTransport:
     """A transport with a secret."""
-    return HttpTransport(url, bearer(given(("s3cret",))), connect_to=connect_to)
+    return HttpTransport(url, bearer(fixed_source(("s3cret",))), connect_to=connect_to)
 
 
 def test_a_trusted_server_is_called_on_one_kept_connection(trusted: Authority) -> None:
@@ -64,14 +64,14 @@ def test_a_trusted_server_is_called_on_one_kept_connection(trusted: Authority) -
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
     """Whoever looks at a kept connection does it right before its far end goes: then that may."""
-    look, looked = threading.Semaphore(0), exchange.Line.silent
+    look, looked = threading.Semaphore(0), exchange.Channel.silent
 
-    def silent(line: exchange.Line) -> bool:
+    def silent(line: exchange.Channel) -> bool:
         look.release()
         wait(lambda: not looked(line))
         return True
 
-    monkeypatch.setattr(exchange.Line, "silent", silent)
+    monkeypatch.setattr(exchange.Channel, "silent", silent)
     return look
 
 
@@ -147,9 +147,9 @@ def test_t03_a_call_whose_answer_had_begun_is_not_made_again(
     trusted: Authority, monkeypatch: pytest.MonkeyPatch, secure: bool
 ) -> None:
     """Somebody has read it: what became of it is the ledger's to tell."""
-    receive = exchange.Line._receive
+    receive = exchange.Channel._receive
 
-    def cut_in_the_middle(line: exchange.Line) -> bool:
+    def cut_in_the_middle(line: exchange.Channel) -> bool:
         if line._ahead:
             raise ConnectionResetError("cut")
         return receive(line)
@@ -158,7 +158,7 @@ def test_t03_a_call_whose_answer_had_begun_is_not_made_again(
         half = len(OK) // (1 if len(place.requests) == 1 else 2)
         return answer(OK[:half])(place, connection, request)
 
-    monkeypatch.setattr(exchange.Line, "_receive", cut_in_the_middle)
+    monkeypatch.setattr(exchange.Channel, "_receive", cut_in_the_middle)
     with endpoint(half_of_the_second, serving(trusted) if secure else None) as place:
         transport = through(place.url)
         assert [transport.deliver(DUE, timeout=30).status for _ in range(2)] == [202, 0]

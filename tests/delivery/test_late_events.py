@@ -8,7 +8,7 @@ from duetick.core.context import Context
 from duetick.domain.policies import Delivery, Policies
 from duetick.domain.schedule import Json, Occurrence
 from duetick.domain.states import Reason, State
-from duetick.runtime.background import from_event, to_event
+from duetick.runtime.invoking import from_event, to_event
 
 from tests.delivery.scene import MINUTE, Scene, told
 

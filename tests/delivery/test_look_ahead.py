@@ -5,11 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
-from duetick.core import tick
-from duetick.core.tally import TickReport
-from duetick.core.tick import run_tick
+from duetick.core.store import Store
+from duetick.core.tick import TickReport, loop, run_tick
 from duetick.domain.schedule import IndexRow, Occurrence
-from duetick.ports import Store
 
 from tests.delivery.scene import MINUTE, NINE, Scene
 from tests.delivery.ticking import Recorder, Time, rows
@@ -67,7 +65,7 @@ def test_t06_of_a_mass_that_comes_due_later_a_part_is_held_and_all_is_delivered(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What one tick could not deliver by its end, the one that overlaps it could."""
-    monkeypatch.setattr(tick, "AHEAD", 10)
+    monkeypatch.setattr(loop, "AHEAD", 10)
     rows(store, 60, at=NINE + 10_000)
     transport = Recorder(store)
     time, left = Time(transport), list[int]()
@@ -97,18 +95,13 @@ def test_t06_two_ticks_that_look_ahead_at_once_deliver_each_once(
         due = NINE + number * 15
         each_store.index.upsert(IndexRow(f"u{number}", "k", "0 9 * * *", None, due, "mail"))
     transport, reports = Recorder(each_store), list[TickReport]()
-    both, first, real = threading.Barrier(2), threading.local(), each_store.index.claim_due
+    both, first = threading.Barrier(2), threading.local()
+    real: Callable[..., Sequence[Occurrence]] = each_store.index.claim_due
 
-    def claim(
-        now: int,
-        limit: int = 100,
-        *,
-        ahead: int = 0,
-        on_poisoned: Callable[[Occurrence], object] | None = None,
-    ) -> Sequence[Occurrence]:
+    def claim(*asked: object, **terms: object) -> Sequence[Occurrence]:
         if not hasattr(first, "over"):
             first.over = both.wait(60)
-        return real(now, limit, ahead=ahead, on_poisoned=on_poisoned)
+        return real(*asked, **terms)
 
     def look_ahead() -> None:
         reports.append(run_tick(each_store, transport, now=NINE, look_ahead=MINUTE, chunk=5))

@@ -106,7 +106,7 @@ def test_d11_a_resolver_that_hangs_is_timed_out_and_told(
     monkeypatch: pytest.MonkeyPatch,
     run: Callable[[Callable[[], None]], None],
 ) -> None:
-    monkeypatch.setattr("duetick.core.resolving.PATIENCE", 0.2)
+    monkeypatch.setattr("duetick.core.dispatch.resolving.PATIENCE", 0.2)
     release, answers = threading.Event(), list[object]()
 
     def hangs(_id: str, _ctx: object) -> None:
@@ -155,7 +155,7 @@ def test_t02_a_hook_that_raises_keeps_no_other_from_seeing(scene: Scene) -> None
     scene.flow.on_dispatch(raiser(RuntimeError("hook")))
     scene.flow.on_dispatch(lambda _occurrence, status: seen.append(status))
     scene.put(cron="0 9 * * *")
-    hook = scene.dispatch._flows.observe
+    hook = scene.flows.observe
     assert run_tick(scene.store, scene.inline, now=NINE, on_dispatch=hook).delivered == 1
     assert seen == [202]
 

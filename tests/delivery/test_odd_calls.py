@@ -6,7 +6,7 @@ import pytest
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import Schedule
 from duetick.domain.states import Reason, State
-from duetick.runtime.secrets import Guard, given
+from duetick.runtime.secrets import Guard, fixed_source
 
 from tests.delivery.scene import MINUTE, NINE, Scene, request, told
 
@@ -175,7 +175,7 @@ def test_d06_what_fired_before_an_edit_is_still_the_same_for_its_caller(scene: S
 
 @pytest.mark.parametrize("header", ["Bearer \ud800", "Bearer \x00", "Bearer " + "x" * 100_000])
 def test_d17_a_secret_that_no_header_holds_is_refused(header: str) -> None:
-    assert not Guard(given(("s3cret",))).admits(header)
+    assert not Guard(fixed_source(("s3cret",))).admits(header)
 
 
 def test_a_limit_of_runs_counts_what_callers_begin_too(each_scene: Scene) -> None:

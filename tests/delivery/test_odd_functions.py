@@ -5,8 +5,8 @@ from functools import partial, wraps
 
 import pytest
 from duetick.actions import Queue
+from duetick.core.action import ActionFunction
 from duetick.core.context import Context
-from duetick.core.flows import ActionFunction
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.schedule import Json
 

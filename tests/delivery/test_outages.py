@@ -11,10 +11,11 @@ import pytest
 from duetick.cli.context import LocalContext
 from duetick.cli.gateway import Handler
 from duetick.core.context import Context
+from duetick.core.store import Store
+from duetick.domain.attempts import Outcome
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.policies import Delivery, Policies
 from duetick.domain.schedule import Json, Occurrence
-from duetick.ports import Outcome, Store
 from duetick.stores import open_store
 
 from tests.delivery.office import Office, office
@@ -88,7 +89,7 @@ def place(
     """The address of a fresh store, and its outage. Nobody waits for long here."""
     monkeypatch.setattr("duetick.stores.sqlite.database.BUSY_SECONDS", 0.2)
     monkeypatch.setattr("duetick.stores.dynamodb.table.Config", impatient)
-    monkeypatch.setattr("duetick.core.attempts.PAUSE", 0.02)
+    monkeypatch.setattr("duetick.core.dispatch.attempt.PAUSE", 0.02)
     if request.param == "postgres":
         server: EmbeddedPostgres = request.getfixturevalue("own_postgres")
         with door(server.port) as way:

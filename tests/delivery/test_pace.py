@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pytest
-from duetick.core import tick
-from duetick.core.tick import run_tick
+from duetick.core.store import Store
+from duetick.core.tick import loop, run_tick
 from duetick.domain.schedule import IndexRow, Occurrence
-from duetick.ports import Delivery, Store
+from duetick.ports import Delivered
 
 from tests.delivery.scene import NINE
 
-ACCEPTED = Delivery(202, '{"status": "accepted"}')
+ACCEPTED = Delivered(202, '{"status": "accepted"}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Through:
 
     first: Callable[[Occurrence], object]
 
-    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
         """Accept it."""
         self.first(occurrence)
         return ACCEPTED
@@ -59,7 +59,7 @@ def test_what_comes_due_does_not_wait_for_another_schedules_turn(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two fires of one schedule go one after another; others have nothing to do with that."""
-    monkeypatch.setattr(tick, "GLANCE", 60.0)
+    monkeypatch.setattr(loop, "GLANCE", 60.0)
     for second in (2_000, 1_000):
         store.index.upsert(IndexRow("slow", "k", "rate(1 second)", None, NINE - second, "mail"))
     store.index.upsert(IndexRow("other", "k", "0 9 1 1 *", None, NINE + 300, "mail"))

@@ -7,10 +7,12 @@ from itertools import count
 
 import pytest
 from duetick.core.context import Context
+from duetick.domain.attempts import Begun
 from duetick.domain.errors import InvalidSchedule, LeaseLost, StoreUnavailable
-from duetick.domain.schedule import Json, Occurrence
+from duetick.domain.schedule import Json, NewOccurrence, Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import Begun, Clock, Transaction
+from duetick.ports import Clock, Transaction
+from duetick.testing.conformance.suite import run as bring_and_begin
 
 from tests.delivery.scene import AT_LEAST_ONCE, EFFECTIVELY_ONCE, MINUTE, NINE, Scene, fails
 
@@ -23,8 +25,7 @@ def payments(scene: Scene) -> Iterator[Callable[[], int]]:
     sql = ["CREATE TABLE payments (id text)", "SELECT count(*) FROM payments"]
 
     def run(statement: str) -> int:
-        claimed = by_hand(scene.clock.now, statement)
-        begun = scene.store.ledger.begin(claimed, now=scene.clock.now)
+        begun = bring_and_begin(scene.store, by_hand(scene.clock.now, statement), scene.clock.now)
         assert isinstance(begun, Begun)
         with scene.store.ledger.settling(begun.occurrence, scene.clock) as effects:
             rows = effects.run(statement)
@@ -34,9 +35,9 @@ def payments(scene: Scene) -> Iterator[Callable[[], int]]:
     yield lambda: run(sql[1])
 
 
-def by_hand(now: int, name: str) -> Occurrence:
+def by_hand(now: int, name: str) -> NewOccurrence:
     """A run of no schedule's, to have a transaction."""
-    return Occurrence("test", "sql", "", None, now, origin=f"run:{name}{next(NUMBERS)}", due_at=now)
+    return NewOccurrence("test", "sql", "", None, now, f"run:{name}{next(NUMBERS)}", due_at=now)
 
 
 def test_t03_at_most_once_a_failure_is_the_end(each_scene: Scene) -> None:

@@ -7,10 +7,11 @@ from duetick.core.context import Context
 from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Flows
 from duetick.core.tick import run_tick
+from duetick.domain.attempts import Begun
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import IndexRow, Json, Occurrence, Schedule
 from duetick.domain.states import Reason, State
-from duetick.ports import Begun, Delivery
+from duetick.ports import Delivered
 
 from tests.delivery.scene import MINUTE, NINE, Scene, request, told
 
@@ -135,10 +136,10 @@ class Patience:
 
     given: dict[str, float] = field(default_factory=dict)
 
-    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
         """Note it."""
         self.given[occurrence.key] = timeout
-        return Delivery(202)
+        return Delivered(202)
 
     def close(self) -> None:
         """Nothing is open."""

@@ -2,16 +2,17 @@
 
 import threading
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Literal, NoReturn
+from unittest.mock import Mock
 
 import pytest
-from duetick.core.claiming import Claiming
+from duetick.core.store import Store
 from duetick.core.tick import run_tick
+from duetick.core.tick.claims import Claims
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.policies import Misfire, Overlap, Policies
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import Store
 
 from tests.delivery.scene import MINUTE, NINE, Scene
 from tests.delivery.ticking import Recorder, Time, rows
@@ -123,11 +124,11 @@ def test_t14_what_is_due_has_its_turn_beside_a_mass_of_what_waits(store: Store) 
     assert len(store.index.claim_due(NINE)) == 50
     later = NINE + 2 * MINUTE  # their leases are over
     store.index.upsert(IndexRow("small", "only", "2 9 * * *", None, later, "mail"))
-    claiming = Claiming(store, later, chunk=20, look_ahead=0, budget=55.0)
-    chunks = [claiming.next(1_000) for _ in range(5)]
+    claims = Claims(store, later, chunk=20, slots=64, look_ahead=0, budget=55.0)
+    chunks = [chunk for _ in range(6) for chunk in claims.next(1_000, lambda _share: ())]
     users = [[o.user_id for o in chunk] for chunk in chunks]
-    assert users == [["big"] * 20, ["small"], ["big"] * 20, ["big"] * 10, []]
-    assert claiming.over
+    assert users == [["big"] * 20, ["small"], *([["big"] * 10] * 3), []]
+    assert claims.over
 
 
 def test_t02_the_hook_sees_every_delivery_and_may_raise(store: Store) -> None:
@@ -146,7 +147,7 @@ def test_t02_in_a_deployed_stack_the_hook_is_a_function_of_the_flow(scene: Scene
     seen: list[tuple[str, int]] = []
     scene.flow.on_dispatch(lambda occurrence, status: seen.append((occurrence.key, status)))
     rows(scene.store, 1)
-    flows = scene.dispatch._flows
+    flows = scene.flows
     run_tick(scene.store, Recorder(scene.store), now=NINE, on_dispatch=flows.observe)
     assert seen == [("k0000", 202)]
 
@@ -235,7 +236,7 @@ def test_t03_what_is_given_back_too_late_is_counted_and_logged_as_lost(
         elapsed=lambda: seconds[0],
     )
     assert (report.failed, report.lost) == (3, 2)
-    dead = [vars(line) for line in caplog.records if line.getMessage() == "dead"]
+    dead = [vars(line) for line in caplog.records if line.getMessage().startswith("dead")]
     assert [(line["reason"], line["flow"]) for line in dead] == [("lost", "mail")] * 2
 
 
@@ -274,3 +275,16 @@ def test_two_ticks_at_once_deliver_each_once(each_store: Store) -> None:
     for thread in threads:
         thread.join(120)
     assert len(transport.seen) == len({o.identity for o, _ in transport.seen}) == 60
+
+
+@pytest.mark.parametrize("after", ["keep", "delete"])
+def test_l01_a_tick_looks_for_done_schedules_only_if_it_may_have_ended_one(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, after: Literal["keep", "delete"]
+) -> None:
+    scene.put(cron="at(2026-12-01T09:00:00)", policies=Policies(after_completion=after))
+    leaving = Mock(wraps=scene.store.shelf.leaving)
+    monkeypatch.setattr(scene.store.shelf, "leaving", leaving)
+    scene.clock.now = NINE
+    assert run_tick(scene.store, scene.inline, now=NINE).delivered == 1
+    assert leaving.call_count == (after == "delete")
+    assert (scene.store.schedules.get("ada", "digest") is None) == (after == "delete")

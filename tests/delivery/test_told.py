@@ -5,14 +5,14 @@ from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
-from duetick.core.calls import Request
 from duetick.core.context import Context
+from duetick.core.dispatch import Request
 from duetick.core.tick import run_tick
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.policies import Misfire, Policies
 from duetick.domain.schedule import Json, Occurrence, Principal
 from duetick.domain.states import State
-from duetick.runtime import background, gateway
+from duetick.runtime import gateway, invoking
 
 from tests.delivery.scene import MINUTE, NINE, Scene, request
 
@@ -34,7 +34,7 @@ def test_d11_the_caller_is_who_the_gateway_says() -> None:
 
 def test_a_background_invocation_has_its_own_time_and_the_same_caller() -> None:
     asked = replace(request("mail", "x", {}), caller=Principal(CALLER), seconds=3.0)
-    again = background.from_event(background.to_event(asked), 900.0)
+    again = invoking.from_event(invoking.to_event(asked), 900.0)
     assert again is not None
     assert (again.caller, again.seconds) == (Principal(CALLER), 900.0)
     assert (again.left or 0) > 890
@@ -45,9 +45,9 @@ def test_an_invocation_that_is_not_queued_is_not_called_queued(
 ) -> None:
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "dispatch")
     refuses = SimpleNamespace(invoke=lambda **_given: {"StatusCode": 429})
-    monkeypatch.setattr(background, "_client", lambda: refuses)
+    monkeypatch.setattr(invoking, "client_of", lambda _service: refuses)
     with pytest.raises(StoreUnavailable, match="429"):
-        background.invoke(request("mail", "x", {}))
+        invoking.enqueue(request("mail", "x", {}))
 
 
 def test_d15_only_a_scheduled_one_catches_up(scene: Scene) -> None:

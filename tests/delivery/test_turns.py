@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from duetick.core.turns import Turns
+from duetick.core.tick.turns import Turns
 from duetick.domain.schedule import Identity, Occurrence
 
 from tests.delivery.scene import NINE
@@ -154,13 +154,14 @@ def test_what_still_waits_can_be_taken_back() -> None:
     assert drained(turns) == []
 
 
-def test_t14_of_anothers_thousands_as_many_are_foremost_as_may_be_under_way() -> None:
+def test_t14_the_users_whose_share_stands_in_line_are_told() -> None:
     turns = Turns([*many("big", 5_000), *many("small", 3)], 64)
-    assert (turns.waiting, turns.foremost) == (5_003, 35)
+    assert turns.full(8, {}) == {"big"}
+    assert turns.full(8, {"small": 5, "other": 7}) == {"big", "small"}
     assert held(turns, 64).count("small") == 3
-    assert (turns.waiting, turns.foremost) == (4_939, 32)
+    assert turns.in_line == 4_939
     turns.rest()
-    assert (turns.waiting, turns.foremost) == (0, 0)
+    assert (turns.in_line, turns.full(1, {})) == (0, set())
 
 
 def test_who_waits_until_few_wait_is_woken_then() -> None:
@@ -168,7 +169,7 @@ def test_who_waits_until_few_wait_is_woken_then() -> None:
     woken = threading.Event()
 
     def wait() -> None:
-        turns.wait_until_fewer(5, 60, foremost=False)
+        turns.wait_until_fewer(5, 60)
         woken.set()
 
     thread = threading.Thread(target=wait)

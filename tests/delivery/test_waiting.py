@@ -1,11 +1,10 @@
 """D-08, T-01: one that waits for another of its schedule, and what the ticks say meanwhile."""
 
 import pytest
-from duetick.core.tally import TickReport
-from duetick.core.tick import run_tick
+from duetick.core.tick import TickReport, run_tick
+from duetick.domain.attempts import SUCCEEDED
 from duetick.domain.policies import Overlap, Policies
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED
 
 from tests.delivery.scene import MINUTE, NINE, Scene
 
@@ -20,14 +19,14 @@ def test_d08_one_that_waits_has_not_failed(
     for seconds in (61, 62, 63):
         scene.clock.now = NINE + seconds * 1_000
         report = run_tick(scene.store, scene.inline, now=scene.clock.now)
-        assert report == TickReport(claimed=1, waiting=1)
+        assert report == TickReport(claimed=1, behind=1)
     (waits,) = ledger.find("ada", "digest", state=State.QUEUED)
     assert (waits.attempts, list(ledger.events(waits))) == (0, [])
     assert "delivery failed" not in caplog.text
     ledger.settle(running, SUCCEEDED, now=scene.clock.now)
     scene.clock.advance(1_000)
     report = run_tick(scene.store, scene.inline, now=scene.clock.now)
-    assert (report.claimed, report.delivered, report.waiting) == (1, 1, 0)
+    assert (report.claimed, report.delivered, report.behind) == (1, 1, 0)
     assert scene.history() == [(State.SUCCEEDED, Reason.FIRED)] * 2
 
 
@@ -44,4 +43,4 @@ def test_what_comes_back_in_the_same_tick_waits_for_the_next(scene: Scene) -> No
         on_dispatch=lambda _occurrence, status: delivered.append(status),
     )
     assert delivered == [409]
-    assert report.claimed == report.waiting + report.left
+    assert report.claimed == report.behind + report.left

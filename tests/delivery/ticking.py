@@ -4,8 +4,10 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED, Begun
 from duetick.domain.schedule import IndexRow, Occurrence
-from duetick.ports import SUCCEEDED, Begun, Delivery, Store
+from duetick.ports import Delivered
 
 from tests.delivery.scene import NINE
 from tests.lab.waiting import wait
@@ -22,7 +24,7 @@ class Recorder:
     seen: list[tuple[Occurrence, int]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
         """Take it."""
         assert timeout > 0
         with self.lock:
@@ -31,7 +33,7 @@ class Recorder:
             begun = self.store.ledger.begin(occurrence, now=occurrence.due_at)
             assert isinstance(begun, Begun)
             self.store.ledger.settle(begun.occurrence, SUCCEEDED, now=occurrence.due_at)
-        return Delivery(self.status, '{"status": "accepted"}')
+        return Delivered(self.status, '{"status": "accepted"}')
 
     def close(self) -> None:
         """Nothing is open."""

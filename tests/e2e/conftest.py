@@ -93,13 +93,20 @@ class Deployed:
         self.sam.deploy(self.aws, template or self.built, self.name, given)
 
 
+def configure(aws: EmulatedAws, name: str, variables: dict[str, str]) -> None:
+    """A function's environment, once it is in force."""
+    client = aws.client("lambda")
+    client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+    patience = {"Delay": 1, "MaxAttempts": 60}
+    client.get_waiter("function_updated_v2").wait(FunctionName=name, WaiterConfig=patience)
+
+
 def emulated_parameters(aws: EmulatedAws) -> dict[str, str]:
     """What a stack there has to be told, besides its backend."""
     return {
         "Architecture": ARCHITECTURE,
         "ApiDomain": f"execute-api.localhost:{aws.port}",
         "ApiAddress": aws.endpoint,
-        "Users": "cognito",
     }
 
 
@@ -141,8 +148,8 @@ def deploy(
 def deployed(
     sam: Sam, emulated_aws: EmulatedAws, quiet: Path, parameters: dict[str, str]
 ) -> Deployed:
-    """The default stack, on DynamoDB."""
-    return deploy(sam, emulated_aws, quiet, "duetick", parameters)
+    """The default stack, on DynamoDB, with a bus."""
+    return deploy(sam, emulated_aws, quiet, "duetick", {**parameters, "EventBus": "default"})
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 from tests.benchmarks.cold_start import MOST, Backend, Start, bench
 
 RUNS = 7
-MORE = 14
+MORE = 28
 """On a busy machine, where each answer of the database is waited for: there what was computed
 decides, and not the waiting."""
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from duetick.core.store import Store
 from duetick.core.wire import delivery_json
 from duetick.domain.policies import Overlap, Policies
 from duetick.domain.schedule import Json, Occurrence, Schedule
 from duetick.domain.states import State
-from duetick.ports import Store
 from duetick.stores import open_store
 
-from tests.e2e.conftest import Deployed, deploy
+from tests.e2e.conftest import Deployed, configure, deploy
 from tests.e2e.trial_stack import BEARER, Row, Trials
 from tests.lab.emulated_aws import EmulatedAws
 from tests.lab.postgres import EmbeddedPostgres
@@ -57,7 +57,7 @@ def trials(
 def code(answer: Row) -> tuple[int, str]:
     """Status and code of an error, which has a message and tells nothing else."""
     status, body = answer
-    assert set(body) == {"error", "message"}
+    assert set(body) - {"problems"} == {"error", "message"}
     assert "hunter2" not in str(body)
     assert "Traceback" not in str(body)
     return status, body["error"]
@@ -234,11 +234,3 @@ def without_flows(stack: Deployed) -> Iterator[None]:
         yield
     finally:
         configure(stack.aws, found["FunctionName"], before)
-
-
-def configure(aws: EmulatedAws, name: str, variables: dict[str, str]) -> None:
-    """A function's environment, once it is in force."""
-    client = aws.client("lambda")
-    client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
-    patience = {"Delay": 1, "MaxAttempts": 60}
-    client.get_waiter("function_updated_v2").wait(FunctionName=name, WaiterConfig=patience)

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from duetick.core.store import Store
 from duetick.core.wire import delivery_json
-from duetick.domain.identity import to_path
-from duetick.domain.mirror import row_of
-from duetick.domain.occurrences import of_row
+from duetick.domain.identity import SCHEDULE_ORIGIN, to_path
 from duetick.domain.policies import Delivery, Policies, Retry
+from duetick.domain.rows import new_occurrence
 from duetick.domain.schedule import Occurrence, Schedule
-from duetick.ports import Store
 from duetick.stores import open_store
 
 from tests.e2e.conftest import Deployed
@@ -42,7 +41,7 @@ class Promises:
             Schedule("gia", key, "0 9 1 1 *", "trials", "writes", input=fails, policies=policies)
         )
         at = put.next_fire_at or 0
-        held = self.store.ledger.bring(of_row(row_of(put, at), at, self.store.now()))
+        held = self.store.ledger.bring(new_occurrence(put, at, SCHEDULE_ORIGIN, self.store.now()))
         assert isinstance(held, Occurrence)
         return held
 

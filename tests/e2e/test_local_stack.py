@@ -65,10 +65,16 @@ def commands(printed: str) -> list[str]:
     return re.findall(r"^  (curl .*?)(?=\n\n)", printed, re.MULTILINE | re.DOTALL)
 
 
+def url_of(command: str) -> str:
+    """The address of the stack. The command finds the operator's token by it."""
+    (found,) = re.findall(r"http://[\d.:]+", command)
+    return str(found)
+
+
 def paste(command: str) -> dict[str, object]:
     """Run a shown command in a shell; its JSON."""
     done = subprocess.run(
-        ["sh", "-c", command], capture_output=True, text=True, check=True, timeout=60
+        ["sh", "-c", command], capture_output=True, text=True, check=True, timeout=60, cwd=TOP
     )
     answer: dict[str, object] = json.loads(done.stdout)
     return answer
@@ -79,6 +85,8 @@ def test_the_commands_that_it_prints_make_a_schedule_that_fires(terminal: Termin
     assert paste(put)["key"] == "hello"
     terminal.wait_for("you: hello")
     terminal.wait_for("claimed=1 delivered=1")
+    shown = paste(f".venv/bin/duetick overview --json --url {url_of(put)}")
+    assert shown["unreadable"] == {"count": 0, "more": False}
     answer = paste(history)["history"]
     assert isinstance(answer, list)
     assert answer[-1]["state"] == "succeeded"

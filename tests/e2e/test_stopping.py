@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from duetick.core.store import Store
 from duetick.domain.schedule import Schedule
 from duetick.domain.states import State
-from duetick.ports import Store
 from duetick.stores import open_store
 
 from tests.lab.process import Command, Server

@@ -4,16 +4,16 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from duetick.core.store import Store
 from duetick.core.wire import delivery_json
 from duetick.domain.identity import to_path
 from duetick.domain.policies import Policies
-from duetick.domain.schedule import Json, Occurrence, Schedule
-from duetick.ports import Store
+from duetick.domain.schedule import Json, Occurrence, Record, Schedule
 
 from tests.e2e.conftest import Deployed
 from tests.lab.postgres import EmbeddedPostgres
 
-BEARER = "only-for-this-test"
+BEARER = "only-for-this-test-which-has-a-secret"
 
 Row = tuple[int, dict[str, Any]]
 
@@ -28,14 +28,14 @@ class Trials:
 
     def put(
         self, key: str, action: str = "works", given: Json = None, policies: Policies | None = None
-    ) -> Schedule:
+    ) -> Record:
         """A schedule of bea's that fires once a year, by itself long after this test."""
         wanted = Schedule(
             "bea", key, "0 9 1 1 *", "trials", action, input=given, policies=policies or Policies()
         )
         return self.store.schedules.put(wanted)
 
-    def claim(self, schedule: Schedule) -> Occurrence:
+    def claim(self, schedule: Record) -> Occurrence:
         """Its next one, leased to us as to a tick of that time."""
         assert schedule.next_fire_at
         due = self.store.index.claim_due(schedule.next_fire_at, 1_000)

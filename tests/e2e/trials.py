@@ -58,7 +58,7 @@ def dies(_: object, _ctx: Context) -> None:
 def writes(fails: bool, ctx: Context) -> None:
     """Leave an effect behind in the transaction that settles; fail before its end if told to."""
     with ctx.transaction() as own:
-        if os.environ["DUETICK_STORE"].startswith("dynamodb:"):
+        if own.dialect == "dynamodb":
             item = {"id": {"S": os.urandom(8).hex()}, "of": {"S": ctx.schedule_id}}
             own.write({"Put": {"TableName": "effects", "Item": item}})
         else:

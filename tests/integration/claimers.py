@@ -7,8 +7,8 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.synchronize import Barrier as BarrierType
 from typing import TypeAlias
 
+from duetick.core.store import Store
 from duetick.domain.schedule import IndexRow
-from duetick.ports import Store
 from duetick.testing.conformance.samples import NOON
 
 Name = tuple[str, str, int, str]

@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from duetick.ports import Store
+from duetick.core.store import Store
 from duetick.stores import open_store
 
 from tests.integration.dynamodb_case import Case

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from duetick.core.store import Store
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import Json, Occurrence, Schedule
 from duetick.domain.states import State
-from duetick.ports import Store
-from duetick.stores import open_store
-from duetick.stores.dynamodb.store import DynamoStore
+from duetick.ports import Clock
+from duetick.stores.dynamodb.shelf import open_dynamodb
 
 from tests.lab.dynamodb import DynamoDB, table_name
 
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 NOON = 1_800_014_400_000
 MINUTE = 60_000
 HOUR = 60 * MINUTE
+
+
+class DynamoStore(Store):
+    """A store on a table, and the client of its requests."""
+
+    def __init__(self, url: str, clock: Clock) -> None:
+        shelf = open_dynamodb(url, checks_clock=False)
+        super().__init__(shelf, clock)
+        self.client = shelf.client
 
 
 class Operation(Protocol):
@@ -43,8 +52,7 @@ class Case:
 
     def open(self, options: str = "") -> DynamoStore:
         """A store as another process would have it."""
-        store = open_store(self.url + options, clock=lambda: self.now)
-        assert isinstance(store, DynamoStore)
+        store = DynamoStore(self.url + options, lambda: self.now)
         self.opened.append(store)
         return store
 

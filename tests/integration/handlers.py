@@ -8,7 +8,10 @@ from typing import Any
 from duetick.runtime import wiring
 
 TOP = Path(__file__).parents[2]
-MADE_ONCE = ("settings", "flows", "dispatcher", "transport", "secrets", "guard", "quotas", "runs")
+MADE_ONCE = (
+    *("settings", "witness", "flows", "dispatcher", "transport", "secrets", "guard", "quotas"),
+    "runs",
+)
 
 
 def load_handler(function: str) -> Callable[..., Any]:

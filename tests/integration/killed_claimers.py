@@ -21,9 +21,9 @@ from enum import StrEnum
 from multiprocessing.connection import Connection
 from time import perf_counter
 
+from duetick.core.store import Store
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import IndexRow
-from duetick.ports import Store
 from duetick.testing.conformance.samples import DAY, EACH_MINUTE, MINUTE, NOON
 from duetick.testing.conformance.suite import must
 

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -13,11 +13,14 @@ from urllib.parse import urlsplit
 import pytest
 from duetick.cli.local import LocalStack
 from duetick.client import Client
-from duetick.ports import Store
-from duetick.runtime import wiring
+from duetick.core.store import Store
+from duetick.runtime import telemetry, wiring
 from duetick.stores import open_store
 
 TOP = Path(__file__).parents[2]
+
+LOG = telemetry.logger
+"""It writes to the output that it was made with. A test that made it would read it there."""
 
 NINE = 1_796_115_600_000
 """2026-12-01T09:00:00Z, a Tuesday."""
@@ -43,13 +46,20 @@ class Product:
     clock: Clock
 
     def call(
-        self, method: str, path: str, body: object = None, token: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Any]:
         """The status and the JSON of an answer; the user's own token where none is given."""
         connection = HTTPConnection(urlsplit(self.stack.server.url).netloc, timeout=60)
         given = self.stack.token if token is None else token
-        text = body if isinstance(body, str) else None if body is None else json.dumps(body)
-        connection.request(method, path, text, {"Authorization": f"Bearer {given}"})
+        text = body if isinstance(body, str | bytes | None) else json.dumps(body)
+        connection.request(
+            method, path, text, {**(headers or {}), "Authorization": f"Bearer {given}"}
+        )
         answer = connection.getresponse()
         content = answer.read()
         connection.close()
@@ -65,7 +75,7 @@ class Product:
 
     def operator(self, user: str) -> Client:
         """The operators' view of a user."""
-        return Client(self.stack.server.url, token=self.stack.secret, user=user)
+        return Client(self.stack.server.url, token=self.stack.operator, user=user)
 
     def tick(self) -> dict[str, int]:
         """One invocation of the tick's handler."""
@@ -78,12 +88,14 @@ def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[P
     store = open_store(address, clock=clock)
     for made_once in (
         wiring.settings,
+        wiring.witness,
         wiring.flows,
         wiring.quotas,
         wiring.secrets,
         wiring.guard,
         wiring.dispatcher,
         wiring.transport,
+        wiring._http,
         wiring.runs,
     ):
         made_once.cache_clear()
@@ -93,11 +105,13 @@ def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[P
         stack = LocalStack(TOP, address, 0, lambda: clock.now / 1_000)
         serving = threading.Thread(target=stack.server.serve_forever, args=(0.01,))
         serving.start()
-        yield Product(stack, store, clock)
-        wiring.transport().close()
-        stack.close()
-        serving.join()
-    store.close()
+        try:
+            yield Product(stack, store, clock)
+        finally:
+            wiring.transport().close()
+            stack.close()
+            serving.join()
+            store.close()
 
 
 def set_again(monkeypatch: pytest.MonkeyPatch, setting: str, value: str) -> None:
@@ -105,3 +119,9 @@ def set_again(monkeypatch: pytest.MonkeyPatch, setting: str, value: str) -> None
     monkeypatch.setenv(f"DUETICK_{setting}", value)
     wiring.settings.cache_clear()
     wiring.quotas.cache_clear()
+
+
+def tick_seldom(running: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deployment whose tick comes each half hour, on the same database."""
+    seldom = Store(running.store.shelf, running.clock, tick_seconds=1_800)
+    monkeypatch.setattr(wiring, "store", lambda: seldom)

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 
 import pytest
+from duetick.domain.attempts import SUCCEEDED, Begun
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import State
-from duetick.ports import SUCCEEDED, Begun
 from duetick.stores.dynamodb.errors import Conflict
-from duetick.stores.dynamodb.store import DynamoStore
 from duetick.stores.dynamodb.table import Item, Key, Table, Update
 
-from tests.integration.dynamodb_case import HOUR, NOON, Case, schedule
+from tests.integration.dynamodb_case import HOUR, NOON, Case, DynamoStore, schedule
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.schedule import IndexRow
 from duetick.domain.states import State
-from duetick.stores.dynamodb.store import DynamoStore
+from duetick.stores.dynamodb import shelf
 
-from tests.integration.dynamodb_case import MINUTE, NOON, Case, requests
+from tests.integration.dynamodb_case import MINUTE, NOON, Case, DynamoStore, requests, schedule
 
 LARGEST_ITEM = 400 * 1024
 
@@ -53,6 +53,30 @@ def test_i13_a_row_that_its_item_has_no_room_to_poison_delays_no_other(
     assert [record.action for record in caplog.records if hasattr(record, "action")] == [
         "item_too_large"
     ]
+
+
+def test_l01_a_page_reads_past_no_more_than_so_many_that_are_done(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user with a hundred thousand of them gets an answer, and goes on."""
+    monkeypatch.setattr(shelf, "LISTED_AT_ONCE", 2)
+    monkeypatch.setattr(shelf, "MOST_LISTED", 6)
+    store = case.migrated()
+    for number in range(20):
+        cron = "0 * * * *" if number in (7, 18) else "at(2027-01-15T12:00:00)"
+        store.schedules.put(schedule(f"k{number:02}", cron), now=NOON - 1)
+    while store.index.claim_due(NOON):
+        pass
+    pages: list[list[str]] = []
+    cursor: str | None = None
+    asked: list[str] = []
+    with requests(store, lambda name, _: asked.append(name)):
+        while cursor is not None or not pages:
+            page = store.schedules.list("ada", limit=5, cursor=cursor, now=NOON)
+            pages.append([one.key for one in page.schedules])
+            cursor = page.cursor
+            assert asked.count("Query") <= 3 * len(pages)
+    assert pages == [[], ["k07"], [], ["k18"]]
 
 
 def test_g02_a_page_of_the_dead_reads_no_more_than_it_shows(case: Case) -> None:

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
+from duetick.domain.attempts import SUCCEEDED, Begun, Outcome
 from duetick.domain.policies import Delivery, Misfire, Policies
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, Begun, Outcome
-from duetick.stores.dynamodb.store import DynamoStore
 
 from tests.integration.dynamodb_case import (
     ENDED,
@@ -16,6 +15,7 @@ from tests.integration.dynamodb_case import (
     NOON,
     Case,
     Crash,
+    DynamoStore,
     outcomes,
     schedule,
 )

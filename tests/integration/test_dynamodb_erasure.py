@@ -3,20 +3,19 @@
 import json
 from dataclasses import replace
 
-from duetick.domain.mirror import row_of
-from duetick.domain.occurrences import of_row
-from duetick.domain.schedule import Occurrence
-from duetick.ports import SUCCEEDED, Begun, CallerKey
-from duetick.stores.dynamodb.store import DynamoStore
+from duetick.domain.attempts import SUCCEEDED, Begun, CallerKey
+from duetick.domain.rows import new_occurrence
+from duetick.domain.schedule import Occurrence, Record
+from duetick.testing.conformance.suite import run
 
-from tests.integration.dynamodb_case import HOUR, MINUTE, NOON, Case, schedule
+from tests.integration.dynamodb_case import HOUR, MINUTE, NOON, Case, DynamoStore, schedule
 
 
 def called(store: DynamoStore, user_id: str, key: CallerKey, now: int) -> Occurrence:
     """A caller's run with a key of its own, which has succeeded."""
-    row = row_of(schedule(user_id=user_id), now)
-    made = replace(of_row(row, now, now), origin=f"call:{now}", idempotency_key=key.key)
-    begun = store.ledger.begin(made, now=now, key=key)
+    record = Record.of(schedule(user_id=user_id))
+    asked = new_occurrence(record, now, f"call:{now}", now)
+    begun = run(store, replace(asked, idempotency_key=key.key), now, key)
     assert isinstance(begun, Begun)
     settled = store.ledger.settle(begun.occurrence, SUCCEEDED, now=now)
     assert settled

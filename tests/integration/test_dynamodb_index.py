@@ -5,15 +5,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from duetick.domain.attempts import SUCCEEDED, Begun
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.schedule import IndexRow, Principal, Schedule
 from duetick.domain.states import State
-from duetick.ports import SUCCEEDED, Begun
 from duetick.stores.dynamodb.schema import SCHEMA_KEY
-from duetick.stores.dynamodb.store import DynamoStore
 from duetick.stores.dynamodb.table import keyed
 
-from tests.integration.dynamodb_case import HOUR, MINUTE, NOON, Case, requests, schedule
+from tests.integration.dynamodb_case import (
+    HOUR,
+    MINUTE,
+    NOON,
+    Case,
+    DynamoStore,
+    requests,
+    schedule,
+)
 from tests.lab.dynamodb import DynamoDB
 
 
@@ -46,9 +53,9 @@ def test_g02_nothing_scans_or_filters_whatever_is_asked(case: Case) -> None:
         store.ledger.find(state=State.RETRYING)
         store.schedules.find_by_external("outside")
         store.schedules.list("ada")
-        store.index.poisoned()
-        store.check()
-        store.rebuild()
+        store.index.unreadable()
+        store.check(now=NOON + 2 * HOUR)
+        store.rebuild(now=NOON + 2 * HOUR)
         store.schedules.delete(kept.user_id, kept.key)
     assert {name for name, _ in asked}.isdisjoint({"Scan", "ExecuteStatement"})
     assert not [params for _, params in asked if "FilterExpression" in params]
@@ -101,28 +108,28 @@ def test_g04_a_rebuild_moves_rows_to_the_shards_of_now(case: Case) -> None:
     for number in range(20):
         old.schedules.put(schedule(f"k{number:02}"))
     new = case.open("&shards=4")
-    assert new.rebuild() == 20
+    assert new.rebuild(now=case.now) == 20
     assert set(case.due()) <= {f"active#{shard}" for shard in range(4)}
-    assert new.rebuild() == 0
+    assert new.rebuild(now=case.now) == 0
 
 
 def test_g04_a_number_of_shards_goes_out_of_use_when_nobody_writes_under_it(case: Case) -> None:
     case.migrated().schedules.put(schedule())
     new = case.open("&shards=4")
-    new.rebuild()
+    new.rebuild(now=case.now)
     assert shards(case) == ["1", "4"]
     case.now += 10 * MINUTE
-    new.rebuild()
+    new.rebuild(now=case.now)
     assert shards(case) == ["4"]
 
 
 def test_g04_a_number_of_shards_that_is_written_under_again_stays_in_use(case: Case) -> None:
     case.migrated().schedules.put(schedule())
     new = case.open("&shards=4")
-    new.rebuild()
+    new.rebuild(now=case.now)
     case.open().schedules.put(schedule("late"))
     case.now += 10 * MINUTE
-    new.rebuild()
+    new.rebuild(now=case.now)
     assert shards(case) == ["1", "4"]
     assert len(new.index.claim_due(NOON + HOUR)) == 2
 
@@ -225,3 +232,26 @@ def test_j13_nothing_fires_twice_when_the_row_is_set_back_after_its_history_has_
     case.drop("O#")
     store.index.upsert(replace(row, next_fire_at=NOON + HOUR))
     assert store.index.claim_due(NOON + 3 * HOUR) == []
+
+
+def test_a02_a_walk_sees_what_is_deleted_or_made_again_behind_its_place(case: Case) -> None:
+    store, names = case.migrated(), {f"k{number}" for number in range(8)}
+    for key in names:
+        store.schedules.put(schedule(key), now=NOON)
+    moved = sorted(names)[::2]
+    for key in moved[::2]:
+        store.schedules.delete("ada", key, now=NOON + MINUTE)
+    for place in (2, 5):
+        until = NOON + place * HOUR
+        walk = iter(store.shelf.accounts(NOON - 1, until, ""))
+        seen = [next(walk) for _ in range(place)]
+        for key in moved:
+            _delete_or_make_again(store, key, until + MINUTE)
+        assert {account.key for account in (*seen, *walk)} == names
+
+
+def _delete_or_make_again(store: DynamoStore, key: str, now: int) -> None:
+    if store.schedules.get("ada", key):
+        store.schedules.delete("ada", key, now=now)
+    else:
+        store.schedules.put(schedule(key), now=now)

@@ -10,7 +10,7 @@ from duetick.domain.schedule import IndexRow
 from tests.integration.dynamodb_case import NOON, Case
 from tests.lab.dynamodb import DynamoDB
 
-CLAIMERS, ROWS = 8, 1_000
+CLAIMERS, ROWS = 8, 300
 CLAIM = f"""
 import json, sys
 from duetick.stores import open_store
@@ -19,7 +19,7 @@ store.check_schema()
 print("ready", flush=True)
 sys.stdin.readline()
 claimed = []
-while chunk := store.index.claim_due({NOON}, 100):
+while chunk := store.index.claim_due({NOON}, 30):
     claimed += [occurrence.user_id for occurrence in chunk]
 print(json.dumps(claimed), flush=True)
 """

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
-from duetick.core.tally import TickReport
-from duetick.core.tick import run_tick
+from duetick.core.tick import TickReport, run_tick
 from duetick.domain.schedule import IndexRow, Occurrence
-from duetick.ports import Delivery
-from duetick.stores.dynamodb.store import DynamoStore
+from duetick.ports import Delivered
 
-from tests.integration.dynamodb_case import HOUR, MINUTE, NOON, Case, requests
+from tests.integration.dynamodb_case import HOUR, MINUTE, NOON, Case, DynamoStore, requests
 from tests.lab.dynamodb import DynamoDB
 
 
@@ -24,8 +22,8 @@ def case(dynamodb: DynamoDB) -> Iterator[Case]:
 class Nowhere:
     """A transport that nobody answers at."""
 
-    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
-        return Delivery(0, f"{occurrence.key}: nothing in {timeout} s")
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
+        return Delivered(0, f"{occurrence.key}: nothing in {timeout} s")
 
     def close(self) -> None:
         """Nothing is open."""
@@ -39,17 +37,20 @@ def ticked(store: DynamoStore) -> tuple[list[str], TickReport]:
     return asked, report
 
 
-def test_a_tick_that_finds_nothing_asks_twice_the_first_one_too(case: Case) -> None:
-    """For the journal, ahead of which the schema stands, and for what is due."""
+def test_a_tick_that_finds_nothing_asks_thrice_and_reports_once(case: Case) -> None:
+    """For what operators order, for the journal, ahead of which the schema stands, and for what is
+    due. Its report (J-12) is one write, without a read: nothing else shows that ticks run while
+    nothing is due.
+    """
     store = case.open()
     for _ in range(3):
-        assert ticked(store) == (["Query", "Query"], TickReport())
+        assert ticked(store) == (["Query"] * 3 + ["PutItem"], TickReport())
         case.now += MINUTE
 
 
 def test_g04_each_shard_that_is_in_use_is_one_request_more(case: Case) -> None:
     case.open("&shards=4").index.upsert(IndexRow("bea", "later", "0 13 * * *", None, NOON + HOUR))
-    assert ticked(case.open())[0] == ["Query"] * (1 + 1 + 4)
+    assert ticked(case.open())[0] == [*["Query"] * (1 + 1 + 1 + 4), "PutItem"]
 
 
 def test_t12_a_tick_asks_no_more_for_what_it_poisoned_and_lost(case: Case) -> None:
@@ -61,4 +62,15 @@ def test_t12_a_tick_asks_no_more_for_what_it_poisoned_and_lost(case: Case) -> No
     case.now += 2 * HOUR
     asked, report = ticked(store)
     assert (report.lost, report.poisoned) == (1, 0)
-    assert asked.count("Query") == 3  # the journal, until it names nothing more, and what is due
+    # the orders, the journal until it names nothing more, and what is due
+    assert asked.count("Query") == 4
+
+
+def test_a_claim_reads_no_history_of_times_beyond_the_mark(case: Case) -> None:
+    store, asked = case.open(), list[str]()
+    store.index.upsert(IndexRow("ada", "often", "* * * * *", None, NOON))
+    for claims in (1, 2):
+        with requests(store, lambda name, _: asked.append(name)):
+            assert len(store.index.claim_due(case.now)) == 1
+        assert asked.count("Query") == claims  # what is due
+        case.now += MINUTE

@@ -9,9 +9,13 @@ from typing import cast
 import pytest
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.compat import HTTPHeaders
+from duetick.core.deployment import GRACE, deploy
+from duetick.core.flows import Flows
 from duetick.domain.errors import (
+    MIGRATE,
     ClockSkewed,
     InvalidStoreUrl,
+    NotAccepted,
     SchemaOutdated,
     StoreUnavailable,
 )
@@ -44,6 +48,43 @@ def test_i10_opening_and_asking_make_no_table(case: Case) -> None:
     with pytest.raises(SchemaOutdated):
         case.open().check_schema()
     assert case.table not in case.endpoint.client().list_tables()["TableNames"]
+
+
+def test_i10_a_table_that_is_gone_and_may_not_be_made_is_told_as_that_at_once(case: Case) -> None:
+    """As a stack's migrate function finds it, which may make none."""
+    store, waited = case.migrated(), list[float]()
+    case.endpoint.client().delete_table(TableName=case.table)
+    denied = _answer_with(b'{"__type": "AccessDeniedException", "message": "dynamodb:CreateTable"}')
+    store.client.meta.events.register("before-send.dynamodb.CreateTable", denied)
+    with pytest.raises(SchemaOutdated, match=r"There is no table .*CreateTable") as gone:
+        deploy(store, lambda: Flows({}), patience=280.0, elapsed=lambda: 0.0, sleep=waited.append)
+    assert waited == []
+    for mends in ("aws dynamodb restore-table-from-backup", "migrate function", case.table):
+        assert mends in str(gone.value)
+
+
+def test_i10_a_table_that_is_gone_is_named_by_what_claims_and_by_what_counts(case: Case) -> None:
+    store = case.migrated()
+    case.endpoint.client().delete_table(TableName=case.table)
+    for ask in (lambda: store.index.claim_due(case.now), lambda: store.check(now=case.now)):
+        with pytest.raises(SchemaOutdated, match=f"no table {case.table}.*restore it") as gone:
+            ask()
+        assert f"restore-table-from-backup --target-table-name {case.table}" in str(gone.value)
+        assert MIGRATE not in str(gone.value)
+
+
+def test_i10_a_right_that_is_missing_is_waited_for_a_minute_at_most(case: Case) -> None:
+    """A role that was only just made is not known everywhere at once."""
+    store, at = case.migrated(), [0.0]
+    denied = _answer_with(b'{"__type": "AccessDeniedException", "message": "dynamodb:GetItem"}')
+    store.client.meta.events.register("before-send.dynamodb", denied)
+
+    def sleep(seconds: float) -> None:
+        at[0] += seconds
+
+    with pytest.raises(NotAccepted, match=f"does not permit it.*{case.table}"):
+        deploy(store, lambda: Flows({}), patience=280.0, elapsed=lambda: at[0], sleep=sleep)
+    assert 0 < at[0] <= GRACE
 
 
 def test_i10_a_table_that_a_template_made_needs_only_its_version(case: Case) -> None:
@@ -173,6 +214,15 @@ class Body(BytesIO):
 
     def stream(self) -> Iterator[bytes]:
         yield self.read()
+
+
+def _answer_with(said: bytes) -> Callable[..., None]:
+    """An answer in place of the service's."""
+
+    def answer(request: AWSPreparedRequest, **_: object) -> AWSResponse:
+        return AWSResponse(request.url, 400, HTTPHeaders(), Body(said))
+
+    return cast("Callable[..., None]", answer)
 
 
 def _throttle(tries: list[str]) -> Callable[..., None]:

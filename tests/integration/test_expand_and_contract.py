@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from duetick.core.store import Store
 from duetick.domain.errors import SchemaOutdated
 from duetick.domain.schedule import Schedule
-from duetick.ports import Store
 from duetick.stores import open_store
 from duetick.stores.dynamodb import migration, schema
 from duetick.stores.sql.queries import Migration, migrations
-from duetick.stores.sql.store import SqlStore
+from duetick.stores.sql.shelf import SqlShelf
 
 from tests.integration.local_product import NINE
 from tests.lab.dynamodb import DynamoDB, table_name
@@ -30,7 +30,7 @@ def sql_releases(address: str) -> Iterator[Release]:
 
     def release(later: int, since: int) -> Store:
         store = open_store(address)
-        assert isinstance(store, SqlStore)
+        assert isinstance(store.shelf, SqlShelf)
         opened.append(store)
         known = migrations(address.partition(":")[0].replace("postgresql", "postgres"))
         last = known[-1].version
@@ -38,7 +38,7 @@ def sql_releases(address: str) -> Iterator[Release]:
             Migration(last + 1 + step, last + since, f"CREATE TABLE added_{step} (id integer)")
             for step in range(later)
         ]
-        vars(store)["_steps"] = (*known, *added)
+        vars(store.shelf)["_steps"] = (*known, *added)
         store.migrate()
         return store
 

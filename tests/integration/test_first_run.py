@@ -5,7 +5,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -121,11 +121,14 @@ def test_a_clone_that_was_moved_is_set_up_again(clone: Path, tools: Path) -> Non
     assert "Setting up" in setup(moved, tools, PYTHON=PYTHON, PIP_NO_INDEX="1").stdout
 
 
-def duetick(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def duetick(
+    *arguments: str, folder: Path, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """The command, in a folder."""
     return subprocess.run(
         [TOP / ".venv" / "bin" / "duetick", *arguments],
         cwd=folder,
+        env={**os.environ, **(env or {})},
         capture_output=True,
         text=True,
         check=False,
@@ -154,8 +157,57 @@ def test_a_store_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
 def test_a_port_that_cannot_be_is_told() -> None:
     done = duetick("local", "--port", "99999", "--store", "sqlite://", folder=TOP)
     assert done.returncode == 1
-    assert "Port 99999 cannot be used" in done.stderr
+    assert "There is no port 99999: the last one is 65535. Choose another" in done.stderr
     assert "--port 8080" in done.stderr
+    assert "listens there" not in done.stderr
+
+
+FLOW = "from duetick import Flow; flow = Flow('f'); act = flow.action('a')\n"
+BROKEN = [
+    ("\nclass:\n", "SyntaxError: invalid syntax"),
+    ("\nimport no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
+    ("\n{}['key']\n", "KeyError: 'key'"),
+    ("import sys\nsys.exit(3)\n", "SystemExit: 3"),
+    ("import sys\nsys.exit()\n", "SystemExit"),
+    ("from duetick import Flow\nFlow('a b')\n", "flow: expected a letter"),
+    (f"{FLOW}act(lambda one: None)\n", "action: 'a' must take two arguments"),
+    (f"{FLOW}[act(lambda given, ctx: None) for _ in range(2)]\n", "action: 'a' has its target or"),
+    (f"{FLOW}flow.schedule('s', cron='x', action='a')\n", "f/s: 'x' has 1 field, and cron has"),
+]
+
+
+def with_flows(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """The local stack with that text for flows."""
+    flows = folder / "broken_flows"
+    flows.mkdir()
+    (flows / "__init__.py").write_text(text)
+    local = ("local", "--port", "0", "--store", "sqlite://")
+    env = {"DUETICK_FLOWS": flows.name, "PYTHONPATH": str(folder)}
+    return duetick(*local, folder=TOP, env=env)
+
+
+@pytest.mark.parametrize(("text", "said"), BROKEN)
+def test_flows_that_cannot_be_loaded_are_one_line_with_their_place(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    done = with_flows(tmp_path, text)
+    assert done.returncode == 1
+    place = f"{tmp_path}/broken_flows/__init__.py:2"
+    assert done.stderr.startswith(f"duetick: The flows cannot be loaded. {place}: {said}")
+    assert (done.stdout, len(done.stderr.splitlines())) == ("", 1)
+
+
+STOPPED = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.raise_signal(signal.SIGINT)
+"""
+"""Flows that are interrupted. A process that was started in the background ignores the signal."""
+
+
+def test_a_stop_while_the_flows_are_loaded_is_told_without_a_stack(tmp_path: Path) -> None:
+    done = with_flows(tmp_path, STOPPED)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Stopped.\n")
 
 
 def test_a_damaged_file_is_told_without_a_stack(tmp_path: Path) -> None:
@@ -168,7 +220,7 @@ def test_a_damaged_file_is_told_without_a_stack(tmp_path: Path) -> None:
 
 
 def test_the_password_of_a_store_is_never_printed(tmp_path: Path) -> None:
-    store = "postgresql://bob:hunter2@127.0.0.1:9/x?sslmode=disable"
+    store = "postgresql://bob:hunter2@127.0.0.1:9/x?sslmode=disable&password=hunter2"
     done = duetick("local", "--port", "0", "--store", store, folder=TOP)
     assert done.returncode == 1
     assert "bob:…@127.0.0.1" in done.stderr

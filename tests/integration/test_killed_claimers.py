@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from duetick.ports import Store
+from duetick.core.store import Store
 from duetick.stores import open_store
 from duetick.stores.sqlite.database import connect_file
-from duetick.stores.sqlite.store import open_sqlite
+from duetick.stores.sqlite.shelf import open_sqlite
 
 from tests.integration.killed_claimers import Landed, Massacre
 from tests.lab.dynamodb import DynamoDB, table_name
@@ -18,7 +18,7 @@ from tests.lab.postgres import Postgres, connect, drop_database, fresh_database
 
 pytestmark = pytest.mark.slow
 
-KILLS = 50
+KILLS = 20
 SERVED = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND application_name = 'claimer'
@@ -62,7 +62,7 @@ def on_dynamodb_local(dynamodb_local: DynamoDB) -> Massacre:
 
 def opened_without_address(file: Path) -> Store:
     """As the author of a store would: a function opens it, here and in each process."""
-    return open_sqlite(connect_file(str(file)))
+    return Store(open_sqlite(connect_file(str(file))))
 
 
 def _carried_out(massacre: Massacre) -> Massacre:

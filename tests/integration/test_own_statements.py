@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
+from duetick.core.store import Store
+from duetick.domain.attempts import Begun
 from duetick.domain.errors import DuetickError, EffectsRefused
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import NewOccurrence, Occurrence
 from duetick.domain.states import State
-from duetick.ports import Begun, Store
 from duetick.stores import open_store
-from duetick.stores.postgres.store import PostgresStore
+from duetick.stores.postgres.shelf import PostgresShelf
+from duetick.testing.conformance.suite import run as run_at_once
 
 NOON = 1_800_014_400_000
 WRONG = {
@@ -47,8 +49,8 @@ def run_on(store: Store, name: str, *statements: str) -> None:
 
 def begin(store: Store, name: str) -> Occurrence:
     """A run by hand that is under way."""
-    asked = Occurrence("ada", name, "", None, NOON, origin="run:1", due_at=NOON)
-    begun = store.ledger.begin(asked, now=NOON)
+    asked = NewOccurrence("ada", name, "", None, NOON, origin="run:1", due_at=NOON)
+    begun = run_at_once(store, asked, NOON)
     assert isinstance(begun, Begun)
     return begun.occurrence
 
@@ -77,7 +79,7 @@ def test_t04_what_only_looks_like_an_end_runs(store: Store, own: str) -> None:
 
 def test_t04_a_body_that_has_its_own_begin_runs(store: Store) -> None:
     body = "CREATE TRIGGER noted AFTER INSERT ON mine /* each */ BEGIN SELECT 1; END"
-    if isinstance(store, PostgresStore):
+    if isinstance(store.shelf, PostgresShelf):
         body = "DO /* once */ $$ /* body */ BEGIN PERFORM 1; END $$"
     run(store, "table", "CREATE TABLE mine (id integer)", f"/* own */ {body}")
 
@@ -85,7 +87,7 @@ def test_t04_a_body_that_has_its_own_begin_runs(store: Store) -> None:
 def test_t04_a_transaction_that_its_own_statement_undid_is_not_settled(store: Store) -> None:
     """SQLite undoes all of it where it is told to, and goes on as if nothing were open."""
     run(store, "table", "CREATE TABLE mine (id integer PRIMARY KEY)")
-    insert = "INSERT" if isinstance(store, PostgresStore) else "INSERT OR ROLLBACK"
+    insert = "INSERT" if isinstance(store.shelf, PostgresShelf) else "INSERT OR ROLLBACK"
     with pytest.raises(DuetickError):
         run_on(store, "undone", "INSERT INTO mine VALUES (7)", f"{insert} INTO mine VALUES (7)")
     (held,) = store.ledger.find("ada", "undone")

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
+from duetick.core.store import Store
 from duetick.domain.errors import EffectsRefused
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import NewOccurrence, Occurrence
 from duetick.domain.states import State
-from duetick.ports import Begun, Store
 from duetick.stores import open_store
+from duetick.testing.conformance.suite import start
 
 from tests.lab.dynamodb import DynamoDB, table_name
 
@@ -47,10 +48,9 @@ class Own:
 
     def begin(self) -> Occurrence:
         """A run by hand that is under way."""
-        asked = Occurrence("ada", "digest", "", None, NOON, origin="run:1", due_at=NOON)
-        begun = self.store.ledger.begin(asked, now=NOON)
-        assert isinstance(begun, Begun)
-        return begun.occurrence
+        return start(
+            self.store, NewOccurrence("ada", "digest", "", None, NOON, "run:1", NOON), NOON
+        )
 
     def settle(self, *writes: Write) -> None:
         """With those as its effects."""

@@ -8,14 +8,14 @@ from urllib.parse import urlsplit
 
 import pg8000.dbapi
 import pytest
+from duetick.core.store import Store
 from duetick.domain.errors import (
     InvalidSchedule,
     NoTransactions,
     SchemaOutdated,
     StoreUnavailable,
 )
-from duetick.domain.schedule import IndexRow, Schedule
-from duetick.ports import Store
+from duetick.domain.schedule import IndexRow, Record, Schedule
 from duetick.stores import open_store
 from duetick.stores.postgres.connecting import QuietConnection
 from pg8000.exceptions import InterfaceError
@@ -98,7 +98,7 @@ def test_i10_a_database_without_a_schema_names_the_command(postgres_url: str) ->
 
 def test_i10_a_column_that_is_missing_names_the_command(store: Store, postgres_url: str) -> None:
     with connect(postgres_url) as connection:
-        connection.run("ALTER TABLE schedule_index RENAME COLUMN fired_through TO gone")
+        connection.run("ALTER TABLE schedule_index RENAME COLUMN mark TO gone")
     with pytest.raises(SchemaOutdated, match="duetick migrate"):
         store.index.claim_due(T)
 
@@ -193,7 +193,7 @@ def test_two_that_create_one_schedule_at_once_make_one_of_it(postgres_url: str) 
     stores[0].migrate()
     start = threading.Barrier(8)
 
-    def put(store: Store) -> Schedule:
+    def put(store: Store) -> Record:
         start.wait()
         return store.schedules.put(Schedule("ann", "k", "0 9 * * *", "flow", "act"), now=T)
 
@@ -216,7 +216,7 @@ def test_a_connection_lost_before_the_commit_is_replaced_once(
 ) -> None:
     store, proxy = severed
     due(store, 1)
-    proxy.cut(b"DELETE FROM poisoned", "before")
+    proxy.cut(b"pg_advisory_xact_lock", "before")
     due(store, 2)
     assert proxy.connections == 2
     assert len(store.index.claim_due(T)) == 2

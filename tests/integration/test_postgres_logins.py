@@ -1,13 +1,15 @@
 """A Postgres that asks for passwords: to refuse is another thing than not to answer yet."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 from duetick.core.deployment import GRACE, PAUSE, deploy
 from duetick.core.flows import Flows
+from duetick.core.store import Store
 from duetick.domain.errors import ConfigurationError, NotAccepted
-from duetick.runtime.database_password import read_password
-from duetick.stores.postgres.store import PostgresStore, open_postgres
+from duetick.runtime.database import read_password
+from duetick.stores.postgres.shelf import PostgresShelf, open_postgres
 
 from tests.lab.postgres import EmbeddedPostgres, connect
 
@@ -28,7 +30,7 @@ def server() -> Iterator[EmbeddedPostgres]:
     server.remove()
 
 
-def waited(store: PostgresStore, meanwhile: Callable[[], object] = lambda: None) -> float:
+def waited(shelf: PostgresShelf, meanwhile: Callable[[], object] = lambda: None) -> float:
     """For how long a deployment waited for its database, before it succeeded."""
     passed: list[float] = []
 
@@ -38,7 +40,7 @@ def waited(store: PostgresStore, meanwhile: Callable[[], object] = lambda: None)
 
     try:
         deploy(
-            store,
+            Store(shelf),
             lambda: Flows({}),
             ("schema",),
             patience=PATIENCE,
@@ -49,7 +51,7 @@ def waited(store: PostgresStore, meanwhile: Callable[[], object] = lambda: None)
         assert sum(passed) <= GRACE
         raise
     finally:
-        store.close()
+        shelf.close()
     return sum(passed)
 
 
@@ -60,6 +62,52 @@ def as_asked(server: EmbeddedPostgres, database: str = "postgres") -> str:
 
 def test_the_right_password_is_not_waited_for(server: EmbeddedPostgres) -> None:
     assert waited(open_postgres(as_asked(server), password=lambda: "right")) == 0
+
+
+ODD = ["a\u00a0b", "\u2168", "soft\u00adhyphen", "e\u0301", "\u00aa", 'it\'s "so" 100%', "日本"]
+"""A no-break space and its like: a login sends another form of them than was written."""
+
+
+@pytest.fixture
+def odd(server: EmbeddedPostgres) -> Iterator[str]:
+    """The address of a user that is asked for its password, and not made yet."""
+    rules = server.folder / "data" / "pg_hba.conf"
+    before = rules.read_text()
+    rules.write_text(ASKED.replace("asked", "odd", 1) + before)
+    with connect(server.url) as admin:
+        admin.run("SELECT pg_reload_conf()")
+        yield server.tcp_url.replace("//postgres@", "//odd@")
+        admin.run("DROP OWNED BY odd; DROP ROLE odd")
+    rules.write_text(before)
+
+
+@pytest.mark.parametrize("password", ODD)
+def test_a_user_that_is_made_logs_in_with_its_password_whatever_it_holds(
+    server: EmbeddedPostgres, odd: str, password: str
+) -> None:
+    with closing(open_postgres(server.tcp_url)) as owner:
+        owner.migrate()
+        owner.admit("odd", lambda: password)
+    with closing(open_postgres(odd, password=lambda: password)) as user:
+        user.check_schema()
+    with (
+        closing(open_postgres(odd, password=lambda: f"{password}?")) as stranger,
+        pytest.raises(NotAccepted, match="authentication failed"),
+    ):
+        stranger.check_schema()
+
+
+@pytest.mark.parametrize("password", ["a\u0007b", "\u0627\u0628a", "\ue000", "\u0221"])
+def test_a_password_that_no_login_may_send_is_refused_before_a_user_is_made_with_it(
+    server: EmbeddedPostgres, password: str
+) -> None:
+    with closing(open_postgres(server.tcp_url)) as owner:
+        owner.migrate()
+        with pytest.raises(ConfigurationError, match="Make another") as refused:
+            owner.admit("nobody at all", lambda: password)
+    assert password not in str(refused.value)
+    with connect(server.url) as admin:
+        assert admin.run("SELECT 1 FROM pg_roles WHERE rolname = 'nobody at all'") == []
 
 
 @pytest.mark.parametrize("password", ["wrong", "", None])

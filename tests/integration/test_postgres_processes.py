@@ -10,10 +10,11 @@ from multiprocessing.synchronize import Barrier
 from urllib.parse import urlsplit
 
 import pytest
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED, Begun
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.schedule import Identity, IndexRow, Occurrence
 from duetick.domain.states import State
-from duetick.ports import SUCCEEDED, Begun, Store
 from duetick.stores import open_store
 
 from tests.benchmarks.postgres_data import MINUTE, START, Table

@@ -1,21 +1,26 @@
 """Begin under contention: threads with connections of their own, released at once (D-08, T-07)."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import TypeVar
 
 import pytest
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED, Begun, Outcome, Refused
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.policies import Delivery, Overlap, Policies
-from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.schedule import NewOccurrence, Occurrence, Schedule
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, Begun, Outcome, Refused, Store
 from duetick.stores import open_store
+from duetick.testing.conformance.suite import run
 
 from tests.integration.severing import Moment, SeveringProxy
 
-T = 1_700_000_040_000
+T = TypeVar("T")
+
+AT = 1_700_000_040_000
 MINUTE = 60_000
 THREADS = 8
 ROUNDS = 10
@@ -34,8 +39,8 @@ def claimed(
 ) -> list[Occurrence]:
     """So many occurrences of one schedule, each with its lease."""
     given = policies or Policies()
-    put = store.schedules.put(Schedule("ann", key, "* * * * *", "f", "a", policies=given), now=T)
-    first = put.next_fire_at or T
+    put = store.schedules.put(Schedule("ann", key, "* * * * *", "f", "a", policies=given), now=AT)
+    first = put.next_fire_at or AT
     return [
         occurrence for n in range(count) for occurrence in store.index.claim_due(first + n * MINUTE)
     ]
@@ -44,14 +49,19 @@ def claimed(
 def begin_at_once(
     store: Store, occurrences: Sequence[Occurrence], now: int
 ) -> list[Begun | Refused]:
-    start = threading.Barrier(len(occurrences))
+    return at_once(lambda one: store.ledger.begin(one, now=now), occurrences)
 
-    def begin(occurrence: Occurrence) -> Begun | Refused:
+
+def at_once(act: Callable[[T], Begun | Refused], each: Sequence[T]) -> list[Begun | Refused]:
+    """Act in a thread for each, all of them released together."""
+    start = threading.Barrier(len(each))
+
+    def released(one: T) -> Begun | Refused:
         start.wait()
-        return store.ledger.begin(occurrence, now=now)
+        return act(one)
 
-    with ThreadPoolExecutor(len(occurrences)) as threads:
-        return list(threads.map(begin, occurrences))
+    with ThreadPoolExecutor(len(each)) as threads:
+        return list(threads.map(released, each))
 
 
 @pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.WAIT])
@@ -84,11 +94,11 @@ def test_t07_one_fence_begins_once(store: Store) -> None:
 @pytest.mark.parametrize("overlap", Overlap)
 def test_d07_callers_of_one_identity_begin_it_once(store: Store, overlap: Overlap) -> None:
     for n in range(ROUNDS):
-        asked = Occurrence("ann", "k", "", None, T, origin=f"call:{overlap}{n}", due_at=T)
-        asked = replace(asked, key=f"k{n}", policies=Policies(overlap=overlap))
-        answers = begin_at_once(store, [asked] * THREADS, T)
+        wanted = NewOccurrence("ann", f"k{n}", "", None, AT, f"call:{overlap}{n}", AT)
+        wanted = replace(wanted, policies=Policies(overlap=overlap))
+        answers = at_once(lambda one: run(store, one, AT), [wanted] * THREADS)
         assert sum(isinstance(answer, Begun) for answer in answers) == 1
-        held = store.ledger.get(*asked.identity)
+        held = store.ledger.get(*wanted.identity)
         assert held is not None
         assert (held.state, held.attempts) == (State.PROCESSING, 1)
 

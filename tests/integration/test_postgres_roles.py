@@ -11,12 +11,12 @@ import pytest
 from duetick.cli.context import LocalContext
 from duetick.core.deployment import deploy
 from duetick.core.flows import Flows
+from duetick.core.store import Store
 from duetick.domain.errors import NotPermitted
-from duetick.runtime import owner as owner_of_schema
-from duetick.runtime import wiring
+from duetick.runtime import database, wiring
 from duetick.stores.postgres.roles import ROUTINES, scram_verifier
-from duetick.stores.postgres.store import PostgresStore, open_postgres
-from duetick.stores.sql.store import OF_USERS
+from duetick.stores.postgres.shelf import PostgresShelf, open_postgres
+from duetick.stores.sql.schema import OF_NOBODY, OF_USERS
 from pg8000.native import Connection
 
 from tests.integration.handlers import load_handler
@@ -27,7 +27,7 @@ ANY = 'it\'s 100% "secret"'
 
 
 @pytest.fixture
-def owner(postgres_url: str) -> Iterator[PostgresStore]:
+def owner(postgres_url: str) -> Iterator[PostgresShelf]:
     store = open_postgres(postgres_url)
     store.migrate()
     store.admit(USER, lambda: ANY)
@@ -38,7 +38,7 @@ def owner(postgres_url: str) -> Iterator[PostgresStore]:
 
 
 @pytest.fixture
-def user(owner: PostgresStore, postgres_url: str) -> Iterator[Connection]:
+def user(owner: PostgresShelf, postgres_url: str) -> Iterator[Connection]:
     """A session as that user."""
     del owner
     with connect(postgres_url) as session:
@@ -55,7 +55,7 @@ def user(owner: PostgresStore, postgres_url: str) -> Iterator[Connection]:
         "TRUNCATE occurrences",
         "CREATE TABLE more (a text)",
         "CREATE INDEX more ON schedules (cron)",
-        "DROP FUNCTION time_of",
+        "DROP FUNCTION rows_expected",
         "UPDATE schema_version SET version = 9",
         "CREATE ROLE another",
         "CREATE SCHEMA more",
@@ -72,7 +72,7 @@ def test_it_changes_no_schema_and_reads_nothing_of_others(
 
 
 def test_everything_that_a_migration_makes_is_granted(
-    owner: PostgresStore, postgres_url: str
+    owner: PostgresShelf, postgres_url: str
 ) -> None:
     del owner
     with connect(postgres_url) as admin:
@@ -80,12 +80,12 @@ def test_everything_that_a_migration_makes_is_granted(
         routines = admin.run(
             "SELECT proname FROM pg_proc WHERE pronamespace = current_schema()::regnamespace"
         )
-    assert {name for (name,) in tables} == {*OF_USERS, "schema_version"}
+    assert {name for (name,) in tables} == {*OF_USERS, *OF_NOBODY, "schema_version"}
     assert {name for (name,) in routines} == set(ROUTINES)
 
 
 def test_a_second_migration_grants_again_and_leaves_the_password(
-    owner: PostgresStore, postgres_url: str
+    owner: PostgresShelf, postgres_url: str
 ) -> None:
     kept = verifier(postgres_url)
     owner.migrate()
@@ -93,7 +93,7 @@ def test_a_second_migration_grants_again_and_leaves_the_password(
     assert verifier(postgres_url) == kept
 
 
-def test_the_password_is_kept_as_postgres_keeps_it(owner: PostgresStore, postgres_url: str) -> None:
+def test_the_password_is_kept_as_postgres_keeps_it(owner: PostgresShelf, postgres_url: str) -> None:
     del owner
     with connect(postgres_url) as admin:
         quoted = ANY.replace("'", "''")
@@ -145,13 +145,14 @@ def test_an_owner_who_may_not_make_roles_fails_the_deployment_at_once(
     owner = open_postgres(as_plain_owner(postgres_url))
     waited: list[float] = []
 
-    def migrate() -> None:
-        owner.migrate()
+    def migrate() -> int:
+        taken_over = owner.migrate().taken_over
         owner.admit(USER, lambda: ANY)
+        return taken_over
 
     with pytest.raises(NotPermitted, match=r"denied to create role .* who is there already"):
         deploy(
-            owner,
+            Store(owner),
             lambda: Flows({}),
             ("schema",),
             migrate=migrate,
@@ -181,7 +182,7 @@ def test_i10_migrate_changes_the_schema_as_its_owner_and_does_the_rest_as_the_fu
     user = "duetick_migrated"
     monkeypatch.setenv("DUETICK_OWNER_STORE", postgres_url)
     monkeypatch.setenv("DUETICK_STORE", postgres_url.replace("//postgres@", f"//{user}@"))
-    monkeypatch.setattr(owner_of_schema, "kept_in_secrets_manager", lambda _arn: lambda: ANY)
+    monkeypatch.setattr(database, "password_from", lambda _arn: lambda: ANY)
     wiring.store.cache_clear()
     done = load_handler("migrate")({}, LocalContext(60_000))
     assert (done["schema"], wiring.settings().owner_store) == ("up to date", postgres_url)

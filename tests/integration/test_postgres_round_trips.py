@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from duetick.core.tick import run_tick
+from duetick.domain.attempts import SUCCEEDED, Begun, Outcome
 from duetick.domain.policies import Delivery, Overlap, Policies
-from duetick.domain.schedule import IndexRow, Occurrence, Schedule
+from duetick.domain.schedule import IndexRow, NewOccurrence, Occurrence, Schedule
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, Begun, Outcome, Store
-from duetick.ports import Delivery as Delivered
 from duetick.stores import open_store
 from duetick.stores.postgres import database
+from duetick.testing.conformance.suite import start
 from pg8000.native import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from _typeshed import ReadableBuffer, WriteableBuffer
+    from duetick.core.store import Store
+    from duetick.ports import Delivered
 
 T = 1_700_000_040_000
 MINUTE = 60_000
@@ -84,19 +85,25 @@ def trips() -> int:
     return found
 
 
-def test_a_tick_that_finds_nothing_is_four_round_trips(
+def test_a_tick_that_finds_nothing_is_six_round_trips(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The clock; whether anything waits; what is due, and the end of that transaction."""
+    """The clock; what operators order; whether anything waits; what is due, and the end of that
+    transaction; the report.
+    """
     monkeypatch.setattr(database, "CLOCK_KEPT_MS", 0)  # ticks are a minute apart
     for _ in range(2):
         trips()
         assert run_tick(store, Nowhere()).claimed == 0
-        assert trips() == 4
+        assert trips() == 6
+        store.standing.forget()  # ticks are a minute apart
 
 
-def test_begin_is_one_round_trip(store: Store) -> None:
+def test_begin_is_one_round_trip_if_the_orders_were_read_five_seconds_before(
+    store: Store,
+) -> None:
     occurrence = claimed(store)
+    store.pauses.current(occurrence.due_at - 4_999)
     trips()
     begun = store.ledger.begin(occurrence, now=occurrence.due_at)
     assert trips() == 1
@@ -108,21 +115,31 @@ def test_begin_by_the_clock_of_the_database_is_one_round_trip(store: Store) -> N
     now = store.now()
     store.index.upsert(IndexRow("ann", "k", "* * * * *", None, now))
     (occurrence,) = store.index.claim_due(now)
+    store.pauses.current(now)
     trips()
     assert isinstance(store.ledger.begin(occurrence), Begun)
     assert trips() == 1
 
 
-def test_a_refusal_for_overlap_is_one_round_trip(store: Store) -> None:
+def test_a_begin_long_after_another_reads_the_orders_too(store: Store) -> None:
+    occurrence = claimed(store)
+    store.pauses.current(occurrence.due_at - 5_000)
+    trips()
+    assert isinstance(store.ledger.begin(occurrence, now=occurrence.due_at), Begun)
+    assert trips() == 2
+
+
+def test_a_refusal_for_overlap_takes_the_general_way(store: Store) -> None:
     first = claimed(store)
     store.ledger.begin(first, now=first.due_at)
     (second,) = store.index.claim_due(first.due_at + MINUTE)
     store.ledger.settle(first, SUCCEEDED, now=first.due_at)
-    third = replace(second, nominal_at=second.nominal_at + 1, origin="run:1", fence=0)
-    assert isinstance(store.ledger.begin(third, now=second.due_at), Begun)
+    later = second.nominal_at + 1
+    third = NewOccurrence(second.user_id, second.key, second.cron, None, later, "run:1", later)
+    start(store, third, second.due_at)
     trips()
     refused = store.ledger.begin(second, now=second.due_at)
-    assert trips() == 1
+    assert trips() == 3
     assert getattr(refused, "reason", None) is Reason.OVERLAP
 
 

@@ -3,7 +3,6 @@
 import socket
 import ssl
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from duetick.domain.errors import StoreUnavailable
+from duetick.stores.postgres import connecting
 from duetick.stores.postgres.address import Address
 from duetick.stores.postgres.connecting import connect_to, iam_token
 
@@ -114,8 +114,7 @@ def test_a_token_is_made_anew_for_each_connection(
         return f"token {len(asked)}"
 
     client = SimpleNamespace(generate_db_auth_token=generate)
-    fake = SimpleNamespace(client=lambda *_, **__: client)
-    monkeypatch.setitem(sys.modules, "boto3", fake)
+    monkeypatch.setattr(connecting, "client_of", lambda *_: client)
     token = iam_token(address(5_432, certificate(tmp_path, "authority")), "eu-west-1")
     assert [token(), token()] == ["token 1", "token 2"]
     assert asked[0] == {"DBHostname": "localhost", "Port": 5_432, "DBUsername": "me"}

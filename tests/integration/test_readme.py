@@ -1,23 +1,20 @@
-"""The README tells the truth: what it shows can be run."""
+"""The READMEs tell the truth: what they show can be run."""
 
 import doctest
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from duetick.domain.policies import LEASE_MARGIN, Policies
+from duetick.cli.main import main
+from duetick.cli.problem import CliProblem
 
-TOP = Path(__file__).parents[2]
-TEXT = (TOP / "README.md").read_text()
-
-
-def blocks(language: str) -> list[str]:
-    """The code that is shown in a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+from tests.documents import TOP, blocks, inline
 
 
 def files() -> dict[str, str]:
@@ -49,10 +46,10 @@ def followed(tmp_path: Path) -> Path:
 
 
 def done(folder: Path, *command: str) -> str:
-    """What a module of Python's prints there; it has to succeed."""
+    """What Python prints there; it has to succeed."""
     paths = os.pathsep.join([str(folder / "layers/flows"), str(TOP / "layers/duetick")])
     ran = subprocess.run(
-        [sys.executable, "-m", *command],
+        [sys.executable, *command],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": paths},
         capture_output=True,
@@ -65,48 +62,88 @@ def done(folder: Path, *command: str) -> str:
 
 def test_the_flow_that_is_shown_passes_the_test_that_is_shown(followed: Path) -> None:
     assert sorted(files()) == ["layers/flows/flows/garden.py", "tests/test_garden.py"]
-    assert "2 passed" in done(followed, "pytest", "-p", "no:cacheprovider", "tests/test_garden.py")
+    passed = done(followed, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_garden.py")
+    assert "2 passed" in passed
 
 
 def test_the_flow_that_is_shown_passes_make_lint(followed: Path) -> None:
-    done(followed, "ruff", "check", "--no-cache", *files())
-    done(followed, "ruff", "format", "--no-cache", "--check", *files())
+    done(followed, "-m", "ruff", "check", "--no-cache", *files())
+    done(followed, "-m", "ruff", "format", "--no-cache", "--check", *files())
 
 
 def test_there_are_python_examples() -> None:
     assert len(blocks("python")) > 1
 
 
+def commands(program: str) -> list[list[str]]:
+    """The commands of a program that are shown, as a shell would split them."""
+    lines = "\n".join(blocks("sh")).replace("\\\n", " ").splitlines()
+    shown = [*lines, *(text for text in inline() if text.startswith(".venv/bin/"))]
+    return [
+        shlex.split(line, comments=True)
+        for line in shown
+        if line.startswith(f".venv/bin/{program}")
+    ]
+
+
 def test_each_make_target_that_is_named_is_there() -> None:
-    named = set(re.findall(r"make ([a-z]+)", " ".join(blocks("sh")) + _inline()))
+    named = set(re.findall(r"make ([a-z]+)", "\n".join(blocks("sh"))))
+    named |= {found[1] for text in inline() if (found := re.match(r"make ([a-z]+)", text))}
     made = set(re.findall(r"^([a-z]+):", (TOP / "Makefile").read_text(), re.MULTILINE))
     assert {"run", "test", "quick"} <= named
     assert named <= made
 
 
-def test_each_duetick_command_that_is_named_is_there() -> None:
-    named = set(re.findall(r"duetick ([a-z]+)", _inline()))
+def test_each_duetick_command_that_is_named_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    named = {found.split()[1] for found in inline() if found.startswith("duetick ")}
+    assert {"costs", "migrate", "schedules"} <= named
     for command in named:
-        shown = subprocess.run(
-            [TOP / ".venv/bin/duetick", command, "--help"], capture_output=True, check=False
-        )
-        assert shown.returncode == 0, command
+        with pytest.raises(SystemExit) as stopped:
+            main([command, "--help"])
+        assert stopped.value.code == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", commands("duetick"), ids=" ".join)
+def test_each_duetick_command_that_is_shown_is_understood(
+    command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes as far as to ask somebody, whom nobody answers here; or it needs nobody."""
+
+    def unreachable(*_: object) -> None:
+        raise CliProblem("understood")
+
+    for asked in ("asking.place_of", "deployed.Deployed.find", "stores.open_store"):
+        monkeypatch.setattr(f"duetick.cli.{asked}", unreachable)
+    for asked in ("doctor.open_store", "doctor.place_of"):
+        monkeypatch.setattr(f"duetick.cli.{asked}", unreachable)
+    assert main(command[1:]) == (0 if command[1] in NEEDS_NOBODY else 1)
+
+
+NEEDS_NOBODY = ("upcoming", "costs")
+
+
+def test_each_module_that_is_run_is_there() -> None:
+    named = [module for _, _, module, *_ in commands("python -m")]
+    assert "tests.benchmarks.oracle" in named
+    for module in named:
+        assert find_spec(module), module
+
+
+def test_each_folder_that_pytest_is_given_is_there() -> None:
+    named = [
+        word for command in commands("pytest") for word in command if word.startswith("tests/")
+    ]
     assert named
+    for path in named:
+        assert path in files() or (TOP / path).exists(), path
 
 
-def test_the_table_of_defaults_is_the_code() -> None:
-    policies = Policies()
-    for said in (
-        f"| delivery | `{policies.delivery}` |",
-        f"{policies.retry.backoff}, {policies.retry.attempts} attempts, {policies.retry.first} s",
-        f"| `{policies.overlap}` (or",
-        f"| `{policies.misfire}` (or",
-        f"a grace of {policies.grace} s, catch-up at most {policies.catch_up}",
-        f"| `{policies.gap}`, `{policies.repeat}` |",
-        f"| {policies.timeout} s; the lease is {LEASE_MARGIN} s longer |",
-    ):
-        assert said in TEXT, said
-
-
-def _inline() -> str:
-    return " ".join(re.findall(r"`((?:make|duetick) [^`]+)`", TEXT))
+def test_the_runbook_finds_a_log_and_its_lines(tmp_path: Path) -> None:
+    aws = tmp_path / "aws"
+    aws.write_text("#!/bin/sh\nprintf '<%s>' \"$@\"\n")
+    aws.chmod(0o755)
+    (block,) = [one for one in blocks("sh") if one.startswith("name()")]
+    env = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    said = subprocess.run(["sh", "-c", block], env=env, capture_output=True, text=True, check=True)
+    assert "<--logical-resource-id><DispatchLog>" in said.stdout
+    assert said.stdout.endswith('<--filter-pattern><{ $.action = "dead" }>')

@@ -3,12 +3,15 @@
 import json
 import logging
 from http.client import HTTPConnection
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from duetick.runtime.tokens import mint
+from duetick.cli.tokens import mint
+from duetick.domain.errors import ConfigurationError
+from duetick.runtime.loading import load_flows
 
-from tests.integration.local_product import NINE, Product
+from tests.integration.local_product import NINE, Clock, Product, product
 
 HELLO = {
     "cron": "0 9 * * *",
@@ -73,7 +76,9 @@ def test_an_action_that_raises_is_recorded_as_dead_and_not_tried_again(
     assert running.tick()["claimed"] == 0
     (line,) = running.call("GET", "/api/schedules/hello/history")[1]["history"]
     assert (line["state"], line["reason"], line["attempts"]) == ("dead", "failed", 1)
-    assert line["error"] == "RuntimeError: no mail server"
+    assert line["error"] == "The action failed."
+    (kept,) = running.store.ledger.find("you", "hello")
+    assert kept.error == "RuntimeError: no mail server"
 
 
 def test_d18_a_schedule_deleted_after_the_claim_does_not_run(running: Product) -> None:
@@ -116,6 +121,47 @@ def test_a_token_ends_after_twelve_hours_and_the_refusal_says_how_to_get_another
 def test_a_call_without_a_users_token_is_refused(running: Product) -> None:
     for token in ("", "x.y.z", mint(b"another key", "you", 2**40), running.stack.secret):
         assert running.call("GET", "/api/schedules", token=token)[0] == 401
+
+
+def test_an_operator_of_the_local_stack_is_neither_a_user_nor_a_machine(running: Product) -> None:
+    """Each start makes another token, which nothing that is deployed knows."""
+    assert running.call("GET", "/api/operations", token=running.stack.operator)[0] == 200
+    for token in (running.stack.token, running.stack.secret, ""):
+        assert running.call("GET", "/api/operations", token=token)[0] == 401
+    path = "/api/flows/reminders/schedules/you/hello/dispatch"
+    assert running.call("POST", path, {}, token=running.stack.operator)[0] == 401
+
+
+@pytest.mark.parametrize("path", ["/api/users/you/schedules", "/api/users/ann/export"])
+def test_an_operators_route_tells_a_users_token_from_a_wrong_one(
+    running: Product, path: str
+) -> None:
+    old = running.stack.token
+    for later in (0, 24 * 3_600_000):
+        running.clock.now += later
+        status, answer = running.call("GET", path, token=old)
+        assert (status, answer["error"]) == (401, "unauthorized")
+        assert "a user's token, and the token's own routes begin with /api/schedules" in str(
+            answer["message"]
+        )
+        assert "DUETICK_OPERATOR" in answer["message"]
+    status, answer = running.call("GET", path, token="guess")
+    assert (status, answer["error"]) == (401, "unauthorized")
+    assert "a user's token" not in answer["message"]
+    status, answer = running.call("GET", "/api/schedules", token=running.stack.operator)
+    assert (status, answer["message"]) == (
+        401,
+        "This is the operator's token; a user's route takes a user's.",
+    )
+
+
+@pytest.mark.parametrize("given", ["x" * 32, f'{{"secret":"{"x" * 32}"}}'])
+def test_the_machines_secret_of_the_local_stack_can_be_chosen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str
+) -> None:
+    monkeypatch.setenv("DUETICK_DISPATCH_SECRET", given)
+    with product(f"sqlite:///{tmp_path}/api.db", Clock(NINE), monkeypatch) as running:
+        assert running.call("GET", "/api/flows/reminders/schedules", token="x" * 32)[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -194,7 +240,6 @@ def test_two_flows_of_one_name_are_refused_with_where_the_second_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from duetick import Flow
-    from duetick.domain.errors import ConfigurationError
     from duetick.runtime import wiring
     from flows import reminders
 
@@ -205,6 +250,37 @@ def test_two_flows_of_one_name_are_refused_with_where_the_second_is(
     with pytest.raises(ConfigurationError, match=r"'reminders'; the second is in flows\.reminders"):
         wiring.flows()
     wiring.settings.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "from duetick import Flow\nnightly = Flow('nightly'\n",
+            r"mine\.py:2: SyntaxError: '\(' was ",
+        ),
+        ("def a():\nreturn 1\n", r"mine\.py:2: IndentationError: expected"),
+        ("\nimport nowhere_at_all\n", r"mine\.py:2: ModuleNotFoundError: No module named"),
+        ("\n\nFlow('nightly')\n", r"mine\.py:3: NameError: name 'Flow' is not defined"),
+        ("import json\njson.loads('{')\n", r"mine\.py:2: JSONDecodeError: "),
+        ("def deep():\n    raise RuntimeError\ndeep()\n", r"mine\.py:2: RuntimeError$"),
+    ],
+)
+def test_a_flow_that_is_no_python_is_told_with_file_and_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+) -> None:
+    package = tmp_path / f"flows_{tmp_path.name.replace('-', '_')}"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "mine.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigurationError, match=f"^The flows cannot be loaded. .*{says}"):
+        load_flows(package.name)
+
+
+def test_a_package_of_flows_that_is_not_there_is_told() -> None:
+    with pytest.raises(ConfigurationError, match=r"^The flows cannot be loaded\. ModuleNotFound"):
+        load_flows("nowhere_at_all")
 
 
 @pytest.mark.parametrize(

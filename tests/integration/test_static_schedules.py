@@ -9,11 +9,12 @@ from duetick import Flow, Principal
 from duetick.core.deployment import PAUSE, deploy
 from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Flows
+from duetick.core.purge import purge
 from duetick.core.static import Registered, register
+from duetick.core.store import Store
 from duetick.core.tick import run_tick
 from duetick.domain.errors import InvalidSchedule, StoreUnavailable
 from duetick.domain.schedule import IndexRow, Schedule
-from duetick.ports import Store
 from duetick.stores import open_store
 from duetick.transports.inline import InlineTransport
 
@@ -212,12 +213,29 @@ def test_m06_it_runs_as_its_flow_unless_it_names_another(
     assert ran == ["flow:jobs" if principal is None else "robot"]
 
 
+@everywhere
+def test_l01_a_static_schedule_that_is_done_stays_and_may_be_deployed_again(
+    store: Store, clock: Clock
+) -> None:
+    once = flow("at(2026-12-01T09:00:00)")
+    deploy(store, lambda: flows(once))
+    clock.now = NINE
+    assert store.index.claim_due(NINE)
+    purge(store, NINE + 31 * 86_400_000)
+    clock.now += 31 * 86_400_000
+    done = deploy(store, lambda: flows(once))["schedules"]
+    assert done == {"put": [], "kept": ["jobs/nightly"], "removed": []}
+    gone = deploy(store, flows)["schedules"]
+    assert gone == {"put": [], "kept": [], "removed": ["jobs/nightly"]}
+
+
 def test_a_static_schedule_whose_action_is_unknown_is_refused_before_anything_is_written(
     tmp_path: Path,
 ) -> None:
     wrong = Flow("jobs")
     wrong.schedule("nightly", cron="0 9 * * *", action="claen")
     store = open_store(f"sqlite:///{tmp_path}/static.db")
+    store.migrate()
     with pytest.raises(InvalidSchedule, match="claen"):
         deploy(store, lambda: flows(flow("0 9 * * *"), wrong))
     assert store.schedules.list("").schedules == ()

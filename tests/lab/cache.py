@@ -26,7 +26,7 @@ def made_once(name: str, make: Callable[[Path], None]) -> Path:
 
 
 def is_made(place: Path) -> bool:
-    """Whether a run finished making this directory: the mark is written last."""
+    """Return True if a run finished making this directory: the mark is written last."""
     return (place / MARK).exists()
 
 

@@ -39,6 +39,13 @@ The AWS CLI and every other client of AWS see it too, after
   export AWS_ENDPOINT_URL={endpoint} AWS_DEFAULT_REGION={region} \\
     AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
 
+You are its operator too. The command signs, after that and one line more:
+
+  export DUETICK_API_ADDRESS={endpoint}
+  .venv/bin/duetick overview --stack {stack}
+  .venv/bin/duetick schedules list --all-users --stack {stack}
+  .venv/bin/duetick doctor --stack {stack}
+
 Ctrl-C ends it, and nothing of it stays.
 """
 
@@ -64,13 +71,14 @@ def _deploy(aws: EmulatedAws, folder: Path) -> Deployed:
 
 
 def welcome(stack: Deployed) -> str:
-    """What to try, as commands that can be pasted."""
+    """Return commands to try, which can be pasted."""
     return TRY.format(
         url=f"{stack.aws.endpoint}/v1",
         host=f"{stack.outputs['UsersApiId']}.execute-api.localhost:{stack.aws.port}",
         token=stack.user("you"),
         endpoint=stack.aws.endpoint,
         region=REGION,
+        stack=stack.name,
         log=stack.log_of("Dispatch"),
         tick=stack.outputs["TickFunction"],
     )

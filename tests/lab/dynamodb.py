@@ -34,13 +34,17 @@ class DynamoDB:
         self.name = name
         self.endpoint = f"http://{LOCALHOST}:{port}"
         self._server = server
+        self._client: DynamoDBClient | None = None
         server.wait_until(lambda: answers(port))
 
     def client(self) -> "DynamoDBClient":
-        return boto3.client("dynamodb", endpoint_url=self.endpoint, region_name=REGION)
+        """The lab's own: to make one takes longer than most tests do."""
+        if self._client is None:
+            self._client = boto3.client("dynamodb", endpoint_url=self.endpoint, region_name=REGION)
+        return self._client
 
     def table_url(self, table: str) -> str:
-        """What `open_store` takes."""
+        """Return the address of a table for `open_store`."""
         return f"dynamodb://{table}?{urlencode({'region': REGION, 'endpoint': self.endpoint})}"
 
     def stop(self) -> None:

@@ -30,7 +30,7 @@ ROOT = Credentials(DUMMY["AWS_ACCESS_KEY_ID"], DUMMY["AWS_SECRET_ACCESS_KEY"])
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a REST call came back with."""
+    """The answer of a REST call."""
 
     status: int
     headers: Mapping[str, str]

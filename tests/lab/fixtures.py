@@ -20,6 +20,7 @@ from tests.lab.postgres import (
     fresh_database,
     machines_own,
 )
+from tests.lab.ready import InTurn, ReadyDatabase, ReadyTable
 from tests.lab.sam import Sam
 
 SERVERS = frozenset(
@@ -28,6 +29,8 @@ SERVERS = frozenset(
         "dynamodb_local",
         "emulated_aws",
         "lambda_runtime",
+        "migrated_dynamodb_url",
+        "migrated_postgres_url",
         "moto",
         "own_postgres",
         "postgres",
@@ -116,6 +119,28 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
     url = fresh_database(postgres)
     yield url
     drop_database(postgres, url)
+
+
+@pytest.fixture(scope="session")
+def _migrated_postgres(postgres: Postgres) -> InTurn:
+    return InTurn(lambda: ReadyDatabase(postgres))
+
+
+@pytest.fixture
+def migrated_postgres_url(_migrated_postgres: InTurn) -> str:
+    """A database with the schema, and nothing else."""
+    return _migrated_postgres.ready()
+
+
+@pytest.fixture(scope="session")
+def _migrated_dynamodb(dynamodb_local: DynamoDB) -> InTurn:
+    return InTurn(lambda: ReadyTable(dynamodb_local))
+
+
+@pytest.fixture
+def migrated_dynamodb_url(_migrated_dynamodb: InTurn) -> str:
+    """A table of DynamoDB Local with the schema, and nothing else."""
+    return _migrated_dynamodb.ready()
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""What the lab cannot run here: skipped out loud, or with DUETICK_LAB_STRICT=1 a failure."""
+"""The parts that the lab cannot run here. Their tests are skipped, or fail with
+DUETICK_LAB_STRICT=1."""
 
 import os
 from collections.abc import Generator
@@ -62,7 +63,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _unexplained(reporter: pytest.TerminalReporter) -> set[str]:
-    """What was skipped though everything has to run, and no store says what it lacks."""
+    """Return the tests that were skipped in a strict run, other than those that a store lacks."""
     if os.environ.get(STRICT) != "1":
         return set()
     skipped = reporter.stats.get("skipped", [])

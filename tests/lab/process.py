@@ -1,4 +1,4 @@
-"""What the lab starts: each in a process group of its own, with a log, stopped with the tests."""
+"""The lab's servers: each has a process group and a log, and is stopped after the tests."""
 
 import atexit
 import os
@@ -80,7 +80,7 @@ class Server:
         return self._process.pid
 
     def processor_ms(self) -> float:
-        """What it and all that it started have computed so far, however long they had to wait."""
+        """Return the processor time of the server and its child processes so far."""
         ticks = 0
         for process in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
@@ -126,7 +126,7 @@ class Server:
 
 
 def answers(port: int) -> bool:
-    """Whether something accepts connections on this port."""
+    """Return True if a server accepts connections on this port."""
     with suppress(OSError), socket.create_connection((LOCALHOST, port), timeout=1):
         return True
     return False

@@ -82,6 +82,12 @@ class Sam:
         )
         return aws.outputs(stack)
 
+    def deploy_environment(self, aws: EmulatedAws, built_template: Path, name: str) -> None:
+        """Deploy it as `samconfig.toml` beside it says of an environment, and with nothing else."""
+        command = ["deploy", "--template-file", str(built_template), "--config-env", name]
+        away = {"AWS_ENDPOINT_URL": aws.endpoint}
+        self._sam(*command, folder=built_template.parent, env=away)
+
     def _sam(self, *arguments: str, folder: Path, env: Mapping[str, str] | None = None) -> str:
         """Run in the template's folder, so that only its own samconfig.toml can be found."""
         return run([self._bin / "sam", *arguments], env={**self._env, **(env or {})}, cwd=folder)

@@ -13,6 +13,8 @@ sys.executable = sys.argv.pop()
 
 from ministack.app import main  # type: ignore[import-not-found]  # noqa: E402
 from ministack.core import lambda_runtime  # type: ignore[import-not-found]  # noqa: E402
+from ministack.services import apigateway_v1  # type: ignore[import-not-found]  # noqa: E402
+from ministack.services.cloudformation import provisioners  # type: ignore[import-not-found]  # noqa: E402
 
 end = lambda_runtime.kill_workers
 
@@ -33,6 +35,52 @@ def _end_one(worker: Any) -> None:  # noqa: ANN401
 
 
 lambda_runtime.kill_workers = end_when_idle
+
+import_operation = apigateway_v1._import_operation
+map_settings = provisioners._apigw_method_settings
+make_alarm = provisioners._cw_metric_alarm_record
+
+
+def import_with_answers(
+    api: str, resource: str, method: str, operation: dict[str, Any] | None, *more: object
+) -> None:
+    """Add the answers of an OpenAPI document's MOCK, which ministack leaves out."""
+    import_operation(api, resource, method, operation, *more)
+    described = (operation or {}).get("x-amazon-apigateway-integration") or {}
+    for answer in (described.get("responses") or {}).values():
+        apigateway_v1._put_integration_response(
+            api, resource, method, str(answer["statusCode"]), answer
+        )
+
+
+def map_as_routes(settings: list[dict[str, Any]] | None) -> object:
+    """A route's own limits: CloudFormation writes /~1api~1users where the route is /api/users."""
+    return map_settings([_decode(one) for one in settings or []])
+
+
+def _decode(setting: dict[str, Any]) -> dict[str, Any]:
+    path = setting["ResourcePath"]
+    if "~1" not in path:
+        return setting
+    return {**setting, "ResourcePath": path.removeprefix("/").replace("~1", "/")}
+
+
+def make_alarm_of_one_metric(name: str, props: dict[str, Any]) -> object:
+    """Make the alarm of an expression as one of the first metric that the expression reads.
+
+    ministack calculates no expressions, and refuses the whole stack.
+    """
+    stats = [one["MetricStat"] for one in props.get("Metrics") or () if "MetricStat" in one]
+    if stats:
+        first = stats[0]
+        read = {**first["Metric"], "Statistic": first["Stat"], "Period": first["Period"]}
+        props = {key: value for key, value in props.items() if key != "Metrics"} | read
+    return make_alarm(name, props)
+
+
+apigateway_v1._import_operation = import_with_answers
+provisioners._cw_metric_alarm_record = make_alarm_of_one_metric
+provisioners._apigw_method_settings = map_as_routes
 
 if __name__ == "__main__":
     main()

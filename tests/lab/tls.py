@@ -11,7 +11,7 @@ from typing import Final
 from tests.lab.process import LOCALHOST
 
 SSL_REQUEST: Final = bytes.fromhex("0000000804d2162f")
-"""What a client that wants TLS says first; the server answers with one letter, in the clear."""
+"""The first bytes of a client that wants TLS. The server answers with one letter, in the clear."""
 AT_ONCE: Final = 65_536
 
 
@@ -22,7 +22,7 @@ class TlsProxy:
         self._target = port
         self._context: ssl.SSLContext
         self.handshakes = 0
-        """How many clients trusted what it showed."""
+        """The number of clients that trusted its certificate."""
         self._listener = socket.create_server((LOCALHOST, 0))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()

@@ -4,6 +4,7 @@ from itertools import product
 
 KEPT_IN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:duetick-AbCdEf"
 AUTHORIZER = "arn:aws:lambda:eu-central-1:123456789012:function:authorizer"
+CLIENT = "4tf7example0client8id"
 POOL = "arn:aws:cognito-idp:eu-central-1:123456789012:userpool/eu-central-1_Example"
 
 NETWORK = {
@@ -28,23 +29,29 @@ NETWORKS: list[dict[str, str]] = [
 ]
 USERS: list[dict[str, str]] = [
     {},
-    {"Users": "cognito"},
-    {"Users": "cognito", "UserPoolArn": POOL},
+    {"Users": "none"},
+    {"UserPoolArn": POOL, "UserPoolClientId": CLIENT},
     {"Users": "lambda", "AuthorizerArn": AUTHORIZER},
 ]
 SECRETS: list[dict[str, str]] = [{}, {"DispatchSecretArn": KEPT_IN}]
+BUS = "arn:aws:events:eu-central-1:123456789012:event-bus/operations"
 GIVEN: dict[str, str] = {
+    "EventBus": BUS,
+    "RowFlow": "reminders/remind",
+    "RetentionByFlow": "reminders=365 noise=7/14",
     **BACKENDS[2],
     **NETWORKS[3],
     **USERS[3],
     **SECRETS[1],
     "UserPoolArn": POOL,
+    "UserPoolClientId": CLIENT,
     "PostgresOwnerAddress": "postgresql://owner@db.example.com/app?sslrootcert=system",
     "PostgresOwnerSecretArn": KEPT_IN,
     "PostgresSecurityGroupId": "sg-0123456789abcdef0",
     "Deployment": "other",
     "AllowedOrigin": "https://app.example.com",
     "SecretKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/0f0e4d5c",
+    "AlarmEmail": "oncall@example.com",
     "AlarmTopicArn": "arn:aws:sns:eu-central-1:123456789012:alarms",
     "ApiDomain": "execute-api.example.com",
     "ApiAddress": "https://vpce-0123456789abcdef0.example.com",
@@ -57,6 +64,12 @@ def combinations() -> list[dict[str, str]]:
     every = product(BACKENDS, NETWORKS, USERS, SECRETS)
     merged = [{**a, **b, **c, **d} for a, b, c, d in every]
     return [one for one in merged if one["Backend"] != "aurora" or "VpcId" in one]
+
+
+def covering() -> list[dict[str, str]]:
+    """Some combinations: each choice of each kind stands in one of them, beside other choices."""
+    every = combinations()
+    return [*every[:1], *every[7::11], *every[-1:]]
 
 
 def spoken(parameters: dict[str, str]) -> str:

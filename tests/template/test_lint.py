@@ -10,7 +10,7 @@ import yaml
 
 from tests.lab.process import LabError
 from tests.lab.sam import Sam
-from tests.template.combinations import GIVEN, combinations
+from tests.template.combinations import GIVEN, combinations, covering
 from tests.template.parsed import TEMPLATE, Deployment, template
 
 DEPLOYMENT: Final = re.compile(r"Deployment[0-9a-f]{10}|deployment id: [0-9a-f]{40}")
@@ -25,16 +25,16 @@ def test_sam_finds_nothing_wrong(sam: Sam) -> None:
 
 @pytest.fixture(scope="module")
 def translated(sam: Sam, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What AWS makes of the template, with each combination of parameters."""
-    made = sam.translate(TEMPLATE, tmp_path_factory.mktemp("translated"), combinations())
+    """What AWS makes of the template, with each choice of each parameter."""
+    made = sam.translate(TEMPLATE, tmp_path_factory.mktemp("translated"), covering())
     return [DEPLOYMENT.sub("Deployment", one) for one in made]
 
 
 def test_the_linter_finds_nothing_in_what_aws_makes_of_any_combination(
     sam: Sam, translated: list[str], tmp_path: Path
 ) -> None:
-    """The transform decides no condition, so that all combinations lead to one template."""
-    assert len(translated) == len(combinations())
+    """The transform decides no condition, so that all choices lead to one template."""
+    assert len(translated) == len(covering())
     (one,) = set(translated)
     assert sam.lint(one, tmp_path) == ""
 

@@ -5,15 +5,17 @@ from typing import Final
 
 import pytest
 
-from tests.template.combinations import KEPT_IN, NETWORK, combinations, spoken
+from tests.template.combinations import BUS, KEPT_IN, NETWORK, combinations, spoken
 from tests.template.parsed import Deployment, Value, actions
 
 FUNCTIONS: Final = ("TickFunction", "DispatchFunction", "SchedulesFunction", "MigrateFunction")
 SERVICES: Final = {
     "dynamodb": "dynamodb",
+    "events": "events",
     "execute-api": "execute-api",
     "lambda": "lambda",
     "secretsmanager": "secretsmanager",
+    "ssm": "ssm",
     "sts": "sts",
 }
 BY_LAMBDA_ITSELF: Final = {"logs", "sqs", "ec2"}
@@ -90,12 +92,27 @@ def test_each_function_reaches_what_it_calls(parameters: dict[str, str], functio
         ("TickFunction", "secretsmanager"),
         ("DispatchFunction", "secretsmanager"),
         ("DispatchFunction", "lambda"),
+        ("TickFunction", "ssm"),
+        ("MigrateFunction", "ssm"),
         ("MigrateFunction", "s3"),
         ("MigrateFunction", "dynamodb"),
+        ("TickFunction", "events"),
+        ("DispatchFunction", "events"),
+        ("MigrateFunction", "events"),
     ],
 )
 def test_the_need_is_seen(function: str, service: str) -> None:
-    assert service in needed(Deployment(DispatchSecretArn=KEPT_IN, **NETWORK), function)
+    made = Deployment(DispatchSecretArn=KEPT_IN, EventBus="default", **NETWORK)
+    assert service in needed(made, function)
+
+
+@pytest.mark.parametrize("bus", ["", "default", BUS])
+def test_a_bus_has_an_endpoint_where_nothing_else_leads_out(bus: str) -> None:
+    parameters = {**NETWORK, "PrivateApi": "true", "Egress": "endpoints", "EventBus": bus}
+    deployment = Deployment(**parameters)
+    for function in FUNCTIONS:
+        assert needed(deployment, function) <= reached(deployment, parameters)
+    assert ("events" in endpoints(deployment)) == bool(bus)
 
 
 def test_a_missing_endpoint_would_be_seen() -> None:

@@ -1,15 +1,15 @@
 """What a parameter may say: all that is accepted works, and what cannot work is told at once."""
 
 import re
-import tomllib
 from dataclasses import fields
 from typing import Final
 
 import pytest
+from duetick.domain.errors import ConfigurationError
 from duetick.runtime.settings import Settings
 
-from tests.template.combinations import AUTHORIZER, KEPT_IN, NETWORK, POOL
-from tests.template.parsed import TEMPLATE, Deployment, template
+from tests.template.combinations import AUTHORIZER, CLIENT, KEPT_IN, NETWORK, POOL
+from tests.template.parsed import Deployment, template
 
 FUNCTIONS: Final = ("TickFunction", "DispatchFunction", "SchedulesFunction", "MigrateFunction")
 POSTGRES: Final = {
@@ -34,8 +34,11 @@ OWNER: Final = "postgresql://owner@db.example.com/app"
         ({"VpcId": "vpc-1", "Egress": "endpoints"}, "RouteTableIds"),
         ({"Users": "lambda"}, "AuthorizerArn"),
         ({"AuthorizerArn": AUTHORIZER}, "Users=lambda"),
-        ({"UserPoolArn": POOL}, "Users=cognito"),
-        ({"AllowedOrigin": "https://app.example.com"}, "Users=cognito"),
+        ({"Users": "none", "UserPoolArn": POOL}, "Users=cognito"),
+        ({"UserPoolArn": POOL}, "UserPoolClientId"),
+        ({"UserPoolClientId": CLIENT}, "UserPoolArn"),
+        ({"Users": "none", "AllowedOrigin": "https://app.example.com"}, "Users=cognito"),
+        ({"AlarmEmail": "a@example.com", "AlarmTopicArn": "arn:aws:sns:x:1:y"}, "AlarmTopicArn"),
         ({**POSTGRES, "PostgresSecurityGroupId": "sg-1"}, "VpcId"),
         ({**POSTGRES, "PostgresOwnerAddress": OWNER}, "PostgresOwnerSecretArn"),
         ({"PostgresOwnerAddress": OWNER, "PostgresOwnerSecretArn": KEPT_IN}, "Backend postgres"),
@@ -96,30 +99,24 @@ def test_a_database_is_addressed_without_its_password(address: str, taken: bool)
         ("SubnetIds", "subnet-1a, subnet-2b", False),
         ("RouteTableIds", "rtb-1a", True),
         ("RouteTableIds", "subnet-1a", False),
+        ("UserPoolClientId", CLIENT, True),
+        ("UserPoolClientId", f"{CLIENT},{CLIENT}", True),
+        ("UserPoolClientId", f"{CLIENT}, {CLIENT}", False),
         ("AllowedOrigin", "https://app.example.com", True),
         ("AllowedOrigin", "http://localhost:3000", True),
         ("AllowedOrigin", "https://app.example.com/", False),
         ("AllowedOrigin", "https://App.example.com", False),
         ("AllowedOrigin", "*", False),
         ("AllowedOrigin", "https://app.example.com'", False),
+        ("AlarmEmail", "oncall@example.com", True),
+        ("AlarmEmail", "a@example.com,b@example.com", False),
+        ("AlarmEmail", "oncall", False),
     ],
 )
 def test_lists_have_commas_between_and_an_origin_no_path(
     name: str, value: str, taken: bool
 ) -> None:
     assert allows(name, value) == taken
-
-
-def test_what_samconfig_leaves_to_be_filled_in_is_refused_until_it_is() -> None:
-    config = tomllib.loads(TEMPLATE.with_name("samconfig.toml").read_text())
-    given = [
-        config[name]["deploy"]["parameters"]["parameter_overrides"]
-        for name in ("aurora", "postgres")
-    ]
-    pairs = [pair.split("=", 1) for text in given for pair in text.split()]
-    left = [(name, value) for name, value in pairs if "YOURS" in value]
-    assert len(left) == 4
-    assert not [name for name, value in left if allows(name, value)]
 
 
 @pytest.mark.parametrize("edge", ["MinValue", "MaxValue"])
@@ -133,12 +130,17 @@ def test_the_functions_take_every_number_that_the_template_takes(edge: str) -> N
         for name, value in told.items()
         if isinstance(value, dict) and value.get("Ref") in numbers
     }
-    quotas = ("SCHEDULES", "GAP_SECONDS", "RUNS")
-    assert values.keys() == {f"DUETICK_QUOTA_{name}" for name in quotas}
+    quotas = ("SCHEDULES", "GAP_SECONDS", "RUNS", "WRITES")
+    kept = ("RETENTION_DAYS", "RETENTION_DEAD_DAYS")
+    wanted = {f"DUETICK_QUOTA_{name}" for name in quotas} | {f"DUETICK_{name}" for name in kept}
+    assert values.keys() == wanted
     read = Settings.read({"DUETICK_STORE": "sqlite://", **values})
     assert read.quota_schedules == int(numbers["SchedulesPerUser"])
     assert read.quota_gap_seconds == int(numbers["SmallestGapSeconds"])
     assert read.quota_runs == int(numbers["RunsPerMinute"])
+    assert read.quota_writes == int(numbers["WritesPerMinute"])
+    assert read.retention_days == int(numbers["RetentionDays"])
+    assert read.retention_dead_days == int(numbers["RetentionDeadDays"])
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -178,6 +180,28 @@ def test_m06_a_stack_is_told_by_its_name_whose_static_schedules_are_its_own() ->
     assert Deployment().environment("MigrateFunction")[name] == {"Ref": "AWS::StackName"}
     other = Deployment(Deployment="other").environment("MigrateFunction")
     assert other[name] == {"Ref": "Deployment"}
+
+
+@pytest.mark.parametrize("chosen", ["die", "pause"])
+def test_t12_the_hourly_count_knows_what_becomes_of_schedules_whose_flow_is_gone(
+    chosen: str,
+) -> None:
+    assert chosen in template()["Parameters"]["GoneFlows"]["AllowedValues"]
+    name = "DUETICK_GONE_FLOWS"
+    assert Deployment().environment("MigrateFunction")[name] == {"Ref": "GoneFlows"}
+    assert Settings.read({"DUETICK_STORE": "sqlite://", name: chosen}).gone_flows == chosen
+
+
+def test_nothing_else_may_become_of_them() -> None:
+    assert template()["Parameters"]["GoneFlows"]["Default"] == "die"
+    with pytest.raises(ConfigurationError, match="die or pause"):
+        Settings.read({"DUETICK_STORE": "sqlite://", "DUETICK_GONE_FLOWS": "delete"})
+
+
+def test_a02_the_hourly_work_knows_how_many_schedules_it_verifies() -> None:
+    name = "DUETICK_VERIFIED_PER_HOUR"
+    assert Deployment().environment("MigrateFunction")[name] == {"Ref": "VerifiedPerHour"}
+    assert Settings.read({"DUETICK_STORE": "sqlite://", name: "7"}).verified_per_hour == 7
 
 
 def test_every_parameter_is_described_and_stands_in_a_group() -> None:

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 from duetick.stores.dynamodb.schema import TTL, table_definition
 
-from tests.template.combinations import NETWORK, combinations, spoken
+from tests.template.combinations import BUS, NETWORK, combinations, spoken
 from tests.template.parsed import Deployment, Value, Values, actions, template
 
 FUNCTIONS: Final = ("TickFunction", "DispatchFunction", "SchedulesFunction", "MigrateFunction")
@@ -104,10 +104,10 @@ def test_the_proxy_knows_each_user_that_functions_connect_as() -> None:
 @pytest.mark.parametrize(
     ("function", "indexes"),
     [
-        ("TickFunction", {"due", "attention"}),
+        ("TickFunction", {"due", "attention", "leaving"}),
         ("DispatchFunction", set[str]()),
-        ("SchedulesFunction", {"attention"}),
-        ("MigrateFunction", {"attention", "directory", "due"}),
+        ("SchedulesFunction", {"attention", "directory", "due"}),
+        ("MigrateFunction", {"attention", "directory", "due", "leaving"}),
     ],
 )
 def test_each_function_queries_the_indexes_that_it_reads(function: str, indexes: set[str]) -> None:
@@ -161,34 +161,6 @@ def test_each_function_has_a_log_of_its_own_that_ends(parameters: dict[str, str]
 
 
 @every
-def test_users_routes_are_there_only_with_an_authorizer(parameters: dict[str, str]) -> None:
-    deployment = Deployment(**parameters)
-    assert ("UsersApi" in deployment.resources) == ("Users" in parameters)
-    for name, api in deployment.of_type("AWS::Serverless::Api").items():
-        for path, methods in api["Properties"]["DefinitionBody"]["paths"].items():
-            secret = "DispatchSecretArn" in parameters and path.startswith("/api/flows/")
-            wanted: Value = (
-                [{"user": []}] if name == "UsersApi" else [] if secret else [{"iam": []}]
-            )
-            assert all(method["security"] == wanted for method in methods.values())
-
-
-@every
-def test_a_browser_may_ask_without_a_token_where_an_origin_is_allowed(
-    parameters: dict[str, str],
-) -> None:
-    if "Users" not in parameters:
-        return
-    for origin in ({}, {"AllowedOrigin": "https://app.example.com"}):
-        made = Deployment(**parameters, **origin).resources
-        body = made["UsersApi"]["Properties"]["DefinitionBody"]
-        asked = [methods.get("options") for methods in body["paths"].values()]
-        assert [one and one["security"] for one in asked] == [[] if origin else None] * 2
-        assert ("x-amazon-apigateway-gateway-responses" in body) == bool(origin)
-        assert "options" not in str(made["Api"])
-
-
-@every
 def test_whoever_reads_a_secret_may_use_its_key_and_through_secrets_manager_alone(
     parameters: dict[str, str],
 ) -> None:
@@ -222,6 +194,72 @@ def test_nothing_is_allowed_twice(function: str) -> None:
 
 
 @every
+def test_migrate_alone_writes_the_witness_and_a_tick_reads_it(parameters: dict[str, str]) -> None:
+    deployment = Deployment(**parameters)
+    reads, writes = {"ssm:GetParameter"}, {"ssm:GetParameter", "ssm:PutParameter"}
+    allowed = {"TickFunction": reads, "MigrateFunction": writes}
+    for function in FUNCTIONS:
+        about = [one for one in deployment.statements(function) if "ssm:" in str(one["Action"])]
+        assert actions(about) == allowed.get(function, set())
+        assert all(":parameter${Witness}" in str(one["Resource"]) for one in about)
+        told = deployment.environment(function).get("DUETICK_WITNESS")
+        assert told == ({"Fn::Sub": "ssm:${Witness}"} if function in allowed else None)
+
+
+def test_no_deployment_writes_the_witness_anew() -> None:
+    """CloudFormation leaves a value alone that stays what it is in the template."""
+    witness = template()["Resources"]["Witness"]["Properties"]
+    assert (witness["Type"], witness["Value"]) == ("String", "0")
+    assert str(witness["Name"]).find("/duetick/${Id}/witness") > 0
+
+
+@every
 def test_no_log_is_made_that_never_ends(parameters: dict[str, str]) -> None:
     for one in Deployment(**parameters).of_type("AWS::RDS::DBCluster").values():
         assert "EnableCloudwatchLogsExports" not in one["Properties"]
+
+
+@pytest.mark.parametrize(
+    ("bus", "arn"),
+    [
+        ("default", "arn:aws:events:eu-central-1:123456789012:event-bus/default"),
+        ("of/ops.1", "arn:aws:events:eu-central-1:123456789012:event-bus/of/ops.1"),
+        (BUS, BUS),
+        (BUS.replace("1234", "9999"), BUS.replace("1234", "9999")),
+    ],
+)
+def test_events_are_put_on_the_chosen_bus_alone(bus: str, arn: str) -> None:
+    deployment = Deployment(EventBus=bus)
+    for function in ("TickFunction", "DispatchFunction", "MigrateFunction"):
+        (statement,) = puts_events(deployment, function)
+        text, given = statement["Resource"]["Fn::Sub"]
+        place, parts = given["Bus"]["Fn::Select"]
+        separator, joined = parts["Fn::Split"]
+        whole = filled(joined["Fn::Sub"], bus)
+        assert text.replace("${Bus}", whole.split(separator)[int(place)]) == arn
+        assert deployment.environment(function)["DUETICK_EVENT_BUS"] == {"Ref": "EventBus"}
+    assert puts_events(deployment, "SchedulesFunction") == []
+
+
+def test_without_a_bus_nobody_may_put_events() -> None:
+    for function in FUNCTIONS:
+        assert puts_events(Deployment(), function) == []
+
+
+def puts_events(deployment: Deployment, function: str) -> list[Values]:
+    """The statements that let a function put events."""
+    found = deployment.statements(function)
+    return [one for one in found if "events:PutEvents" in actions([one])]
+
+
+def filled(text: str, bus: str) -> str:
+    """A text of Fn::Sub, as it is in one region of one account."""
+    known = {
+        "${AWS::Partition}": "aws",
+        "${AWS::Region}": "eu-central-1",
+        "${AWS::AccountId}": "123456789012",
+        "${EventBus}": bus,
+    }
+    for name, value in known.items():
+        text = text.replace(name, value)
+    return text

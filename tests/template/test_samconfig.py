@@ -1,31 +1,61 @@
-"""samconfig.toml has an environment for each backend, which names parameters that there are."""
+"""samconfig.toml has two environments, dev and prod; the backend is a parameter of either."""
 
+import re
 import tomllib
 
-from tests.template.parsed import TEMPLATE, template
+import pytest
 
-CONFIG = tomllib.loads(TEMPLATE.with_name("samconfig.toml").read_text())
+from tests.template.parsed import TEMPLATE, Deployment, template
+
+TEXT = TEMPLATE.with_name("samconfig.toml").read_text()
+CONFIG = tomllib.loads(TEXT)
 
 
-def test_each_backend_is_one_environment_away() -> None:
-    environments = {name: one for name, one in CONFIG.items() if name != "version"}
-    chosen = {
-        name: dict(
-            pair.split("=", 1)
-            for pair in one["deploy"]["parameters"]["parameter_overrides"].split()
-        )
-        for name, one in environments.items()
+def pairs(text: str) -> dict[str, str]:
+    """Parameters as they are written in a row."""
+    return dict(pair.split("=", 1) for pair in text.split())
+
+
+def others() -> list[dict[str, str]]:
+    """The backends that its comments show."""
+    return [pairs(line) for line in re.findall(r"^#   (Backend=.*)$", TEXT, re.MULTILINE)]
+
+
+def given(name: str) -> dict[str, str]:
+    """The parameters of an environment."""
+    return pairs(CONFIG[name]["deploy"]["parameters"]["parameter_overrides"])
+
+
+def test_there_are_two_environments_and_the_one_without_a_name_is_dev() -> None:
+    assert {name for name in CONFIG if name != "version"} == {"dev", "prod", "default"}
+    assert CONFIG["default"] == CONFIG["dev"]
+    stacks = [CONFIG[name]["global"]["parameters"]["stack_name"] for name in ("dev", "prod")]
+    assert stacks == ["duetick-dev", "duetick"]
+
+
+@pytest.mark.parametrize("name", ["dev", "prod"])
+def test_each_environment_deploys_with_nothing_else(name: str) -> None:
+    assert given(name).keys() <= template()["Parameters"].keys()
+    assert Deployment(**given(name)).refused_by() == []
+
+
+def test_production_alone_is_asked_about_before_it_changes() -> None:
+    asked = {
+        name: CONFIG[name]["deploy"]["parameters"]["confirm_changeset"]
+        for name in CONFIG
+        if name != "version"
     }
-    backends = {name: given["Backend"] for name, given in chosen.items()}
-    assert backends == {"default": "dynamodb", "aurora": "aurora", "postgres": "postgres"}
-    for given in chosen.values():
-        assert given.keys() <= template()["Parameters"].keys()
+    assert asked == {"dev": False, "default": False, "prod": True}
 
 
-def test_no_two_environments_are_one_stack() -> None:
-    names = [
-        one["global"]["parameters"]["stack_name"]
-        for one in CONFIG.values()
-        if isinstance(one, dict)
-    ]
-    assert len(set(names)) == len(names) == 3
+def test_each_backend_is_one_parameter_away() -> None:
+    backends = {given("dev")["Backend"], *(one["Backend"] for one in others())}
+    assert backends == set(template()["Parameters"]["Backend"]["AllowedValues"])
+    assert all(one.keys() <= template()["Parameters"].keys() for one in others())
+
+
+def test_what_is_left_to_be_filled_in_is_refused_until_it_is() -> None:
+    left = [pair for one in others() for pair in one.items() if "YOURS" in pair[1]]
+    assert len(left) == 4
+    for name, value in left:
+        assert not re.fullmatch(template()["Parameters"][name]["AllowedPattern"], value)

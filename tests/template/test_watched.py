@@ -6,14 +6,18 @@ import re
 import pytest
 from duetick.cli.costs import Usage
 from duetick.core.audit import Audit
-from duetick.core.tally import TickReport
-from duetick.domain.schedule import Occurrence
+from duetick.core.gone import Gone
+from duetick.core.tick import TickReport
+from duetick.core.verify import Verified
+from duetick.domain.schedule import Occurrence, Record
 from duetick.domain.states import Reason, State
 from duetick.runtime import telemetry
 
+from tests.documents import OPERATORS, rows, section
 from tests.template.parsed import Deployment, Values, template
 
 STACK = {"Fn::Select": [2, {"Fn::Split": ["/", {"Ref": "AWS::StackId"}]}]}
+RUNBOOK = section(OPERATORS, "Runbook")
 UUID = "0f0e4d5c-0000-0000-0000-000000000000"
 """The last part of a stack's id."""
 
@@ -27,7 +31,10 @@ def emitted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     telemetry.record_tick(TickReport())
     telemetry.record_settled(dead)
     telemetry.record_answer(500)
-    telemetry.record_audit(Audit(0, 0))
+    telemetry.record_audit(Audit())
+    telemetry.record_gone(Gone())
+    telemetry.record_auto_paused(Record("ann", "k", "* * * * *", "flow", "act"))
+    telemetry.record_verified(Verified(0, 0))
     lines = capsys.readouterr().out.splitlines()
     described = [json.loads(line)["_aws"] for line in lines if '"_aws"' in line]
     return {
@@ -35,11 +42,61 @@ def emitted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     }
 
 
+def test_t12_what_a_tick_rejects_counts_as_dead(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
+    telemetry.metrics.clear_metrics()
+    telemetry.record_tick(TickReport(claimed=2, failed=2, rejected=2))
+    telemetry.metrics.flush_metrics()
+    (line,) = [one for one in capsys.readouterr().out.splitlines() if '"_aws"' in one]
+    assert json.loads(line)["Dead"] == [2.0]
+
+
+def test_t12_a_death_of_what_is_gone_rings_one_alarm_and_is_logged_as_any_other(
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
+    telemetry.metrics.clear_metrics()
+    capsys.readouterr()
+    telemetry.record_gone_death(
+        Occurrence("ann", "k", "* * * * *", None, 0, state=State.DEAD, reason=Reason.REJECTED)
+    )
+    telemetry.metrics.flush_metrics()
+    (line,) = [one for one in capsys.readouterr().out.splitlines() if '"_aws"' in one]
+    metric = json.loads(line)
+    assert (metric["Gone"], metric.keys() & {"Dead", "Lost"}) == ([1.0], set())
+    assert [(one.__dict__["action"], one.__dict__["schedule"]) for one in caplog.records] == [
+        ("dead", "ann/k")
+    ]
+
+
+def test_t12_the_alarm_of_what_is_gone_stays_from_one_count_to_the_next() -> None:
+    alarm = watched()["Gone"]
+    assert (alarm["Statistic"], alarm["Period"], alarm["Threshold"]) == ("Maximum", 3600, 1)
+
+
 def watched() -> Values:
     """Our metrics that alarms name, each with its alarm."""
-    alarms = Deployment(LeastActive="1").of_type("AWS::CloudWatch::Alarm")
-    found = [one["Properties"] for one in alarms.values()]
-    return {one["MetricName"]: one for one in found if one["Namespace"] == "Duetick"}
+    alarms = Deployment().of_type("AWS::CloudWatch::Alarm")
+    found = [(metric, one["Properties"]) for one in alarms.values() for metric in metrics(one)]
+    return {metric["MetricName"]: one for metric, one in found if metric["Namespace"] == "Duetick"}
+
+
+def metrics(alarm: Values) -> list[Values]:
+    """The metrics that an alarm reads: its own, or those of its expressions."""
+    given = alarm["Properties"]
+    stats = [one["MetricStat"] for one in given.get("Metrics", ()) if "MetricStat" in one]
+    return [one["Metric"] for one in stats] or [given]
+
+
+def periods(alarm: Values) -> set[int | str]:
+    """The lengths of time of which an alarm reads one value each."""
+    given = alarm["Properties"]
+    stats = [one["MetricStat"] for one in given.get("Metrics", ()) if "MetricStat" in one]
+    return {one["Period"] for one in stats or [given] if isinstance(one["Period"], int)} or {"tick"}
 
 
 def shown() -> set[str]:
@@ -61,9 +118,17 @@ def test_t12_every_metric_that_is_named_is_emitted_and_every_one_emitted_is_name
 
 
 def test_t12_what_must_wake_somebody_has_an_alarm() -> None:
-    assert {"Active", "Unindexed", "Claimed", "Lateness", "Dead", "Lost", "Poisoned"} <= (
+    assert {"Active", "Unindexed", "Claimed", "Lateness", "Dead", "Gone", "Lost", "Poisoned"} <= (
         watched().keys()
     )
+
+
+def test_t12_each_finding_of_the_audit_has_an_alarm_of_its_own() -> None:
+    for name in ("Unindexed", "Stale", "Unreadable", "Overdue", "OldTzdata", "Unaccounted"):
+        alarm = watched()[name]
+        assert (alarm["Threshold"], alarm["Period"], alarm["Statistic"]) == (1, 3_600, "Maximum")
+        assert alarm["TreatMissingData"] == "notBreaching"
+    assert len(watched()) == len({one["AlarmDescription"] for one in watched().values()})
 
 
 def test_t12_three_minutes_without_a_tick_are_an_alarm_even_without_data() -> None:
@@ -73,18 +138,47 @@ def test_t12_three_minutes_without_a_tick_are_an_alarm_even_without_data() -> No
     assert template()["Mappings"]["Ticks"]["1"]["Seconds"] == 60
 
 
-def test_t12_every_alarm_is_told_to_the_topic_and_says_what_to_do() -> None:
-    for alarm in Deployment(LeastActive="1").of_type("AWS::CloudWatch::Alarm").values():
-        assert alarm["Properties"]["AlarmDescription"]
-        assert "AlarmActions" not in alarm["Properties"]
-    topic = "arn:aws:sns:eu-central-1:123456789012:alarms"
-    for alarm in Deployment(AlarmTopicArn=topic).of_type("AWS::CloudWatch::Alarm").values():
-        assert alarm["Properties"]["AlarmActions"] == [{"Ref": "AlarmTopicArn"}]
+TOPIC = "arn:aws:sns:eu-central-1:123456789012:alarms"
+
+
+@pytest.mark.parametrize(
+    ("given", "topic"), [({}, "AlarmTopic"), ({"AlarmTopicArn": TOPIC}, "AlarmTopicArn")]
+)
+def test_t12_every_alarm_is_told_to_a_topic_and_says_what_to_do(
+    given: dict[str, str], topic: str
+) -> None:
+    made = Deployment(**given)
+    for alarm in made.of_type("AWS::CloudWatch::Alarm").values():
+        told = alarm["Properties"]
+        assert told["AlarmDescription"]
+        assert told["AlarmActions"] == told["OKActions"] == [{"Ref": topic}]
+    assert ("AlarmTopic" in made.resources) == (topic == "AlarmTopic")
+    assert made.decided(template()["Outputs"]["AlarmTopic"]["Value"]) == {"Ref": topic}
+
+
+def test_t12_an_address_is_told_of_alarms_where_one_is_given() -> None:
+    assert not Deployment().of_type("AWS::SNS::Subscription")
+    made = Deployment(AlarmEmail="oncall@example.com")
+    (one,) = made.of_type("AWS::SNS::Subscription").values()
+    assert one["Properties"] == {
+        "TopicArn": {"Ref": "AlarmTopic"},
+        "Protocol": "email",
+        "Endpoint": {"Ref": "AlarmEmail"},
+    }
+
+
+def test_t12_alarms_can_write_to_the_topic() -> None:
+    """The key that AWS has for topics refuses them, without a word."""
+    assert "KmsMasterKeyId" not in Deployment().resources["AlarmTopic"]["Properties"]
 
 
 def test_the_metrics_of_two_stacks_are_apart() -> None:
     service = [{"Name": "service", "Value": {"Ref": "AWS::StackName"}}]
-    assert all(alarm["Dimensions"] == service for alarm in watched().values())
+    alarms = Deployment().of_type("AWS::CloudWatch::Alarm").values()
+    every = [metric for alarm in alarms for metric in metrics(alarm)]
+    ours = [metric for metric in every if metric["Namespace"] == "Duetick"]
+    assert len(ours) == len(watched())
+    assert all(metric["Dimensions"] == service for metric in ours)
     assert Deployment().environment("TickFunction")["POWERTOOLS_SERVICE_NAME"] == {
         "Ref": "AWS::StackName"
     }
@@ -93,6 +187,45 @@ def test_the_metrics_of_two_stacks_are_apart() -> None:
 def test_the_dashboards_of_two_stacks_are_apart_even_in_two_regions() -> None:
     name = Deployment().resources["Dashboard"]["Properties"]["DashboardName"]["Fn::Sub"]
     assert {"${AWS::StackName}", "${AWS::Region}"} <= set(re.findall(r"\$\{[^}]+\}", name))
+
+
+def test_the_runbook_names_resources_that_are_there() -> None:
+    named = set(re.findall(r"\$\(name (\w+)\)", RUNBOOK)) | set(re.findall(r"\b\w+Log\b", RUNBOOK))
+    assert {"TickLog", "DispatchLog", "MigrateLog", "TickFunction"} <= named
+    assert named <= template()["Resources"].keys()
+
+
+def symptoms() -> dict[str, list[str]]:
+    """The runbook's cells behind each alarm: where to look, what to do, when to worry."""
+    found = [(re.match(r"`(\w+Alarm)`", first), cells) for first, *cells in rows(RUNBOOK)]
+    return {name[1]: cells for name, cells in found if name}
+
+
+def test_the_runbook_has_a_row_for_each_alarm() -> None:
+    alarms = Deployment().of_type("AWS::CloudWatch::Alarm")
+    assert symptoms().keys() == alarms.keys()
+    assert all(look.startswith("`") and do and worry for look, do, worry in symptoms().values())
+
+
+LOOKED = [
+    "Dead",
+    "Gone",
+    "Lost",
+    "Poisoned",
+    "Unindexed",
+    "Stale",
+    "Unreadable",
+    "OldTzdata",
+    "Overdue",
+    "Unaccounted",
+]
+
+
+@pytest.mark.parametrize("alarm", LOOKED)
+def test_the_runbook_looks_where_the_alarm_does(alarm: str) -> None:
+    look, *_ = symptoms()[f"{alarm}Alarm"]
+    said = str(watched()[alarm]["AlarmDescription"])
+    assert set(re.findall(r"\w+Log", look)) == set(re.findall(r"\w+Log", said))
 
 
 def test_a_count_that_fails_is_an_alarm_too() -> None:
@@ -110,8 +243,8 @@ def test_what_is_billed_for_watching_is_what_there_is(
 
 def test_every_alarm_has_a_time_that_cloudwatch_takes() -> None:
     for row in template()["Mappings"]["Ticks"].values():
-        for alarm in Deployment(LeastActive="1").of_type("AWS::CloudWatch::Alarm").values():
-            period = alarm["Properties"]["Period"]
+        for alarm in Deployment().of_type("AWS::CloudWatch::Alarm").values():
+            (period,) = periods(alarm)
             seconds = period if isinstance(period, int) else row["Seconds"]
             assert seconds % 60 == 0
             assert seconds * alarm["Properties"]["EvaluationPeriods"] <= 86_400

@@ -1,96 +1,28 @@
-"""J-05 and T-07: what an occurrence becomes, and the one gate that every transition passes."""
+"""The answers to those who begin, bring and settle, as far as an occurrence's own row tells."""
 
 from dataclasses import replace
-from itertools import product
 from typing import Literal
 
 import pytest
-from duetick.domain.attempts import (
-    Outcome,
-    begun,
-    cancelled,
-    displaces,
-    lost,
-    moved,
-    not_begun,
-    refuse,
-    released,
-    settled,
-    taken_up,
-)
+from duetick.domain.attempts import SUCCEEDED, Outcome, refuse, refuse_again, refuse_begun, settle
 from duetick.domain.errors import IllegalTransition
-from duetick.domain.occurrences import leased
-from duetick.domain.policies import Delivery, Overlap, Policies, Retry
-from duetick.domain.schedule import Occurrence, Schedule
-from duetick.domain.states import REASONS, TRANSITIONS, Reason, State
+from duetick.domain.policies import Delivery, Policies, Retry
+from duetick.domain.schedule import Lease, NewOccurrence, Occurrence
+from duetick.domain.states import Reason, State
 
 NOON = 1_803_902_400_000
 SECOND = 1_000
-HOUR = 3_600 * SECOND
+LATER = NOON + 60 * SECOND
 RETRIED = Policies(delivery=Delivery.AT_LEAST_ONCE, retry=Retry(attempts=2))
-CLAIMED = Occurrence(
-    "ada", "digest", "0 12 * * *", None, NOON, 1, due_at=NOON, lease_until=NOON + 60 * SECOND
-)
+CLAIMED = Occurrence("ada", "digest", "0 12 * * *", None, NOON, 1, due_at=NOON, lease_until=LATER)
 RUNNING = replace(CLAIMED, state=State.PROCESSING, attempts=1, begun_at=NOON)
-ONCE = Schedule("ada", "digest", "0 12 * * *", "reminders", "send", policies=Policies(max_runs=1))
+FAILED = Outcome(State.FAILED, Reason.FAILED, "it rained")
 
 
-def reason_of(state: State) -> Reason | None:
-    return min(REASONS[state]) if state in REASONS else None
-
-
-def nobody_runs() -> bool:
-    return False
-
-
-def another_runs() -> bool:
-    return True
-
-
-def never_asked() -> bool:
-    raise AssertionError("it does not matter here whether another one runs")
-
-
-def never_counted(schedule: Schedule) -> bool:
-    raise AssertionError(f"{schedule.key} has no limit of runs that this begin would count on")
-
-
-def allowed(schedule: Schedule) -> bool:
-    return not schedule.used_up
-
-
-@pytest.mark.parametrize(("before", "after"), list(product(State, State)))
-def test_j05_a_listed_transition_is_made_and_any_other_is_an_error(
-    before: State, after: State
-) -> None:
-    held = replace(CLAIMED, state=before, reason=reason_of(before))
-    if before == after:
-        assert moved(held, after, NOON + SECOND, reason_of(after)) is held
-    elif after in TRANSITIONS[before]:
-        assert moved(held, after, NOON + SECOND, reason_of(after)).state is after
-    else:
-        with pytest.raises(IllegalTransition):
-            moved(held, after, NOON + SECOND, reason_of(after))
-
-
-def test_j05_a_transition_with_a_reason_of_another_state_is_an_error() -> None:
-    with pytest.raises(IllegalTransition):
-        moved(RUNNING, State.SUCCEEDED, NOON, Reason.OVERLAP)
-
-
-def test_j05_what_was_cancelled_is_cancelled_again_without_a_change() -> None:
-    once = cancelled(CLAIMED, Reason.OPERATOR, NOON)
-    assert cancelled(once, Reason.OVERLAP, NOON + HOUR) is once
-
-
-def test_j05_what_ended_is_not_cancelled() -> None:
-    done = settled(RUNNING, Outcome(State.SUCCEEDED, Reason.FIRED), NOON)
-    with pytest.raises(IllegalTransition):
-        cancelled(done, Reason.OPERATOR, NOON)
-
-
-def test_j05_what_ended_holds_no_lease() -> None:
-    assert cancelled(CLAIMED, Reason.OPERATOR, NOON).lease_until is None
+def verdict(held: Occurrence, asked: Occurrence | Lease, now: int = NOON) -> str | None:
+    """The word by which a begin is refused, None if it is not."""
+    answer = refuse(held, asked, now)
+    return answer.verdict if answer else None
 
 
 @pytest.mark.parametrize(
@@ -110,71 +42,78 @@ def test_j05_an_outcome_has_a_reason_of_its_state(
 
 
 def test_j05_what_runs_does_not_begin_again() -> None:
-    answer = refuse(RUNNING, RUNNING, NOON)
-    assert answer is not None
-    assert answer.verdict == "in_progress"
+    assert verdict(RUNNING, RUNNING) == "in_progress"
 
 
-def test_t07_a_begin_counts_the_attempt_and_holds_a_lease() -> None:
-    after = begun(CLAIMED, None, NOON + SECOND, nobody_runs, never_counted)
-    assert (after.state, after.attempts, after.begun_at) == (State.PROCESSING, 1, NOON + SECOND)
-    assert after.lease_until == NOON + SECOND + CLAIMED.policies.lease_ms
-    assert not_begun(after) is None
+def test_t07_who_holds_the_fence_before_the_lease_ends_may_begin() -> None:
+    assert verdict(CLAIMED, CLAIMED) is None
+    assert verdict(CLAIMED, CLAIMED, LATER) == "stale"
+    assert verdict(CLAIMED, replace(CLAIMED, fence=2)) == "stale"
 
 
-def test_a_run_is_counted_only_where_there_is_a_limit() -> None:
-    endless = replace(ONCE, policies=Policies())
-    assert begun(CLAIMED, endless, NOON, nobody_runs, never_counted).state is State.PROCESSING
+def test_d12_an_occurrence_of_another_flow_is_unknown() -> None:
+    held = replace(CLAIMED, flow="reminders")
+    lease = Lease("ada", "digest", NOON, "schedule", "other", 1)
+    assert verdict(held, lease) == "unknown"
+    assert verdict(held, replace(lease, flow="")) is None
 
 
-def test_a_run_beyond_the_limit_is_cancelled() -> None:
-    after = begun(CLAIMED, replace(ONCE, runs=1), NOON, nobody_runs, allowed)
-    assert (after.state, after.reason, after.attempts) == (State.CANCELLED, Reason.QUOTA, 0)
+def test_d04_a_caller_is_told_what_became_of_what_it_brings_again() -> None:
+    asked = NewOccurrence("ada", "digest", "0 12 * * *", None, NOON, "schedule", NOON)
+    told = {state: refuse_again(replace(CLAIMED, state=state), asked).verdict for state in State}
+    del told[State.FAILED]  # it is passed through
+    under_way = {State.QUEUED, State.PROCESSING}
+    assert {state for state, word in told.items() if word == "in_progress"} == under_way
+    assert {word for state, word in told.items() if state not in under_way} == {"duplicate"}
+    of_another = replace(CLAIMED, flow="reminders")
+    assert refuse_again(of_another, replace(asked, flow="other")).verdict == "unknown"
 
 
-def test_what_another_one_keeps_from_running_is_not_counted() -> None:
-    assert begun(CLAIMED, ONCE, NOON, another_runs, never_counted).reason is Reason.OVERLAP
+def test_d08_what_waits_is_told_that_it_waits_and_why() -> None:
+    assert refuse_begun(RUNNING) is None
+    waiting = refuse_begun(replace(CLAIMED, lease_until=NOON + 1))
+    assert waiting is not None
+    assert (waiting.verdict, waiting.reason) == ("in_progress", Reason.OVERLAP)
+    put_off = replace(CLAIMED, state=State.RETRYING, lease_until=None)
+    for held, why in ((put_off, Reason.PAUSED), (replace(put_off, lease_until=1), Reason.OVERLAP)):
+        answer = refuse_begun(held)
+        assert answer is not None
+        assert (answer.verdict, answer.reason, answer.due_at) == ("in_progress", why, NOON)
 
 
-def test_d08_where_others_may_run_nobody_asks_for_them() -> None:
-    shared = replace(CLAIMED, policies=Policies(overlap=Overlap.ALLOW))
-    assert begun(shared, None, NOON, never_asked, never_counted).state is State.PROCESSING
+def test_j05_a_success_ends_it_without_a_trace() -> None:
+    settled = settle(RUNNING, SUCCEEDED, LATER)
+    after = settled.after
+    assert (after.state, after.reason, after.lease_until) == (State.SUCCEEDED, Reason.FIRED, None)
+    assert (settled.before, settled.event) == (RUNNING, None)
 
 
-def test_d08_skip_ends_it_and_wait_keeps_it() -> None:
-    waiting = replace(CLAIMED, policies=Policies(overlap=Overlap.WAIT))
-    assert begun(CLAIMED, None, NOON, another_runs, never_counted).reason is Reason.OVERLAP
-    kept = begun(waiting, None, NOON, another_runs, never_counted)
-    answer = not_begun(kept)
-    assert (kept.state, kept.lease_until) == (State.QUEUED, NOON + 1)
-    assert answer is not None
-    assert answer.verdict == "in_progress"
+def test_j05_a_failure_that_is_tried_again_leaves_a_trace() -> None:
+    settled = settle(replace(RUNNING, policies=RETRIED), FAILED, LATER)
+    assert (settled.after.state, settled.after.error) == (State.RETRYING, "it rained")
+    assert settled.event is not None
+    assert settled.event.note == "attempt 1: it rained"
 
 
-def test_d08_only_an_older_one_that_is_queued_is_displaced() -> None:
-    older = replace(CLAIMED, nominal_at=NOON - HOUR)
-    assert displaces(CLAIMED, older)
-    assert not displaces(older, CLAIMED)
-    assert not displaces(CLAIMED, replace(RUNNING, nominal_at=NOON - HOUR))
+def test_j05_the_last_failure_is_in_the_row() -> None:
+    settled = settle(RUNNING, FAILED, LATER)
+    assert (settled.after.state, settled.after.error) == (State.DEAD, "it rained")
+    assert settled.event is None
 
 
-def test_t07_a_lost_lease_leaves_a_new_fence_or_the_end() -> None:
-    assert lost(CLAIMED, NOON + HOUR).fence == CLAIMED.fence + 1
-    assert (lost(RUNNING, NOON).state, lost(RUNNING, NOON).reason) == (State.DEAD, Reason.LOST)
-    assert lost(replace(RUNNING, policies=RETRIED), NOON).state is State.QUEUED
+def test_j05_a_success_said_again_is_the_same() -> None:
+    held = replace(CLAIMED, state=State.SUCCEEDED, reason=Reason.FIRED)
+    assert SUCCEEDED.is_said_of(held)
+    assert not FAILED.is_said_of(held)
 
 
-def test_t07_what_is_released_is_due_at_once() -> None:
-    after = released(CLAIMED, NOON)
-    assert (after.state, after.lease_until, after.fence) == (State.QUEUED, NOON + 1, 2)
+@pytest.mark.parametrize(("state", "reason"), [(State.RETRYING, None), (State.DEAD, Reason.FAILED)])
+def test_j05_a_failure_said_again_is_the_same(state: State, reason: Reason | None) -> None:
+    held = replace(CLAIMED, state=state, reason=reason)
+    assert FAILED.is_said_of(held)
+    assert not SUCCEEDED.is_said_of(held)
 
 
-def test_t04_what_waited_is_taken_up_under_a_lease() -> None:
-    waiting = replace(CLAIMED, state=State.RETRYING, policies=RETRIED, lease_until=None)
-    assert taken_up(waiting, NOON).state is State.QUEUED
-
-
-@pytest.mark.parametrize("state", [State.SUCCEEDED, State.CANCELLED, State.PROCESSING])
-def test_j13_what_ended_or_runs_is_never_leased_anew(state: State) -> None:
-    with pytest.raises(IllegalTransition):
-        leased(replace(CLAIMED, state=state), NOON)
+def test_j13_a_failure_said_of_a_lost_attempt_is_another() -> None:
+    held = replace(CLAIMED, state=State.DEAD, reason=Reason.LOST)
+    assert not FAILED.is_said_of(held)

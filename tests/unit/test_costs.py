@@ -1,8 +1,7 @@
-"""What a deployment costs, calculated: inputs decide, and the README repeats what comes out."""
+"""What a deployment costs, calculated: inputs decide, and the READMEs repeat what comes out."""
 
 import re
 from dataclasses import fields, replace
-from pathlib import Path
 
 import pytest
 from duetick.cli.costs import (
@@ -15,17 +14,16 @@ from duetick.cli.costs import (
     Prices,
     Usage,
     at_rest,
-    keeping,
-    looking_ahead,
+    look_ahead,
     per_million,
     scheduler_per_million,
+    storage,
     table,
 )
 from duetick.cli.main import main
 
+from tests.documents import TEXT
 from tests.template.parsed import template
-
-README = (Path(__file__).parents[2] / "README.md").read_text()
 
 WITH_EACH_TICK = ("EventBridge Scheduler", "Lambda, ticks", "CloudWatch, logs", "DynamoDB, reads")
 
@@ -55,30 +53,30 @@ def test_the_proxy_bills_eight_units_whatever_the_cluster_has() -> None:
 
 
 def test_looking_ahead_a_minute_is_a_function_that_never_ends() -> None:
-    always = looking_ahead(60, Usage(tick_seconds=0))["Lambda, ticks"]
+    always = look_ahead(60, Usage(tick_seconds=0))["Lambda, ticks"]
     assert always == pytest.approx(730.5 * 3_600 * 0.5 * 0.0000133334)
 
 
 def test_two_minutes_ahead_are_two_ticks_at_once() -> None:
-    one, two = (looking_ahead(seconds)["Lambda, ticks"] for seconds in (60, 120))
+    one, two = (look_ahead(seconds)["Lambda, ticks"] for seconds in (60, 120))
     assert two == pytest.approx(2 * one, rel=0.01)
 
 
 def test_what_a_tick_takes_anyway_is_not_counted_twice() -> None:
     busy = Usage(tick_seconds=20)
-    least, more = at_rest("postgres", busy)["Lambda, ticks"], looking_ahead(60, busy)
+    least, more = at_rest("postgres", busy)["Lambda, ticks"], look_ahead(60, busy)
     calls = 730.5 * 60 * 0.20 / 1_000_000
-    always = looking_ahead(60, Usage(tick_seconds=0))["Lambda, ticks"]
+    always = look_ahead(60, Usage(tick_seconds=0))["Lambda, ticks"]
     assert least - calls + more["Lambda, ticks"] == pytest.approx(always)
-    assert looking_ahead(10, busy)["Lambda, ticks"] == 0
+    assert look_ahead(10, busy)["Lambda, ticks"] == 0
 
 
 def test_looking_ahead_costs_by_memory_architecture_and_cadence() -> None:
-    small = looking_ahead(120)["Lambda, ticks"]
+    small = look_ahead(120)["Lambda, ticks"]
     x86 = Prices(lambda_gb_second=GB_SECOND["x86_64"])
-    assert looking_ahead(120, Usage(memory_gb=1))["Lambda, ticks"] == pytest.approx(2 * small)
-    assert looking_ahead(120, prices=x86)["Lambda, ticks"] == pytest.approx(1.25 * small, rel=1e-4)
-    assert looking_ahead(120, Usage(tick_minutes=2))["Lambda, ticks"] == pytest.approx(small / 2)
+    assert look_ahead(120, Usage(memory_gb=1))["Lambda, ticks"] == pytest.approx(2 * small)
+    assert look_ahead(120, prices=x86)["Lambda, ticks"] == pytest.approx(1.25 * small, rel=1e-4)
+    assert look_ahead(120, Usage(tick_minutes=2))["Lambda, ticks"] == pytest.approx(small / 2)
 
 
 def test_what_is_assumed_is_what_the_template_says() -> None:
@@ -96,13 +94,29 @@ def test_every_price_says_where_it_is_published() -> None:
 
 def test_what_is_kept_costs_by_its_bytes_and_how_long_it_is_kept() -> None:
     gb = Usage(schedules=1_000, schedule_item_bytes=1024**3 / 1_000, schedule_row_bytes=1024**3)
-    assert keeping("dynamodb", gb) == pytest.approx(
-        {"DynamoDB, storage": 0.25, "DynamoDB, backup": 0.20}
-    )
-    assert keeping("aurora", gb)["Aurora, storage"] == pytest.approx(1_000 * 0.10)
-    assert keeping("postgres", gb) == {}
+    lines = storage("dynamodb", gb)
+    assert lines.pop("DynamoDB, hourly audit")
+    assert lines.pop("DynamoDB, hourly verification")
+    assert lines == pytest.approx({"DynamoDB, storage": 0.25, "DynamoDB, backup": 0.20})
+    assert storage("aurora", gb)["Aurora, storage"] == pytest.approx(1_000 * 0.10)
+    assert storage("postgres", gb) == {}
     month, year = (per_million("aurora", Usage(kept_days=days)) for days in (30, 360))
     assert year["Aurora, storage"] == pytest.approx(12 * month["Aurora, storage"])
+
+
+def test_t12_the_audit_reads_each_schedule_each_hour_for_half_a_unit() -> None:
+    read = storage("dynamodb", Usage(schedules=1_000_000))["DynamoDB, hourly audit"]
+    assert read == pytest.approx(730.5 * 0.51 * 0.125)
+    assert not [name for name in storage("aurora") if "audit" in name]
+
+
+def test_a02_the_verification_reads_so_many_schedules_an_hour_and_no_more() -> None:
+    line = "DynamoDB, hourly verification"
+    few, many = (storage("dynamodb", Usage(schedules=n))[line] for n in (10_000, 1_000_000))
+    assert few == pytest.approx(730.5 * 10_000 * 2.02 * 0.125 / 1_000_000)
+    assert many == pytest.approx(2 * few)
+    assert Usage().verified_per_hour == template()["Parameters"]["VerifiedPerHour"]["Default"]
+    assert not [name for name in storage("aurora") if "verification" in name]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -110,7 +124,7 @@ def test_no_price_and_no_use_is_no_cost(backend: Backend) -> None:
     free = Prices(**dict.fromkeys((one.name for one in fields(Prices)), 0.0))
     assert at_rest(backend, prices=free) == {}
     assert sum(per_million(backend, prices=free).values()) == 0
-    assert sum(keeping(backend, prices=free).values()) == 0
+    assert sum(storage(backend, prices=free).values()) == 0
 
 
 @pytest.mark.parametrize("price", [one.name for one in fields(Prices)])
@@ -128,16 +142,16 @@ def test_the_command_prints_all_of_it(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == f"{table(Usage(memory_gb=1), x86)}\n"
 
 
-def test_the_readme_repeats_what_comes_out() -> None:
+def test_the_readmes_repeat_what_comes_out() -> None:
     for name in BACKENDS:
-        rest, million, kept = (sum(of(name).values()) for of in (at_rest, per_million, keeping))
+        rest, million, kept = (sum(of(name).values()) for of in (at_rest, per_million, storage))
         row = f"| {name} | {rest:.0f} $ | {million:.1f} $ | {kept:.2f} $ |"
-        assert row in README, row
-    assert f"one-to-one for {sum(scheduler_per_million().values()):.1f} $" in README
+        assert row in TEXT, row
+    assert f"one-to-one for {sum(scheduler_per_million().values()):.1f} $" in TEXT
     for minutes in (1, 5):
         lines = at_rest("dynamodb", Usage(tick_minutes=minutes))
         ticks = sum(lines[name] for name in WITH_EACH_TICK)
-        assert re.search(rf"\| {minutes} \| [\d,]+ \| {ticks:.2f} \$ \|", README), ticks
+        assert re.search(rf"\| {minutes} \| [\d,]+ \| {ticks:.2f} \$ \|", TEXT), ticks
     for seconds in LOOK_AHEADS:
-        most = sum(looking_ahead(seconds).values())
-        assert re.search(rf"\| {seconds} s \|.*\| {most:.0f} \$ \|", README), most
+        most = sum(look_ahead(seconds).values())
+        assert re.search(rf"\| {seconds} s \|.*\| {most:.0f} \$ \|", TEXT), most

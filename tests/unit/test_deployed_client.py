@@ -1,15 +1,18 @@
 """`duetick schedules --stack`: the stack is found by its name, where the shell's settings lead."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from io import BytesIO
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from botocore.session import Session
-from duetick.cli import deployed
-from duetick.cli.deployed import client_of
+from duetick.cli.deployed import Deployed
 from duetick.cli.main import main
-from duetick.cli.problem import Problem
-from duetick.client import Client
+from duetick.cli.problem import CliProblem
+from duetick.core.done import Purged
+from duetick.operators import Operators
 
 from tests.lab.credentials import DUMMY
 from tests.lab.process import LOCALHOST, free_port
@@ -61,7 +64,7 @@ def test_the_region_is_the_shells_by_either_of_its_names(
     asked = regions(COMPLETE)
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     monkeypatch.setenv(name, "eu-central-1")
-    client_of("duetick", "you")
+    Deployed.find("duetick").operators().of("you")
     assert asked == ["eu-central-1"]
 
 
@@ -69,16 +72,99 @@ def test_a_stack_that_was_not_made_to_its_end_is_told(
     regions: Callable[[dict[str, Any]], list[str | None]],
 ) -> None:
     regions({"StackStatus": "ROLLBACK_COMPLETE"})
-    with pytest.raises(Problem, match="ROLLBACK_COMPLETE"):
-        client_of("duetick", "you")
+    with pytest.raises(CliProblem, match="ROLLBACK_COMPLETE"):
+        Deployed.find("duetick").operators().of("you")
 
 
 def test_a_stack_that_cannot_be_reached_is_not_taken_for_the_local_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    nowhere = Client(f"http://{LOCALHOST}:{free_port()}", user="you")
-    monkeypatch.setattr(deployed, "client_of", lambda *_: nowhere)
+    nowhere = Operators(f"http://{LOCALHOST}:{free_port()}")
+    monkeypatch.setattr(Deployed, "find", lambda _: Mock(operators=lambda _: nowhere))
     assert main(["schedules", "--stack", "duetick", "--user", "you", "list"]) == 1
     told = capsys.readouterr().err
     assert "from inside its VPC" in told
     assert "make run" not in told
+
+
+class Functions:
+    """Lambda, as much of it as is asked."""
+
+    def __init__(self, answer: Mapping[str, object], failed: str | None = None) -> None:
+        self.asked: list[dict[str, object]] = []
+        self._answer: dict[str, object] = {
+            "Payload": BytesIO(json.dumps(answer).encode()),
+            "FunctionError": failed,
+        }
+
+    def invoke(self, **given: str) -> dict[str, object]:
+        """Answer."""
+        self.asked.append({"function": given["FunctionName"], **json.loads(given["Payload"])})
+        return self._answer
+
+
+def stack_with(functions: Functions) -> Deployed:
+    """A stack whose function `migrate` answers so."""
+    return Deployed({"MigrateFunction": "m"}, Mock(create_client=lambda *_, **__: functions))
+
+
+def test_j07_a_step_is_taken_by_the_function_of_the_stack() -> None:
+    functions = Functions({"differences": 0})
+    assert stack_with(functions).step({"Step": "check"}) == {"differences": 0}
+    assert functions.asked == [{"function": "m", "Step": "check"}]
+
+
+def test_j07_a_step_that_fails_says_why() -> None:
+    failing = Functions({"errorMessage": "the store is away"}, failed="Unhandled")
+    with pytest.raises(CliProblem, match="the store is away"):
+        stack_with(failing).step({"Step": "check"})
+
+
+def test_j07_a_rebuild_of_a_stack_is_told_who_asks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted = {"schedules": 3, "differences": 1, "unreadable": 0, "mended": 1}
+    functions = Functions({**counted, "dry_run": False, "complete": True, "found": []})
+    stack = Mock(who=lambda: "arn:ann", step=stack_with(functions).step)
+    monkeypatch.setattr(Deployed, "find", lambda _: stack)
+    assert main(["rebuild", "--stack", "duetick", "--yes", "--why", "drift"]) == 0
+    asked = {"Step": "rebuild", "DryRun": False, "Who": "arn:ann", "Why": "drift"}
+    assert functions.asked == [{"function": "m", **asked}]
+    assert "3 schedules, 1 differences, 1 mended." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "told"),
+    [
+        (
+            {"purged": Purged(2, 1_234, 3, more=True)._asdict(), "goes_on": True},
+            0,
+            "There is more: it goes on by itself. `duetick locks --stack duetick` shows it.",
+        ),
+        (
+            {"purged": "another purge is at work"},
+            1,
+            "Another purge is at work: `duetick locks --stack duetick` says whose.",
+        ),
+    ],
+)
+def test_j10_a_stack_purges_by_itself_and_is_told_who_asks(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    answer: Mapping[str, object],
+    code: int,
+    told: str,
+) -> None:
+    functions = Functions(answer)
+    stack = Mock(who=lambda: "arn:ann", step=stack_with(functions).step)
+    monkeypatch.setattr(Deployed, "find", lambda _: stack)
+    assert main(["purge", "--stack", "duetick", "--why", "the disk"]) == code
+    asked = {"Step": "purge", "Who": "arn:ann", "Why": "the disk"}
+    assert functions.asked == [{"function": "m", **asked}]
+    out, err = capsys.readouterr()
+    assert told in err
+    assert ("1,234 occurrences left" in out) is (code == 0)
+
+
+def test_j10_a_stack_keeps_to_the_days_of_its_deployment() -> None:
+    assert main(["purge", "--stack", "duetick", "--days", "7"]) == 2

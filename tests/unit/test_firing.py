@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 import pytest
-from duetick.domain import firing
 from duetick.domain.expression import fires
-from duetick.domain.firing import Decision, Missed, Times, decide, unfired
+from duetick.domain.firing import Decision, Times, decide, unfired
+from duetick.domain.occurrence import Missed
 from duetick.domain.policies import Misfire, Policies
 from duetick.domain.schedule import IndexRow
 from hypothesis import given
@@ -171,35 +171,3 @@ def test_j13_a_row_that_was_set_back_goes_on_after_the_mark() -> None:
 
 def test_j13_a_single_time_that_was_set_back_never_fires_again() -> None:
     assert unfired(row_at("at(2027-03-01T12:00:00)"), NOON) is None
-
-
-def test_i11_rows_that_are_alike_are_decided_once_whatever_their_anchors(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    decided: list[IndexRow] = []
-
-    def counted(row: IndexRow, now: int, ahead: int) -> Decision:
-        decided.append(row)
-        return decide(row, now, ahead)
-
-    monkeypatch.setattr(firing, "decide", counted)
-    decisions = firing.Decisions(NOON + 1, 0)
-    rows = [IndexRow("ada", str(n), "0 12 * * *", None, NOON, anchor=n) for n in range(50)]
-    assert {decisions.of(row) for row in rows} == {decide(rows[0], NOON + 1, 0)}
-    assert len(decided) == 1
-
-
-def test_t09_rates_are_decided_each_by_its_own_anchor() -> None:
-    decisions = firing.Decisions(NOON + 1)
-    rows = [IndexRow("ada", "k", "RATE(7 minutes)", None, NOON, anchor=n) for n in (0, 5)]
-    assert [decisions.of(row).next_at for row in rows] == [
-        Times.of(row).after(NOON + 1) for row in rows
-    ]
-    assert decisions.of(rows[0]) != decisions.of(rows[1])
-
-
-def test_i13_what_cannot_be_read_is_raised_each_time() -> None:
-    decisions = firing.Decisions(NOON)
-    for _ in range(2):
-        with pytest.raises(ValueError, match="has 1 fields"):
-            decisions.of(IndexRow("ada", "k", "never", None, NOON))

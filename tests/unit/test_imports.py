@@ -38,3 +38,15 @@ def test_a_flow_with_targets_imports_no_client() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "False"
+
+
+def test_events_are_loaded_by_nobody_who_has_none() -> None:
+    parts = "duetick.core.tick, duetick.core.dispatch, duetick.runtime.wiring"
+    script = (
+        f"import sys, {parts}; print([name for name in sys.modules if name in "
+        "('duetick.core.notices', 'duetick.runtime.announcing', 'botocore')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,6 +1,8 @@
 """The tree holds what DESIGN lists, and nothing else; pins stand in agreement."""
 
+import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -43,6 +45,27 @@ def test_every_function_is_a_folder_with_one_thin_app() -> None:
     code = [path for path in handlers if path.name != "__pycache__"]
     assert {path.name for path in code} == {"app.py"}
     assert {path.parent.name for path in code} == {"dispatch", "migrate", "schedules", "tick"}
+
+
+def test_no_readme_is_shipped_to_lambda() -> None:
+    """What stands in a function's folder, or among the flows, is shipped as it is."""
+    shipped = [*TOP.glob("functions/*/*.md"), *(TOP / "layers/flows").rglob("*.md")]
+    assert shipped == []
+
+
+def test_the_layer_is_made_without_its_readmes(tmp_path: Path) -> None:
+    python = tmp_path / "bin/python3.13"
+    python.parent.mkdir()
+    python.symlink_to(shutil.which("true") or "")  # nothing needs to be compiled here
+    subprocess.run(
+        ["make", "build-DuetickLayer", f"ARTIFACTS_DIR={tmp_path}/made"],
+        cwd=TOP / "layers/duetick",
+        env={**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        check=True,
+    )
+    assert (tmp_path / "made/python/duetick/stores/__init__.py").is_file()
+    assert [*(tmp_path / "made").rglob("*.md")] == []
 
 
 def test_the_layer_installs_the_versions_that_are_tested() -> None:

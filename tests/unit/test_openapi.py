@@ -9,7 +9,7 @@ from duetick.api.openapi import as_text, document
 from duetick.api.routes import ROUTES
 from duetick.core.wire import WRITABLE, schedule_json
 from duetick.domain.policies import Policies, Retry
-from duetick.domain.schedule import Schedule
+from duetick.domain.schedule import Record, Schedule
 
 PUBLISHED = files("duetick.api").joinpath("openapi.json").read_text()
 
@@ -34,7 +34,7 @@ def test_operations_have_names_of_their_own() -> None:
 def test_the_policies_of_the_document_are_the_domains() -> None:
     for shape, kind in ((PoliciesShape, Policies), (RetryShape, Retry)):
         assert set(shape.model_fields) == {field.name for field in fields(kind)}
-    shown = schedule_json(Schedule("u", "k", "@daily", "f", "a"))["policies"]
+    shown = schedule_json(Record.of(Schedule("u", "k", "@daily", "f", "a")))["policies"]
     defaults = PoliciesShape().model_dump(by_alias=True)
     assert shown == defaults
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from duetick.domain.errors import InvalidSchedule
-from duetick.domain.pausing import as_paused_as, is_paused, paused, resumed
+from duetick.domain.pausing import is_paused, keep_pause, pause, resume
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import Schedule
 from hypothesis import given
@@ -21,39 +21,39 @@ def test_a_pause_is_taken_back_without_a_trace(
     starts_at: int | None, until: int | None, again: int | None
 ) -> None:
     before = replace(PLAIN, policies=Policies(starts_at=starts_at))
-    once = paused(before, "away", until, NOON)
-    assert resumed(once) == before
-    assert resumed(paused(once, "longer", again, NOON)) == before
+    once = pause(before, "away", until, NOON)
+    assert resume(once) == before
+    assert resume(pause(once, "longer", again, NOON)) == before
 
 
 @given(until=ends)
 def test_a_pause_holds_until_its_end(until: int | None) -> None:
-    held = paused(PLAIN, "", until, NOON)
+    held = pause(PLAIN, "", until, NOON)
     assert is_paused(held, NOON)
     assert is_paused(held, 2 * NOON) is (until is None)
 
 
 def test_a_start_beyond_the_pause_stays_the_start() -> None:
     late = replace(PLAIN, policies=Policies(starts_at=NOON + 1_000))
-    assert paused(late, "", NOON + 10, NOON).policies.starts_at == NOON + 1_000
+    assert pause(late, "", NOON + 10, NOON).policies.starts_at == NOON + 1_000
 
 
 def test_a_replaced_schedule_is_under_the_pause_of_the_one_before() -> None:
-    held = paused(PLAIN, "away", NOON + 10, NOON - 5)
+    held = pause(PLAIN, "away", NOON + 10, NOON - 5)
     other = replace(PLAIN, cron="0 6 * * *", policies=Policies(starts_at=7))
-    kept = as_paused_as(held, other, NOON)
+    kept = keep_pause(held, other, NOON)
     assert kept.pause
     assert (kept.pause.since, kept.pause.note, kept.pause.starts_at) == (NOON - 5, "away", 7)
-    assert resumed(kept) == other
+    assert resume(kept) == other
 
 
 def test_a_pause_that_is_over_keeps_nothing_from_firing() -> None:
-    held = paused(PLAIN, "", NOON + 10, NOON)
-    assert as_paused_as(held, PLAIN, NOON + 10) == PLAIN
+    held = pause(PLAIN, "", NOON + 10, NOON)
+    assert keep_pause(held, PLAIN, NOON + 10) == PLAIN
 
 
 def test_a_pause_into_the_past_and_a_note_without_end_are_refused() -> None:
     with pytest.raises(InvalidSchedule, match="past"):
-        paused(PLAIN, "", NOON, NOON)
+        pause(PLAIN, "", NOON, NOON)
     with pytest.raises(InvalidSchedule, match="500"):
-        paused(PLAIN, "x" * 501, None, NOON)
+        pause(PLAIN, "x" * 501, None, NOON)

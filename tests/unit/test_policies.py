@@ -1,4 +1,4 @@
-"""Policies: the defaults of the README's table, and helpful refusals."""
+"""Policies: what they take, their defaults, and helpful refusals."""
 
 from dataclasses import fields
 
@@ -23,6 +23,8 @@ DEFAULTS = {
     "starts_at": None,
     "ends_at": None,
     "max_runs": None,
+    "after_completion": "keep",
+    "pause_after": None,
 }
 
 WRONG = [
@@ -30,6 +32,7 @@ WRONG = [
     ("overlap", "queue"),
     ("misfire", "ignore"),
     ("gap", "jump"),
+    ("after_completion", "drop"),
     ("repeat", "last"),
     ("grace", -1),
     ("grace", True),
@@ -43,6 +46,8 @@ WRONG = [
     ("starts_at", -1),
     ("ends_at", 10**15),
     ("max_runs", 0),
+    ("pause_after", 0),
+    ("pause_after", 1_001),
 ]
 
 RETRIES = st.builds(
@@ -67,6 +72,7 @@ POLICIES = st.builds(
     repeat=st.sampled_from(["first", "both"]),
     priority=st.integers(-100, 100),
     timeout=st.integers(1, 900),
+    after_completion=st.sampled_from(["keep", "delete"]),
 )
 
 
@@ -96,12 +102,12 @@ def test_j06_a_wrong_retry_is_refused(retry: dict[str, object]) -> None:
 
 
 def test_an_unknown_policy_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InvalidSchedule, match="'jitter' is not known; known are delivery"):
+    with pytest.raises(InvalidSchedule, match=r"jitter: is not known; known are delivery"):
         Policies.of({"jitter": 5})
 
 
 def test_a_retry_that_is_no_object_is_refused() -> None:
-    with pytest.raises(InvalidSchedule, match="expected an object, got int"):
+    with pytest.raises(InvalidSchedule, match="expected an object, got a number"):
         Policies.of({"retry": 5})
 
 

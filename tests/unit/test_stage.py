@@ -150,7 +150,7 @@ def test_an_agent_may_not_say_as_whom_a_schedule_runs(there: bool) -> None:
             mine.create("k", **FOLLOW_UP)
         before = mine.get("k")
         wanted = Schedule("ann", "k", "@hourly", "assistant", "follow_up", input={"case": 1})
-        for act in (mine.own.create, mine.own.replace):
+        for act in (mine.schedules.create, mine.schedules.replace):
             with pytest.raises(InvalidSchedule, match="principal: is named by the application"):
                 act(replace(wanted, principal=Principal("bob")))
         assert mine.get("k") == before
@@ -162,9 +162,9 @@ def test_an_agent_may_not_say_as_whom_a_schedule_runs(there: bool) -> None:
         ({"principal": Principal("bob")}, "principal: is not a field; besides cron and action: "),
         ({"user_id": "bob"}, "user_id: is not a field"),
         ({"external_id": "x"}, "external_id: is not a field"),
-        ({"policies": {"delivery": "at_least_once"}}, "policies: expected Policies, got dict"),
-        ({"policies": None}, "policies: expected Policies, got NoneType"),
-        ({"labels": ["a"]}, "labels: expected Mapping, got list"),
+        ({"policies": {"deliverry": "at_least_once"}}, "policies.deliverry: is not known; known"),
+        ({"policies": 5}, "policies: expected an object, got a number"),
+        ({"labels": ["a"]}, "labels: expected an object, got a list"),
         ({"input": object()}, "input: is not JSON"),
     ],
 )
@@ -177,6 +177,24 @@ def test_what_a_model_made_up_of_an_agents_arguments_is_refused_with_what_is_rig
         with pytest.raises(InvalidSchedule, match=says):
             verb(mine, "k", **FOLLOW_UP | more)
         assert list(mine.list()) == []
+
+
+def test_an_agent_is_told_all_that_is_wrong_at_once() -> None:
+    with Stage(assistant) as stage:
+        mine = stage.schedules(flow="assistant")
+        wrong: dict[str, Any] = {"user_id": "bob", "labels": {"a": 1}, "timezone": "PST"}
+        with pytest.raises(InvalidSchedule) as refused:
+            mine.create(" ", cron="75 * * * *", action="nothing", **wrong)
+    found = {flaw.name: flaw.code for flaw in refused.value.flaws}
+    assert found == {
+        "key": "blank",
+        "cron": "invalid_cron",
+        "timezone": "unknown_timezone",
+        "action": "unknown_action",
+        "labels.a": "wrong_type",
+        "user_id": "unknown_field",
+    }
+    assert "did you mean 'America/Los_Angeles'?" in str(refused.value)
 
 
 def test_an_agents_input_is_the_same_when_it_is_said_again() -> None:

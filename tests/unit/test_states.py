@@ -12,6 +12,7 @@ from duetick.domain.states import (
     State,
     check_reason,
     check_transition,
+    ended_as,
 )
 
 ALLOWED = {
@@ -76,7 +77,15 @@ def test_j05_an_end_needs_one_of_its_reasons(state: State) -> None:
                 check_reason(state, reason)
 
 
-@pytest.mark.parametrize("state", sorted(set(State) - TERMINAL))
+@pytest.mark.parametrize("reason", Reason)
+def test_j13_a_deleted_one_keeps_the_reason_of_its_end(reason: Reason) -> None:
+    check_reason(State.DELETED, reason)
+    with pytest.raises(IllegalTransition):
+        check_reason(State.DELETED, None)
+    assert reason in REASONS[ended_as(State.DELETED, reason)]
+
+
+@pytest.mark.parametrize("state", sorted(set(State) - TERMINAL - {State.DELETED}))
 def test_j05_a_state_that_is_no_end_has_no_reason(state: State) -> None:
     check_reason(state, None)
     with pytest.raises(IllegalTransition):

@@ -4,12 +4,22 @@ import subprocess
 import sys
 
 import pytest
-from duetick.testing import FakeClock
+from duetick.testing import FakeClock, conformance
 
 WITHOUT_PYTEST = """
 import sys
 sys.modules["pytest"] = None
-import duetick.testing
+from duetick import Flow
+from duetick.testing import FakeClock, Stage, fire
+flow = Flow("mails")
+flow.action("send")(lambda given, ctx: None)
+print(fire(flow, action="send").state)
+"""
+
+SUITE_WITHOUT_PYTEST = """
+import sys
+sys.modules["pytest"] = None
+from duetick.testing import StoreConformance
 """
 
 
@@ -29,8 +39,18 @@ def test_i14_a_fake_clock_never_goes_back() -> None:
         FakeClock(5).advance(-1)
 
 
-def test_without_pytest_the_import_says_what_is_missing() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_PYTEST], capture_output=True, text=True, check=False
-    )
-    assert "duetick.testing needs pytest" in done.stderr
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    """What a process of its own says."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_a_flow_is_tested_without_pytest() -> None:
+    assert run(WITHOUT_PYTEST).stdout == "succeeded\n"
+
+
+def test_without_pytest_the_suite_says_what_is_missing() -> None:
+    assert "duetick.testing needs pytest" in run(SUITE_WITHOUT_PYTEST).stderr
+
+
+def test_the_suite_explains_its_assertions() -> None:
+    assert type(conformance.suite.__loader__).__name__ == "AssertionRewritingHook"

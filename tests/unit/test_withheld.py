@@ -3,25 +3,28 @@
 import json
 import logging
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import pytest
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from duetick import Context, Flow
 from duetick.cli.plain_log import PlainFormatter
-from duetick.core.calls import Request
-from duetick.core.dispatch import Dispatcher
+from duetick.core import action
+from duetick.core.dispatch import Dispatcher, Request
 from duetick.core.flows import Flows
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.policies import Delivery, Policies, Retry
-from duetick.domain.redaction import WITHHELD
+from duetick.domain.redaction import WITHHELD, Secrets
 from duetick.domain.schedule import Json
+from duetick.domain.states import Reason, State
 from duetick.runtime import telemetry
 from duetick.testing import Stage
 from pydantic import BaseModel
 
 CANARY = 'canary\n"dotterel"'
 FORMS = ("canary", "dotterel")
+DEEP = "[" * 5_000 + "]" * 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,63 @@ def test_j11_a_refusal_of_an_input_does_not_quote_what_is_withheld() -> None:
     assert "canary" not in str(problem.value)
 
 
+def test_j11_a_refusal_of_an_input_that_is_too_deep_says_that_it_is() -> None:
+    with Stage(pays()) as stage, pytest.raises(InvalidSchedule, match="is too deep") as problem:
+        stage.schedules(flow="bank").create(
+            "rent", cron="0 9 * * *", action="pay", input={"to": [], "deep": DEEP, "iban": CANARY}
+        )
+    assert [flaw.code for flaw in problem.value.flaws] == ["unknown_field"] * 2
+
+
+@pytest.mark.parametrize("delivery", [Delivery.AT_MOST_ONCE, Delivery.AT_LEAST_ONCE])
+@pytest.mark.parametrize("given", [{"deep": DEEP}, {1: "no JSON"}])
+def test_j11_an_attempt_is_settled_though_its_input_cannot_be_looked_through(
+    given: Json, delivery: Delivery, caplog: pytest.LogCaptureFixture
+) -> None:
+    flow = Flow("mail")
+
+    @flow.action("send", input=lambda _ctx: given)
+    def send(given: object, ctx: Context) -> None:
+        raise RuntimeError(f"canary: no way to {given}")
+
+    with Stage(flow) as stage:
+        made = stage.schedules(flow="mail").create(
+            "k",
+            cron="0 9 * * *",
+            action="send",
+            policies=Policies(delivery=delivery, retry=Retry(attempts=1)),
+        )
+        with pytest.raises(RuntimeError):
+            stage.fire(made)
+        (occurrence,) = stage.store.ledger.find("ann")
+        assert (occurrence.state, occurrence.reason) == (State.DEAD, Reason.FAILED)
+        assert WITHHELD in str(occurrence.error)
+        assert "canary" not in told_by(caplog) + str(occurrence)
+
+
+def test_j11_an_input_is_looked_through_once_for_an_error_and_once_for_a_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[Json] = []
+
+    class Counted(Secrets):
+        @classmethod
+        def of(cls, value: Json, own: Collection[str] = ()) -> Secrets:
+            looked.append(value)
+            return Secrets.of(value, own)
+
+    monkeypatch.setattr(action, "Secrets", Counted)
+    with Stage(pays()) as stage:
+        bank = stage.schedules(flow="bank")
+        made = bank.create("rent", cron="0 9 * * *", action="pay", input=paying())
+        with pytest.raises(RuntimeError, match="canary"):
+            stage.fire(made)
+        assert looked == [paying()]
+        with pytest.raises(InvalidSchedule):
+            bank.create("k", cron="0 9 * * *", action="pay", input={"a": 1, "b": 2, "c": 3})
+        assert len(looked) == 2
+
+
 def test_j11_a_models_refusal_names_the_field_and_not_its_value() -> None:
     flow = Flow("cards")
 
@@ -155,6 +215,33 @@ def test_j11_the_list_of_static_schedules_withholds_it_too() -> None:
     assert "canary" not in body
     assert WITHHELD in body
     assert '"cents": 7' in body
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        {"body": '{"password": "canary"}'},
+        {"body": json.dumps({"body": json.dumps({"jwt": ["canary"]})})},
+        {"url": "https://h/x?token=canary"},
+        {"https://h/x?token=canary": 1},
+        {"curl": "-H 'Authorization: Digest C canary'"},
+        {"body": '{"whatever": "canary"}'},
+        {"apikey": "canary", "accesskey": "canary", "apiKeys": ["canary"], "keys": {"a": "canary"}},
+    ],
+)
+def test_j11_a_preview_looks_into_texts(planted: Json) -> None:
+    flow = Flow("open")
+
+    @flow.action("take", redact=("whatever",))
+    def take(given: dict[str, object], ctx: Context) -> None:
+        raise RuntimeError(f"no way to {json.dumps(given)}")
+
+    flow.schedule("k", cron="@daily", action="take", input=planted)
+    shown = flow.preview(flow.static["k"])
+    assert "canary" not in json.dumps(shown)
+    assert WITHHELD in json.dumps(shown)
+    told = flow.actions["take"].secrets(planted).without(f"no way to {planted}")
+    assert "canary" not in told
 
 
 def test_an_action_that_is_gone_withholds_all_of_it() -> None:

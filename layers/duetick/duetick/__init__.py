@@ -1,15 +1,18 @@
 """Duetick: per-user schedules for serverless applications."""
 
-TYPE_CHECKING = False  # each tick imports this, and `typing` costs more than the expressions do
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from duetick.core.context import Context
     from duetick.core.flows import Flow
+    from duetick.domain.errors import ActionFailed
     from duetick.domain.policies import Policies
     from duetick.domain.schedule import Principal, Schedule
 
-__all__ = ["Context", "Flow", "Policies", "Principal", "Schedule"]
+__all__ = ["ActionFailed", "Context", "Flow", "Policies", "Principal", "Schedule"]
 
 _HOMES = {
+    "ActionFailed": "duetick.domain.errors",
     "Context": "duetick.core.context",
     "Flow": "duetick.core.flows",
     "Policies": "duetick.domain.policies",
@@ -19,7 +22,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is asked for: a tick needs none of them at its cold start."""
+    """Import a public name at its first use: a tick needs none of them at its cold start."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -4,22 +4,30 @@
     made = client.put("weekly", {"cron": "0 9 * * MON", "flow": "digests", "action": "send_digest"})
     print(made.body["nextFireAt"])
 
-Answers have the types of `duetick.api.views`, of which the API's own document is made.
-Without `user` it speaks for the token's user. With one it uses the operators' routes; those are
-signed, so give `authorize`, which gets method, URL and body and returns headers.
+Answers have the types of `duetick.api.views`, which are also in the API's document. Without `user`,
+the client acts for the token's user. With `user`, it uses the operators' routes. They are signed,
+so pass `authorize`: it gets method, URL and body, and returns headers.
 """
 
 import http.client
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeAlias, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
+from urllib.parse import quote, urlencode
 
 from duetick.api.views import (
+    ActionsView,
+    ActionView,
+    BackfillAnswer,
+    BackfillList,
+    BackfillView,
     ErasedView,
+    ExplanationView,
     ExportView,
+    MendedView,
     OccurrenceView,
+    ProblemView,
     RunView,
     ScheduleView,
     UpcomingView,
@@ -27,26 +35,35 @@ from duetick.api.views import (
 from duetick.domain.errors import ConfigurationError, DuetickError
 from duetick.domain.identity import check_key, to_path
 from duetick.domain.schedule import Json
+from duetick.transports.http import split_url
 
-Authorize: TypeAlias = Callable[[str, str, bytes], Mapping[str, str]]
+SignCall: TypeAlias = Callable[[str, str, bytes], Mapping[str, str]]
 Fields: TypeAlias = dict[str, Json]
 Body = TypeVar("Body")
 
 TIMEOUT: Final = 30.0
+WHY_SAFE: Final = "".join(map(chr, range(32, 127))).replace("%", "")
+"""The characters of a reason that a header holds as they are."""
 
 
 class ApiError(DuetickError):
-    """The API refused: `status` and `code` say why, the message what to do."""
+    """A refusal of the API: `status` and `code` say why, and the message says what to do.
 
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(f"{message} ({status} {code})")
+    `problems` lists everything that is wrong with the request, each with its field.
+    """
+
+    def __init__(
+        self, status: int, code: str, message: str, problems: Sequence[ProblemView] = ()
+    ) -> None:
+        super().__init__(f"{message} ({status} {code})" if status else message)
         self.status = status
         self.code = code
+        self.problems = tuple(problems)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[Body]):
-    """An answer as it came."""
+    """An answer of the API."""
 
     status: int
     headers: Mapping[str, str]
@@ -54,12 +71,19 @@ class Reply(Generic[Body]):
 
     @property
     def etag(self) -> str:
-        """What to give as `if_match` so that a change is made only if nobody else made one."""
+        """The value for `if_match`: then a change fails if the schedule was changed meanwhile."""
         return self.headers.get("etag", "")
+
+    @property
+    def warning(self) -> str:
+        """The warning that a schedule fires more often than the tick comes; empty if it does
+        not.
+        """
+        return self.headers.get("warning", "").partition('"')[2].rpartition('"')[0]
 
 
 class Client:
-    """One user's schedules over HTTP. A refusal is raised as ApiError."""
+    """The schedules of one user over HTTP. A refusal is raised as ApiError."""
 
     def __init__(
         self,
@@ -67,30 +91,42 @@ class Client:
         *,
         token: str = "",
         user: str | None = None,
-        authorize: Authorize | None = None,
+        authorize: SignCall | None = None,
         connect_to: str = "",
+        why: str = "",
     ) -> None:
-        """`connect_to` is where to connect, where the name in the URL does not lead there."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigurationError(f"The API's address is no http(s) URL: {url[:80]!r}.")
-        self._parts = parts
-        self._place = urlsplit(connect_to) if connect_to else parts
+        """Take the URL. If its name does not resolve to the API, `connect_to` is the address.
+
+        `why` is recorded with each write of an operator.
+        """
+        self._parts = split_url(url)
+        self._place = split_url(connect_to) if connect_to else self._parts
         bearer = {"authorization": f"Bearer {token}"}
-        self._authorize: Authorize = authorize or (lambda *_: bearer)
+        self._authorize: SignCall = authorize or (lambda *_: bearer)
+        self._why = {"duetick-why": quote(why, safe=WHY_SAFE)} if why else {}
         self._user = "/api" if user is None else f"/api/users/{to_path(user)}"
         self._base = f"{self._user}/schedules"
 
-    def list(self, *, limit: int = 100) -> Iterator[ScheduleView]:
-        """All schedules, page after page."""
-        return self._pages(self._base, "schedules", limit)
+    def actions(self) -> Iterator[ActionView]:
+        """Yield the actions that may be scheduled, with their defaults."""
+        answer: Reply[ActionsView] = self.call("GET", f"{self._user}/actions")
+        yield from answer.body["actions"]
+
+    def list(
+        self,
+        *,
+        limit: int = 100,
+        state: Literal["active", "paused", "done", "all"] | None = None,
+    ) -> Iterator[ScheduleView]:
+        """Yield the schedules that are active or paused, page by page; or those in one `state`."""
+        return self.pages(self._base, "schedules", limit, {"state": state})
 
     def get(self, key: str) -> Reply[ScheduleView]:
-        """The schedule, with its ETag."""
+        """Return the schedule with its ETag."""
         return self.call("GET", self._of(key))
 
     def by_external(self, external_id: str) -> Reply[ScheduleView]:
-        """The schedule of an outside id."""
+        """Return the schedule of an outside id."""
         return self.call("GET", f"{self._base}/by-external/{to_path(external_id)}")
 
     def create(
@@ -100,55 +136,114 @@ class Client:
         key: str | None = None,
         idempotency_key: str | None = None,
     ) -> Reply[ScheduleView]:
-        """A new schedule; repeated with the same idempotency key, the same one."""
+        """Create a schedule. A repeat with the same idempotency key returns the same one."""
         given: Fields = {} if key is None else {"key": key}
         return self.call("POST", self._base, {**given, **schedule}, _once(idempotency_key))
 
     def put(
         self, key: str, schedule: Mapping[str, Json], *, if_match: str | None = None
     ) -> Reply[ScheduleView]:
-        """Create or replace."""
+        """Create or replace a schedule."""
         return self.call("PUT", self._of(key), schedule, _matching(if_match))
 
     def change(
         self, key: str, fields: Mapping[str, Json], *, if_match: str | None = None
     ) -> Reply[ScheduleView]:
-        """Change some fields."""
+        """Change some fields of a schedule."""
         return self.call("PATCH", self._of(key), fields, _matching(if_match))
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        """Delete it."""
+        """Delete a schedule."""
         self.call("DELETE", self._of(key), None, _matching(if_match))
 
     def pause(
         self, key: str, *, note: str = "", until: str | None = None, if_match: str | None = None
     ) -> Reply[ScheduleView]:
-        """Keep it from firing, until it is resumed or until a time."""
+        """Pause a schedule, until it is resumed or until a time."""
         end: Fields = {} if until is None else {"until": until}
         body = {"note": note, **end}
         return self.call("POST", f"{self._of(key)}/pause", body, _matching(if_match))
 
     def resume(self, key: str, *, if_match: str | None = None) -> Reply[ScheduleView]:
-        """Let it fire again."""
+        """Resume a schedule."""
         return self.call("POST", f"{self._of(key)}/resume", None, _matching(if_match))
 
+    def mend(self, key: str) -> MendedView:
+        """Bring the row of a schedule in line with it; for operators. A row that could not be read
+        is read again. It has to be mended: its cron and zone.
+        """
+        answer: Reply[MendedView] = self.call("POST", f"{self._of(key)}/mend")
+        return answer.body
+
     def run(self, key: str, *, idempotency_key: str | None = None) -> RunView:
-        """Fire it now, besides its own times; once, if repeated with the same idempotency key."""
+        """Run a schedule now, besides its fire times. An idempotency key stands for one run."""
         path, once = f"{self._of(key)}/run", _once(idempotency_key)
         answer: Reply[RunView] = self.call("POST", path, None, once)
         return answer.body
 
     def upcoming(self, key: str, *, limit: int = 10) -> UpcomingView:
-        """The next fire times."""
+        """Return the next fire times."""
         answer: Reply[UpcomingView] = self.call("GET", f"{self._of(key)}/upcoming?limit={limit}")
         return answer.body
 
-    def history(self, key: str, *, limit: int = 50) -> Iterator[OccurrenceView]:
-        """What became of its fire times, the newest first, page after page."""
-        return self._pages(f"{self._of(key)}/history", "history", limit)
+    def history(
+        self,
+        key: str,
+        *,
+        limit: int = 50,
+        state: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+    ) -> Iterator[OccurrenceView]:
+        """Yield the history of a schedule, newest first, page by page.
+
+        `state` selects one state, `since` and `until` the time from one instant to before another.
+        """
+        filters = {"state": state, "from": since, "to": until}
+        return self.pages(f"{self._of(key)}/history", "history", limit, filters)
+
+    def explain(self, key: str, *, at: str | None = None) -> ExplanationView:
+        """Return why the schedule fired at a time, did not, or whether it will; now by default."""
+        asked = "" if at is None else f"?{urlencode({'at': at})}"
+        answer: Reply[ExplanationView] = self.call("GET", f"{self._of(key)}/explain{asked}")
+        return answer.body
+
+    def start_backfill(
+        self, key: str, order: Mapping[str, Json], *, dry_run: bool = True
+    ) -> BackfillAnswer:
+        """Make fire times of the past again; for operators. A dry run makes nothing.
+
+        The order has the span, `from` and `to`, and options such as `atOnce` and `overlap`.
+        """
+        body = {**order, "dryRun": dry_run}
+        answer: Reply[BackfillAnswer] = self.call("POST", f"{self._of(key)}/backfills", body)
+        return answer.body
+
+    def backfills(self) -> BackfillList:
+        """Return the backfills of the user's schedules, the newest first; for operators."""
+        answer: Reply[BackfillList] = self.call("GET", f"{self._user}/backfills")
+        return answer.body
+
+    def backfill(self, name: str) -> BackfillView:
+        """Return a backfill, and how far it is; for operators."""
+        return self._backfill("GET", name)
+
+    def stop_backfill(self, name: str) -> BackfillView:
+        """Stop a backfill; for operators."""
+        return self._backfill("POST", name, "/stop")
+
+    def continue_backfill(self, name: str) -> BackfillView:
+        """Continue a backfill that was stopped; for operators."""
+        return self._backfill("POST", name, "/continue")
+
+    def _backfill(self, method: str, name: str, verb: str = "") -> BackfillView:
+        check_key("", name)
+        path = f"{self._user}/backfills/{to_path(name)}{verb}"
+        answer: Reply[BackfillView] = self.call(method, path)
+        return answer.body
 
     def export(self) -> ExportView:
-        """Everything that is kept of the user, all parts in one; for operators."""
+        """Return all data of the user, from all parts; for operators."""
         whole = self._part(None)
         while whole["cursor"] is not None:
             part = self._part(whole["cursor"])
@@ -158,7 +253,7 @@ class Client:
         return whole
 
     def erase(self) -> ErasedView:
-        """Delete everything that is kept of the user; for operators."""
+        """Delete all data of the user; for operators."""
         answer: Reply[ErasedView] = self.call("DELETE", self._user)
         return answer.body
 
@@ -169,16 +264,15 @@ class Client:
         body: Mapping[str, Json] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply[Any]:
-        """Any route; raise ApiError unless it answers with a success."""
+        """Call any route. Raises ApiError unless the answer is a success."""
         data = b"" if body is None else json.dumps(dict(body)).encode()
         target = self._parts.path.rstrip("/") + path
         url = f"{self._parts.scheme}://{self._parts.netloc}{target}"
-        named = {"content-type": "application/json", "host": self._parts.netloc}
+        named = {"content-type": "application/json", "host": self._parts.netloc, **self._why}
         sent = {**named, **self._authorize(method, url, data)}
         reply = self._send(method, target, data, {**sent, **(headers or {})})
         if reply.status >= 300:
-            code = str(reply.body.get("error", "refused"))
-            raise ApiError(reply.status, code, str(reply.body.get("message", "No reason given.")))
+            raise _refusal(reply)
         return reply
 
     def _send(
@@ -193,7 +287,7 @@ class Client:
             text = answer.read()
         except (OSError, http.client.HTTPException) as problem:
             raise ApiError(0, "unreachable", f"{self._parts.netloc}: {problem}.") from problem
-        except ValueError:  # it shows the header, which may be the token
+        except ValueError:  # its text quotes the header, which may be the token
             raise ConfigurationError(
                 "The token, or another header, holds what no header can: a line break perhaps."
             ) from None
@@ -203,7 +297,7 @@ class Client:
         return Reply(answer.status, names, _object(text))
 
     def _of(self, key: str) -> str:
-        check_key("", key)  # none, or dots, would be the path of something else
+        check_key("", key)  # an empty key, or dots, would be the path of another route
         return f"{self._base}/{to_path(key)}"
 
     def _part(self, cursor: str | None) -> ExportView:
@@ -211,14 +305,24 @@ class Client:
         answer: Reply[ExportView] = self.call("GET", f"{self._user}/export{query}")
         return answer.body
 
-    def _pages(self, path: str, name: str, limit: int) -> Iterator[Any]:
+    def pages(
+        self, path: str, name: str, limit: int, filters: Mapping[str, str | None]
+    ) -> Iterator[Any]:
+        """Yield what the pages of any route list under a name."""
         query: dict[str, object] = {"limit": limit}
+        query |= {name: text for name, text in filters.items() if text is not None}
         while True:
             page = self.call("GET", f"{path}?{urlencode(query, quote_via=quote)}").body
             yield from page[name]
             if page["cursor"] is None:
                 return
             query["cursor"] = page["cursor"]
+
+
+def _refusal(reply: Reply[Any]) -> ApiError:
+    code = str(reply.body.get("error", "refused"))
+    message = str(reply.body.get("message", "No reason given."))
+    return ApiError(reply.status, code, message, reply.body.get("problems", ()))
 
 
 def _matching(etag: str | None) -> dict[str, str]:
@@ -230,7 +334,7 @@ def _once(idempotency_key: str | None) -> dict[str, str]:
 
 
 def _object(text: bytes) -> Fields:
-    """The body; a gateway's own may be none."""
+    """Return the body as an object. The body of a gateway may be something else."""
     try:
         value = json.loads(text or b"{}")
     except ValueError:

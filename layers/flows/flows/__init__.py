@@ -1,1 +1,1 @@
-"""Your flows: every `Flow` in a module of this package is found by itself."""
+"""Your flows. Duetick finds every `Flow` in a module of this package."""

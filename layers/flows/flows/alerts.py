@@ -1,4 +1,4 @@
-"""An alert for each record of an application: its key is the record's, and so is its outside id."""
+"""Alerts about an application's records. Key and outside id of an alert both name its record."""
 
 import logging
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ logger = logging.getLogger("duetick.flows.alerts")
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """When a record is worth an alert."""
+    """A record, and the value above which it is worth an alert."""
 
     record: str
     above: float
@@ -19,7 +19,7 @@ class Threshold:
 
 @alerts.action("check")
 def check(threshold: Threshold, ctx: Context) -> None:
-    """Look at the record; say so once it is above, then wait a day."""
+    """Check the record. If its value is above the threshold, send an alert and wait for a day."""
     value = reading_of(threshold.record)
     if value > threshold.above:
         logger.info("%s: %s is %.1f", ctx.principal.user_id, threshold.record, value)
@@ -29,5 +29,5 @@ def check(threshold: Threshold, ctx: Context) -> None:
 
 
 def reading_of(record: str) -> float:
-    """The record's value; a real one would ask the database."""
+    """Return the record's value. A real function would query the database."""
     return float(len(record))

@@ -1,4 +1,4 @@
-"""An agent that follows up: what it is asked to do later becomes a schedule of its user."""
+"""An agent that follows up on its work: each follow-up is a schedule of its user."""
 
 import logging
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ logger = logging.getLogger("duetick.flows.assistant")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What the agent is to do, and which case it is about."""
+    """A task for the agent: a case, and what to do about it."""
 
     case: int
     instructions: str
@@ -19,16 +19,17 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """Which case to look at again."""
+    """A case to look at again."""
 
     case: int
 
 
 @assistant.action("work")
 def work(task: Task, ctx: Context) -> None:
-    """Do a part now, and come back to it. The key names the case: asked twice, it is made once.
+    """Work on a case now, and schedule a follow-up.
 
-    `ctx.schedules` acts as the user for whom the agent works, with that user's quotas.
+    The key names the case, so a repeat makes no second one. `ctx.schedules` acts as the agent's
+    user, with that user's quotas.
     """
     logger.info("case %d: %s", task.case, task.instructions)
     ctx.schedules.create(
@@ -41,13 +42,13 @@ def work(task: Task, ctx: Context) -> None:
 
 
 @assistant.action("follow_up")
-def follow_up(asked: FollowUp, ctx: Context) -> None:
-    """Look again; when there is nothing left to do, end the follow-ups."""
-    logger.info("case %d again, for %s", asked.case, ctx.principal.user_id)
-    if answered(asked.case):
-        ctx.schedules.delete(f"followup-{asked.case}")
+def follow_up(task: FollowUp, ctx: Context) -> None:
+    """Look at the case again. If it has an answer, end the follow-ups."""
+    logger.info("case %d again, for %s", task.case, ctx.principal.user_id)
+    if has_answer(task.case):
+        ctx.schedules.delete(f"followup-{task.case}")
 
 
-def answered(case: int) -> bool:
-    """Whether somebody has replied; a real one would look."""
+def has_answer(case: int) -> bool:
+    """Return True if the case has an answer. A real function would look."""
     return case % 2 == 0

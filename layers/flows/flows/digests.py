@@ -1,7 +1,7 @@
-"""A weekly digest that users subscribe to, and a nightly job that is there for everyone.
+"""A weekly digest for subscribers, and a nightly job of the application.
 
-The subscription is a schedule: its key says of what, its input what to send, its zone when nine
-o'clock is.
+A subscription is a schedule: its key names the topic, its input says what to send, and its zone
+says when it is nine o'clock.
 """
 
 import logging
@@ -15,7 +15,7 @@ logger = logging.getLogger("duetick.flows.digests")
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What a user subscribed to."""
+    """The topic of a subscription, and the address of its digests."""
 
     topic: str
     email: str
@@ -27,13 +27,13 @@ class Digest:
 
 @digests.action("send_digest")
 def send_digest(digest: Digest, ctx: Context) -> None:
-    """Send what is new. Its identity is the same if it is tried again: mail it by that."""
+    """Send a digest. A retry has the same occurrence id: use it as the id of the mail."""
     logger.info("digest of %s to %s, as %s", digest.topic, digest.email, ctx.occurrence_id)
 
 
-@digests.action("clean_up")
+@digests.action("clean_up", users=False)
 def clean_up(_: None, ctx: Context) -> None:
-    """Drop what nobody reads any more."""
+    """Delete old digests."""
     logger.info("cleaning up for %s", ctx.principal.user_id)
 
 

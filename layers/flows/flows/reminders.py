@@ -1,4 +1,4 @@
-"""An example to start from: one flow, one action."""
+"""The smallest example: one flow, one action."""
 
 import logging
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ logger = logging.getLogger("duetick.flows.reminders")
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """What a user wants to be told."""
+    """The text of a reminder."""
 
     text: str
 
 
 @reminders.action("remind")
 def remind(reminder: Reminder, ctx: Context) -> None:
-    """Tell the user; a real one would send a message."""
+    """Remind the user. A real action would send a message."""
     logger.info("%s: %s", ctx.principal.user_id, reminder.text, extra={"schedule": ctx.schedule_id})

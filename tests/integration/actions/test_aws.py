@@ -8,7 +8,7 @@ import pytest
 from duetick import Flow
 from duetick.actions import EventBus, Function, Queue, StateMachine, Topic
 from duetick.actions.messages import TargetFailed
-from duetick.core.flows import ActionFunction
+from duetick.core.action import ActionFunction
 from duetick.testing import Fired, fire
 
 from tests.lab.emulated_aws import EmulatedAws

@@ -17,7 +17,6 @@ from tests.integration.api.town import (
     Town,
 )
 from tests.integration.local_product import NINE, Clock, Product, product
-from tests.lab.dynamodb import DynamoDB, table_name
 
 
 @pytest.fixture(params=["sqlite", "postgres", "dynamodb"])
@@ -27,10 +26,9 @@ def anywhere(
     """The same on each store in turn; only the one at hand is started."""
     address = f"sqlite:///{tmp_path}/api.db"
     if request.param == "postgres":
-        address = request.getfixturevalue("postgres_url")
+        address = request.getfixturevalue("migrated_postgres_url")
     if request.param == "dynamodb":
-        server: DynamoDB = request.getfixturevalue("dynamodb_local")
-        address = server.table_url(table_name())
+        address = request.getfixturevalue("migrated_dynamodb_url")
     with product(address, Clock(NINE - 1_800_000), monkeypatch) as made:
         yield made
 
@@ -50,7 +48,7 @@ def known_by_a_function(running: Product) -> None:
         if granted is None:
             return None
         more = {"claims": f'{{"sub": "{THEIRS}"}}', "sub": THEIRS, "integrationLatency": 5}
-        return {**more, "principalId": granted["claims"]["sub"]}
+        return {"authorizer": {**more, "principalId": granted["authorizer"]["claims"]["sub"]}}
 
     running.stack.server.routes[0] = replace(users, authorize=authorize)
 

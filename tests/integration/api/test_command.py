@@ -4,12 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 from duetick.cli.main import main
 
 from tests.integration.api.asking import HELLO
-from tests.integration.local_product import Product
+from tests.integration.local_product import Product, tick_seldom
 
 PUT = ["put", "roses", "--cron", "0 9 * * *", "--flow", "reminders", "--action", "remind"]
 
@@ -31,10 +32,12 @@ class Terminal:
         return code, printed.out, printed.err
 
     def lines(self, *arguments: str) -> list[dict[str, object]]:
-        """What a command that succeeds answers."""
-        code, out, err = self.run(*arguments)
+        """What a command that succeeds answers: one document, which may be a list."""
+        shown = () if arguments[0] == "delete" else ("--json",)
+        code, out, err = self.run(*arguments, *shown)
         assert code == 0, err
-        return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+        found = json.loads(out) if out else []
+        return found if isinstance(found, list) else [found]
 
 
 @pytest.fixture
@@ -52,7 +55,7 @@ def test_each_verb_does_what_it_says(terminal: Terminal) -> None:
     (paused,) = terminal.lines("pause", "roses", "--note", "rain")
     assert paused["enabled"] is False
     terminal.lines("resume", "roses")
-    (ran,) = [line for line in terminal.lines("run", "roses") if "state" in line]
+    (ran,) = terminal.lines("run", "roses")
     assert ran["state"] == "succeeded"
     assert [line["state"] for line in terminal.lines("history", "roses")] == ["succeeded"]
     assert terminal.lines("delete", "roses") == []
@@ -117,10 +120,11 @@ def test_a_missing_token_is_asked_for(terminal: Terminal) -> None:
     assert "DUETICK_TOKEN" in err
 
 
-def test_a_user_is_named_to_a_stack_alone(terminal: Terminal) -> None:
+def test_an_operator_is_needed_to_name_a_user(terminal: Terminal) -> None:
     code, _, err = terminal.run("--user", "bob", "list")
     assert code == 1
-    assert "--user needs --stack" in err
+    assert "This is for operators" in err
+    assert "DUETICK_OPERATOR" in err
 
 
 def test_a_reader_that_has_enough_is_no_failure(running: Product) -> None:
@@ -147,3 +151,170 @@ def test_an_api_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -
     assert "127.0.0.1:1" in told
     assert "make run" in told
     assert "--url" in told
+
+
+def test_all_that_is_wrong_with_a_schedule_is_told_at_once_and_readably(terminal: Terminal) -> None:
+    wrong = ("--cron", "75 * * * *", "--timezone", "PST", "--policies", '{"grace": -1}')
+    code, _, err = terminal.run(*PUT, *wrong)
+    assert code == 1
+    assert "minute: '75' is outside 0-59" in err
+    assert "timezone: 'PST' is no IANA zone" in err
+    assert "'America/Los_Angeles'" in err
+    assert "policies.grace: expected a whole number from 0 to 86400, got -1." in err
+    assert "input: expected an object, got null." in err
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("{'a': 1}", "--input is not JSON: look at line 1, column 2. Quote it for your shell."),
+        ('{"a": 1, "a": 2}', "a: comes twice in --input; leave one of them out."),
+        ("NaN", "--input is not JSON: it holds a number that JSON does not know."),
+    ],
+)
+def test_an_option_that_is_no_json_is_told(terminal: Terminal, given: str, says: str) -> None:
+    code, _, err = terminal.run(*PUT, "--input", given)
+    assert (code, says in err) == (1, True)
+    assert "Expecting" not in err
+
+
+def test_a_second_put_takes_back_nothing_that_it_does_not_name(terminal: Terminal) -> None:
+    more = ("--timezone", "Europe/Berlin", "--policies", '{"priority": 5, "catchUp": 3}')
+    labels = ("--label", "team=garden", "--label", "old=x")
+    (first,) = terminal.lines(*PUT, "--input", '{"text": "hi"}', *more, *labels)
+    terminal.lines("pause", "roses")
+    (second,) = terminal.lines("put", "roses", "--cron", "0 8 * * *")
+    changed = {"state", "cron", "version", "nextFireAt", "enabled", "paused"}
+    assert {name for name in first if first[name] != second[name]} == changed
+    assert second["enabled"] is False
+
+
+def test_a_put_takes_back_what_it_is_told_to(terminal: Terminal) -> None:
+    more = ("--timezone", "Europe/Berlin", "--policies", '{"priority": 5, "catchUp": 3}')
+    labels = ("--label", "team=garden", "--label", "old=x")
+    terminal.lines(*PUT, "--input", '{"text": "hi"}', *more, *labels)
+    back = ("--no-label", "old", "--label", "new=y", "--timezone", "")
+    (second,) = terminal.lines("put", "roses", *back, "--policies", '{"priority": null}')
+    policies = second["policies"]
+    assert isinstance(policies, dict)
+    assert (second["labels"], second["timezone"]) == ({"team": "garden", "new": "y"}, None)
+    assert (policies["priority"], policies["catchUp"]) == (0, 3)
+    (third,) = terminal.lines("put", "roses", "--policies", "null")
+    assert isinstance(third["policies"], dict)
+    assert third["policies"]["catchUp"] == 10
+
+
+def test_a_put_takes_back_some_fields_of_a_retry_and_leaves_the_others(
+    terminal: Terminal,
+) -> None:
+    hard = '{"delivery": "at_least_once", "retry": {"attempts": 7, "first": 60}, "priority": null}'
+    terminal.lines(*PUT, "--input", '{"text": "hi"}', "--policies", hard)
+    (second,) = terminal.lines("put", "roses", "--policies", '{"retry": {"attempts": 3}}')
+    policies = second["policies"]
+    assert isinstance(policies, dict)
+    assert isinstance(policies["retry"], dict)
+    assert (policies["retry"]["attempts"], policies["retry"]["first"]) == (3, 60)
+
+
+def test_a_first_put_says_what_it_needs(
+    terminal: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        terminal.run("put", "roses", "--cron", "0 9 * * *")
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert "usage: duetick schedules put" in told
+    assert "there is none yet, and to create it needs --flow, --action" in told
+
+
+def test_a_put_says_of_a_wrong_token_what_is_wrong_with_it(terminal: Terminal) -> None:
+    code, _, err = terminal.run(*PUT, token="not-one")
+    assert (code, "401" in err) == (1, True)
+
+
+def test_d09_the_actions_are_listed(terminal: Terminal) -> None:
+    by_name = {line["action"]: line for line in terminal.lines("actions")}
+    assert "remind" in by_name
+    assert "clean_up" not in by_name
+    assert "delivery" in str(by_name["remind"]["mayChange"])
+
+
+def test_j07_a_history_is_filtered(terminal: Terminal) -> None:
+    terminal.lines(*PUT, "--input", '{"text": "hi"}')
+    terminal.lines("run", "roses")
+    assert len(terminal.lines("history", "roses", "--state", "succeeded")) == 1
+    assert terminal.lines("history", "roses", "--state", "dead") == []
+    assert terminal.lines("history", "roses", "--to", "2026-01-01T00:00:00Z") == []
+    code, _, err = terminal.run("history", "roses", "--state", "lost")
+    assert (code, "state: expected" in err) == (1, True)
+
+
+def test_a02_an_explanation_is_read_as_sentences(terminal: Terminal) -> None:
+    terminal.lines(*PUT, "--input", '{"text": "hi"}')
+    code, out, _ = terminal.run("explain", "roses", "--at", "2026-12-01T09:00:00Z")
+    assert code == 0
+    assert out.splitlines()[0] == "It will fire, as things stand."
+    (whole,) = terminal.lines("explain", "roses")
+    assert (whole["verdict"], whole["before"]) == ("no_schedule", None)
+    code, _, err = terminal.run("explain", "roses", "--at", "soon")
+    assert (code, "at: expected a time like" in err) == (1, True)
+
+
+def test_v01_a_note_in_a_sentence_steers_no_terminal(terminal: Terminal) -> None:
+    terminal.lines(*PUT, "--input", '{"text": "hi"}')
+    terminal.lines("pause", "roses", "--note", "\x1b[31mred")
+    _, out, _ = terminal.run("explain", "roses", "--at", "2026-12-01T09:00:00Z")
+    assert "[31mred" in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage", "says"),
+    [
+        ("schedules put x --cronn 1", "duetick schedules put", "unknown: --cronn 1"),
+        ("schedules get x y", "duetick schedules get", "unknown: y"),
+        ("schedules list --port 3", "duetick schedules list", "unknown: --port 3"),
+        ("schedules lst", "duetick schedules", "invalid choice: 'lst' (choose from 'list', "),
+        ("schedules", "duetick schedules", "{list,actions,get,put,"),
+        ("local --port x", "duetick local", "expected a whole number, got 'x'"),
+        ("costs --foo", "duetick costs", "unknown: --foo"),
+        ("", "duetick", "{local,costs,migrate,check,rebuild,recover,verify,overview,"),
+    ],
+)
+def test_wrong_arguments_are_told_with_the_usage_of_their_part(
+    capsys: pytest.CaptureFixture[str], arguments: str, usage: str, says: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments.split())
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert told.startswith(f"usage: {usage} [-h]")
+    assert says in told
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"duetick {version('duetick')}\n")
+
+
+def test_who_asks_whom_may_stand_behind_the_verb(
+    running: Product, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = ["--url", running.stack.server.url, "--token", running.stack.token]
+    assert main(["schedules", "list", *known]) == 0
+    assert main(["schedules", *known, "list"]) == 0
+    assert main(["schedules", "list", *known, "--user", "bob"]) == 1
+    assert "This is for operators" in capsys.readouterr().err
+
+
+def test_t13_the_command_says_on_stderr_that_a_schedule_is_tighter_than_the_cadence(
+    terminal: Terminal, running: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tick_seldom(running, monkeypatch)
+    code, out, err = terminal.run(*PUT, "--cron", "*/5 * * * *", "--input", '{"text": "hi"}')
+    assert (code, "roses fires up to" in out) == (0, False)
+    said = next(line for line in err.splitlines() if line.startswith("duetick: "))
+    assert said.startswith("duetick: roses fires up to each 300 s, and a tick comes each 1800 s: ")
+    code, _, err = terminal.run("get", "roses")
+    assert (code, err) == (0, "")

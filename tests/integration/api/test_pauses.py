@@ -1,12 +1,14 @@
 """Pauses as a user's client meets them: until they are resumed, or until they end."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from duetick.client import ApiError, Client, Fields
+from duetick.domain.expression import zones
 from duetick.domain.schedule import Json
 
-from tests.integration.api.asking import DAY, HELLO, HOUR, refused, states
+from tests.integration.api.asking import DAY, HELLO, HOUR, MINUTE, refused, states
 from tests.integration.local_product import NINE, Product, set_again
 
 END = "2026-12-03T12:00:00Z"
@@ -195,3 +197,94 @@ def test_a_run_in_a_pause_with_an_end_is_refused(running: Product, client: Clien
     assert refused(client.run, "hello") == (409, "schedule_paused")
     running.clock.now = NINE + 3 * DAY
     assert client.run("hello")["state"] == "succeeded"
+
+
+def unreadable(running: Product, client: Client) -> None:
+    """A schedule whose row a tick could not read."""
+    client.put("hello", HELLO | {"cron": "* * * * *", "timezone": "Europe/Berlin"})
+    held = running.store.index.get("you", "hello")
+    assert held
+    running.store.index.upsert(replace(held, timezone="Gone/Zone"))
+    running.clock.now = NINE
+    running.tick()
+    found = client.get("hello").body
+    assert (found["nextFireAt"], "Gone/Zone" in str(found["defect"])) == (None, True)
+
+
+def test_i13_a_resume_brings_back_what_could_not_be_read(running: Product, client: Client) -> None:
+    unreadable(running, client)
+    mended = client.resume("hello").body
+    assert (mended["nextFireAt"], mended["defect"]) == ("2026-12-01T09:01:00Z", None)
+    running.clock.now = NINE + MINUTE
+    assert running.tick()["delivered"] == 1
+
+
+def test_i13_a_resume_of_what_still_cannot_be_read_is_refused_with_what_to_do(
+    running: Product, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unreadable(running, client)
+    monkeypatch.setattr(zones, "ZONE_NAMES", zones.ZONE_NAMES - {"Europe/Berlin"})
+    with pytest.raises(ApiError, match=r"'Europe/Berlin' is no IANA zone") as problem:
+        client.resume("hello")
+    assert problem.value.status == 400
+    assert client.get("hello").body["defect"]
+
+
+def test_i13_a_resume_brings_back_what_no_tick_has_met_yet(
+    running: Product, client: Client
+) -> None:
+    client.put("hello", HELLO | {"cron": "*/10 * * * *"})
+    held = running.store.index.get("you", "hello")
+    assert held
+    running.store.index.upsert(replace(held, cron="99 * * * *"))
+    running.clock.now = NINE
+    resumed = client.resume("hello").body
+    assert (resumed["nextFireAt"], resumed["defect"]) == ("2026-12-01T08:40:00Z", None)
+    assert running.store.check(now=NINE) == []
+    assert running.tick()["delivered"] == 1
+    assert lines(client) == [
+        ("fired", 1, "2026-12-01T09:00:00Z"),
+        ("missed", 2, "2026-12-01T08:40:00Z"),
+    ]
+
+
+def test_i13_a_resume_of_what_is_as_it_should_be_changes_nothing(
+    running: Product, client: Client
+) -> None:
+    made = client.put("hello", HELLO)
+    row = running.store.index.get("you", "hello")
+    assert client.resume("hello").etag == made.etag
+    assert running.store.index.get("you", "hello") == row
+
+
+def test_m03_what_can_no_longer_be_read_can_be_paused(
+    running: Product, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.put("hello", HELLO | {"cron": "* * * * *", "timezone": "Europe/Berlin"})
+    monkeypatch.setattr(zones, "ZONE_NAMES", zones.ZONE_NAMES - {"Europe/Berlin"})
+    assert client.pause("hello").body["enabled"] is False
+    assert running.store.index.get("you", "hello") is None
+    running.clock.now = NINE
+    assert running.tick()["poisoned"] == 0
+    assert refused(client.resume, "hello")[0] == 400
+    assert refused(client.pause, "hello", until=END)[0] == 400
+
+
+def test_t04_a_patch_that_disables_keeps_the_pause_and_what_it_holds(
+    running: Product, client: Client
+) -> None:
+    client.put("hello", HELLO)
+    client.pause("hello", note="why")
+    patched = client.change("hello", {"enabled": False}).body["paused"]
+    assert patched is not None
+    assert client.resume("hello").body["enabled"] is True
+
+
+def test_what_no_flow_has_any_more_can_be_paused_by_every_route(
+    running: Product, client: Client
+) -> None:
+    client.put("hello", HELLO)
+    kept = running.store.schedules.get("you", "hello")
+    assert kept
+    running.store.schedules.put(replace(kept, flow="absent"))
+    assert client.change("hello", {"enabled": False}).body["enabled"] is False

@@ -1,19 +1,31 @@
 """Quotas hold however a schedule is asked for."""
 
+import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import pytest
+from duetick.api.routes import OWN, ROUTES, Route
 from duetick.client import ApiError, Client, Fields
-from duetick.core.accepting import Quotas, check
+from duetick.core.accepting import Quotas, find_refusals
+from duetick.core.agents import AgentSchedules
 from duetick.core.flows import Flows
-from duetick.domain.errors import QuotaReached
+from duetick.core.schedules import UserSchedules
+from duetick.domain.errors import InvalidSchedule, QuotaReached, RateReached
+from duetick.domain.policies import Policies
 from duetick.domain.schedule import Schedule
+from duetick.runtime import wiring
 from flows.reminders import reminders
 
 from tests.integration.api.asking import HELLO, refused
-from tests.integration.local_product import NINE, Product, set_again
+from tests.integration.local_product import NINE, Product, set_again, tick_seldom
 
 HOURLY = "0 * * * *"
+HALF_A_YEAR = 183 * 86_400_000
 DENSE = [
     "0,59 * * * *",
     "*/7 * * * *",
@@ -21,6 +33,8 @@ DENSE = [
     "days(a: mon 09:00; b: mon 09:30)",
     "0,59 0,23 1,31 1,12 *",
     "cron(0/30 9 ? * MON *)",
+    "* * 29 2 *",
+    "cron(0/30 9 1 1 ? 2099)",
 ]
 
 
@@ -50,6 +64,16 @@ def test_a_policy_alone_does_not_evade_the_smallest_gap(client: Client, hourly: 
     assert refused(client.change, "hello", both) == (409, "quota_exceeded")
 
 
+def test_the_smallest_gap_is_judged_from_the_first_fire_of_its_window_on() -> None:
+    """Between 28 February and 1 March lies one day, in the leap year 2028 it is two."""
+    flows, quotas = Flows({"reminders": reminders}), Quotas(gap_seconds=36 * 3_600)
+    now = Schedule("ann", "k", "0 9 1,28 * *", "reminders", "remind", input={"text": "x"})
+    (refusal,) = find_refusals(now, flows, quotas, NINE)
+    assert "fires twice within 86400 s" in str(refusal)
+    later = replace(now, policies=Policies(starts_at=NINE + HALF_A_YEAR))
+    assert not find_refusals(later, flows, quotas, NINE)
+
+
 @pytest.mark.parametrize(
     ("gap", "cron", "taken"),
     [
@@ -64,20 +88,32 @@ def test_a_rate_below_a_minute_is_for_deployments_that_ask_for_no_more_than_a_mi
 ) -> None:
     flows = Flows({"reminders": reminders})
     schedule = Schedule("ann", "k", cron, "reminders", "remind", input={"text": "x"})
-    if taken:
-        check(schedule, flows, Quotas(gap_seconds=gap), NINE)
-    else:
-        with pytest.raises(QuotaReached, match="DUETICK_QUOTA_GAP_SECONDS"):
-            check(schedule, flows, Quotas(gap_seconds=gap), NINE)
+    found = find_refusals(schedule, flows, Quotas(gap_seconds=gap), NINE)
+    settings = [each.setting for each in found if isinstance(each, QuotaReached)]
+    assert settings == ([] if taken else ["DUETICK_QUOTA_GAP_SECONDS"])
+    assert len(found) == len(settings)
 
 
 def test_t13_a_change_to_what_is_tighter_than_the_cadence_is_warned_of(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    running: Product, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_again(monkeypatch, "TICK_SECONDS", "1800")
+    tick_seldom(running, monkeypatch)
     client.put("hello", HELLO)
     assert "warning" not in client.change("hello", {"labels": {"a": "b"}}).headers
-    assert "each 1800 s" in client.change("hello", {"cron": "*/5 * * * *"}).headers["warning"]
+    changed = client.change("hello", {"cron": "*/5 * * * *"})
+    assert "each 1800 s" in changed.headers["warning"]
+    assert changed.headers["warning"] == f'299 duetick "{changed.warning}"'
+    assert not client.get("hello").warning
+
+
+def test_t13_a_repeat_of_what_is_tighter_than_the_cadence_is_warned_of_again(
+    running: Product, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tick_seldom(running, monkeypatch)
+    body = HELLO | {"cron": "*/5 * * * *"}
+    first, again = (client.create(body, idempotency_key="once") for _ in range(2))
+    assert first.body["key"] == again.body["key"]
+    assert first.warning == again.warning != ""
 
 
 def test_creations_at_once_do_not_exceed_the_quota(
@@ -95,3 +131,134 @@ def test_creations_at_once_do_not_exceed_the_quota(
         answers = sorted(pool.map(create, range(9)))
     assert answers == ["201"] * 3 + ["quota_exceeded"] * 6
     assert len(list(running.client().list())) == 3
+
+
+@pytest.fixture
+def thrice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deployment in which a user may change schedules three times in a minute."""
+    set_again(monkeypatch, "QUOTA_WRITES", "3")
+
+
+WRITES: dict[str, Callable[[Client], object]] = {
+    "create": lambda client: client.create(HELLO),
+    "put": lambda client: client.put("hello", HELLO),
+    "change": lambda client: client.change("hello", {"labels": {"a": "b"}}),
+    "pause": lambda client: client.pause("hello"),
+    "resume": lambda client: client.resume("hello"),
+    "delete": lambda client: client.delete("hello"),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_more_writes_than_a_minute_may_have_are_refused_until_it_is_over(
+    running: Product, client: Client, thrice: None, write: Callable[[Client], object]
+) -> None:
+    running.operator("you").put("hello", HELLO)
+    for number in range(3):
+        client.put(f"k{number}", HELLO)
+    running.clock.now += 12_300
+    told = r"change schedules 3 times in a minute.* 48 s"
+    with pytest.raises(ApiError, match=told) as refusal:
+        write(client)
+    assert (refusal.value.status, refusal.value.code) == (429, "too_many_writes")
+    assert client.get("hello").body["cron"] == HELLO["cron"]
+    assert len(list(client.list())) == 4
+    running.client("bob").put("hello", HELLO)
+    running.clock.now += 48_000
+    write(client)
+
+
+def test_a_write_beyond_the_limit_is_told_when_to_come_again(
+    running: Product, client: Client, thrice: None
+) -> None:
+    for number in range(3):
+        client.put(f"k{number}", HELLO)
+    connection = HTTPConnection(urlsplit(running.stack.server.url).netloc, timeout=60)
+    token = {"Authorization": f"Bearer {running.stack.token}"}
+    connection.request("DELETE", "/api/schedules/k0", headers=token)
+    answer = connection.getresponse()
+    told = json.loads(answer.read())
+    connection.close()
+    assert (answer.status, answer.headers["Retry-After"]) == (429, "60")
+    assert (told["limit"], told["value"]) == ("writes", 3)
+
+
+def test_what_is_not_there_counts_as_a_write_too(client: Client, thrice: None) -> None:
+    for _ in range(3):
+        assert refused(client.delete, "none") == (404, "schedule_not_found")
+    assert refused(client.delete, "none") == (429, "too_many_writes")
+
+
+@pytest.mark.parametrize(
+    "route",
+    [route for route in ROUTES if route.writes and OWN in route.bases and not route.of_all],
+    ids=lambda route: f"{route.method} {route.path}",
+)
+@pytest.mark.parametrize("body", ["{", '{"cron": 7, "zz": 1}', "x" * 300_000])
+def test_what_is_refused_for_its_shape_counts_as_a_write_too(
+    running: Product, thrice: None, route: Route, body: str
+) -> None:
+    path = f"{OWN}{route.path.replace('{key}', 'hello')}"
+    for _ in range(3):
+        assert running.call(route.method, path, body)[0] in (400, 404, 413)
+    assert running.call(route.method, path, body)[0] == 429
+
+
+@pytest.mark.parametrize("body", ["{", "x" * 300_000, {"zz": 1}, HELLO | {"cron": "@daily"}])
+def test_a_known_idempotency_key_with_another_body_counts_as_a_write_too(
+    running: Product, client: Client, thrice: None, body: object
+) -> None:
+    client.create(HELLO, idempotency_key="order-7")
+    key = {"Idempotency-Key": "order-7"}
+    for _ in range(2):
+        assert running.call("POST", "/api/schedules", body, headers=key)[0] in (400, 409, 413)
+    assert running.call("POST", "/api/schedules", body, headers=key)[0] == 429
+    assert client.create(HELLO, idempotency_key="order-7").status == 201
+
+
+def test_what_an_agent_asks_for_in_vain_counts_as_a_write_too(
+    running: Product, thrice: None
+) -> None:
+    flows = Flows({"reminders": reminders})
+    own = UserSchedules(running.store, flows, "ann", running.clock, wiring.quotas())
+    agent = AgentSchedules(own, "reminders")
+    for _ in range(3):
+        with pytest.raises(InvalidSchedule):
+            agent.create("k", cron="no cron", action="remind")
+    with pytest.raises(RateReached):
+        agent.create("k", cron="@daily", action="remind", input={"text": "x"})
+
+
+def test_what_an_operator_writes_is_no_write_of_the_users(
+    running: Product, client: Client, thrice: None
+) -> None:
+    operator = running.operator("you")
+    for number in range(5):
+        operator.put(f"k{number}", HELLO)
+    for number in range(3):
+        client.delete(f"k{number}")
+    assert refused(client.delete, "k3") == (429, "too_many_writes")
+    operator.delete("k3")
+
+
+def test_a_repeated_creation_beyond_the_limit_is_told_what_it_made(
+    client: Client, thrice: None
+) -> None:
+    made = client.create(HELLO, idempotency_key="order-7")
+    for number in range(2):
+        client.put(f"k{number}", HELLO)
+    assert client.create(HELLO, idempotency_key="order-7").body["key"] == made.body["key"]
+    assert refused(client.create, HELLO, idempotency_key="order-8") == (429, "too_many_writes")
+
+
+@pytest.mark.parametrize(("user", "made"), [("ann", 3), ("flow:reminders", 5)])
+def test_an_agent_writes_as_often_as_its_user_and_a_flow_as_often_as_it_likes(
+    running: Product, thrice: None, user: str, made: int
+) -> None:
+    flows = Flows({"reminders": reminders})
+    own = UserSchedules(running.store, flows, user, running.clock, wiring.quotas())
+    agent = AgentSchedules(own, "reminders")
+    with suppress(RateReached):
+        for number in range(5):
+            agent.create(f"k{number}", cron="@daily", action="remind", input={"text": "x"})
+    assert len(list(agent.list())) == made

@@ -6,9 +6,13 @@ from dataclasses import replace
 import pytest
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from duetick.cli.plain_log import PlainFormatter
-from duetick.client import ApiError, Fields
+from duetick.client import ApiError, Client, Fields
+from duetick.core.agents import AgentSchedules
 from duetick.core.context import Context
+from duetick.core.flows import Flow, Flows
+from duetick.core.schedules import UserSchedules
 from duetick.domain.errors import InvalidSchedule
+from duetick.domain.redaction import WITHHELD
 from duetick.domain.schedule import Json
 from flows import reminders
 
@@ -87,3 +91,35 @@ def test_j11_what_an_operator_is_not_shown_is_not_written_back_as_its_mark(
     assert ann.get("k").body["input"] == HELLO["input"]
     assert ann.put("k", HELLO | marked).body["input"] == marked["input"], "a user's own words"
     machine.change("k", {"cron": "0 7 * * *"})
+
+
+def test_j11_an_input_of_many_levels_is_shown_as_far_as_it_is_looked_at(
+    running: Product, client: Client
+) -> None:
+    """An agent may make one that no body can bring."""
+
+    def remind(given: object, ctx: Context) -> None:
+        """Never called."""
+
+    flow = Flow("reminders")
+    flow.action("remind")(remind)
+    own = UserSchedules(running.store, Flows({"reminders": flow}), "you", running.clock)
+    deep: Json = {"token": "canary"}
+    for _ in range(600):
+        deep = [deep]
+    AgentSchedules(own, "reminders").create("k", cron="@daily", action="remind", input=deep)
+    operator = running.operator("you")
+    shown = [operator.get("k").body, *operator.list(), operator.export()]
+    assert WITHHELD in json.dumps(shown)
+    assert "canary" not in json.dumps(shown)
+    assert client.get("k").status == 200
+
+
+def test_j11_json_of_many_levels_in_a_text_hides_no_other_mistake(client: Client) -> None:
+    deep = "[" * 5_000 + "]" * 5_000
+    body: Fields = HELLO | {"input": {"text": "x", "deep": deep}, "cron": "x"}
+    with pytest.raises(ApiError) as problem:
+        client.create(body)
+    told = [(each["field"], each["code"]) for each in problem.value.problems]
+    assert ("/input/deep", "unknown_field") in told
+    assert "/cron" in [field for field, _ in told]

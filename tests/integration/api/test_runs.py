@@ -7,13 +7,32 @@ import pytest
 from duetick.api.views import RunView
 from duetick.client import ApiError, Client
 from duetick.core.context import Context
+from duetick.core.dispatch import Dispatcher
+from duetick.core.flows import Flow, Flows
 from duetick.core.runs import run_by_hand
-from duetick.domain.schedule import Occurrence
-from duetick.ports import Delivery
+from duetick.domain.expression import zones
+from duetick.domain.schedule import NewOccurrence
+from duetick.ports import Delivered
+from duetick.runtime import wiring
+from duetick.transports.inline import InlineTransport
 from flows import reminders
 
 from tests.integration.api.asking import DAY, HELLO, MINUTE, refused
 from tests.integration.local_product import NINE, Product, set_again
+
+
+class Answering:
+    """A transport that answers, and begins nothing yet."""
+
+    def __init__(self, status: int, detail: str = "") -> None:
+        self.answer = Delivered(status, detail)
+
+    def deliver(self, occurrence: NewOccurrence, *, timeout: float) -> Delivered:
+        """See `Transport`."""
+        return self.answer
+
+    def close(self) -> None:
+        """See `Transport`."""
 
 
 @pytest.fixture
@@ -48,8 +67,46 @@ def test_a_run_of_what_is_paused_is_refused(client: Client) -> None:
     assert refused(client.run, "hello") == (409, "schedule_paused")
 
 
-def test_a_run_whose_action_raises_was_begun_all_the_same(
+def test_a_run_of_what_cannot_be_read_says_what_is_wrong_with_it(
     client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.put("hello", HELLO | {"timezone": "Europe/Berlin"})
+    monkeypatch.setattr(zones, "ZONE_NAMES", zones.ZONE_NAMES - {"Europe/Berlin"})
+    with pytest.raises(ApiError, match="'Europe/Berlin' is no IANA zone") as problem:
+        client.run("hello")
+    assert (problem.value.status, problem.value.code) == (400, "invalid_schedule")
+    assert [each["field"] for each in problem.value.problems] == ["/timezone"]
+    assert list(client.history("hello")) == []
+
+
+def test_a_run_whose_flow_is_gone_says_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    client.put("hello", HELLO)
+    gone = Dispatcher(wiring.store(), Flows({"other": Flow("other")}), bool, wiring.store().now)
+    monkeypatch.setattr(wiring, "runs", lambda: InlineTransport(gone))
+    assert refused(client.run, "hello") == (404, "flow_not_found")
+
+
+@pytest.mark.parametrize(
+    ("dispatch", "said"),
+    [
+        (Answering(0, "ConnectionRefusedError"), "could not be reached"),
+        (Answering(403, '{"message": "Forbidden"}'), "answered 403, and nothing was begun"),
+        (Answering(404, '{"message": "Not Found"}'), "answered 404, and nothing was begun"),
+        (Answering(500, '{"error": "resolver_failed"}'), "answered 500, and nothing was begun"),
+    ],
+)
+def test_a_run_that_dispatch_did_not_begin_is_to_be_asked_for_again(
+    client: Client, monkeypatch: pytest.MonkeyPatch, dispatch: Answering, said: str
+) -> None:
+    client.put("hello", HELLO)
+    monkeypatch.setattr(wiring, "runs", lambda: dispatch)
+    with pytest.raises(ApiError, match=said) as problem:
+        client.run("hello")
+    assert (problem.value.status, problem.value.code) == (503, "not_delivered")
+
+
+def test_a_run_whose_action_raises_was_begun_all_the_same(
+    running: Product, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def raises(*_: object, **__: object) -> None:
         raise RuntimeError("no mail server, password=hunter2")
@@ -58,6 +115,8 @@ def test_a_run_whose_action_raises_was_begun_all_the_same(
     client.put("hello", HELLO)
     assert client.run("hello")["state"] == "dead"
     (line,) = client.history("hello")
+    assert line["error"] == "The action failed."
+    (line,) = running.operator("you").history("hello")
     assert line["error"] == "RuntimeError: no mail server, password=[withheld]"
 
 
@@ -154,7 +213,7 @@ def test_more_runs_than_a_minute_may_have_are_refused_until_it_is_over(
         client.put(key, HELLO)
         client.run(key)
     running.clock.now += 12_300
-    with pytest.raises(ApiError, match=r"2 times in a minute.* 48 s.*DUETICK_QUOTA_RUNS") as told:
+    with pytest.raises(ApiError, match=r"2 times in a minute.* 48 s") as told:
         client.run("hello")
     assert (told.value.status, told.value.code) == (429, "too_many_runs")
     status, body = running.call("POST", "/api/schedules/hello/run")
@@ -205,20 +264,6 @@ def test_runs_are_counted_for_each_user_and_only_those_that_could_be(
         one.run("hello")
         assert refused(one.run, "hello") == (429, "too_many_runs")
     assert len(ran) == 4
-
-
-class Answering:
-    """A transport that answers, and begins nothing yet."""
-
-    def __init__(self, status: int) -> None:
-        self.status = status
-
-    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
-        """See `Transport`."""
-        return Delivery(self.status)
-
-    def close(self) -> None:
-        """See `Transport`."""
 
 
 @pytest.mark.parametrize(("status", "told"), [(202, "queued"), (0, None), (503, None)])

@@ -1,5 +1,7 @@
 """The schedules API as a user's client meets it."""
 
+import json
+import logging
 from dataclasses import replace
 
 import pytest
@@ -129,24 +131,29 @@ def test_c05_a_rate_below_a_minute_is_refused_with_the_reason(client: Client) ->
 
 
 @pytest.mark.parametrize(
-    ("setting", "value", "fields"),
+    ("limit", "fields"),
     [
-        ("SCHEDULES", "1", {}),
-        ("GAP_SECONDS", "3600", {"cron": "0,45 * * * *"}),
-        ("INPUT_BYTES", "20", {"input": {"text": "x" * 20}}),
+        ("SCHEDULES=1", {}),
+        ("GAP_SECONDS=3600", {"cron": "0,45 * * * *"}),
+        ("INPUT_BYTES=20", {"input": {"text": "x" * 20}}),
     ],
 )
 def test_a_quota_names_itself_its_value_and_the_way_out(
     client: Client,
     monkeypatch: pytest.MonkeyPatch,
-    setting: str,
-    value: str,
+    caplog: pytest.LogCaptureFixture,
+    limit: str,
     fields: Fields,
 ) -> None:
+    setting, _, value = limit.partition("=")
     client.put("first", HELLO)
     set_again(monkeypatch, f"QUOTA_{setting}", value)
-    with pytest.raises(ApiError, match=f"DUETICK_QUOTA_{setting}") as problem:
+    with (
+        caplog.at_level(logging.INFO, "duetick"),
+        pytest.raises(ApiError, match=r"Delete|less often|elsewhere") as problem,
+    ):
         client.put("second", HELLO | fields)
+    assert f"DUETICK_QUOTA_{setting} sets the limit." in caplog.text
     assert (problem.value.status, problem.value.code) == (409, "quota_exceeded")
     assert value in str(problem.value)
 
@@ -160,11 +167,19 @@ def test_a_body_beyond_all_measure_is_not_read(client: Client) -> None:
     assert refused(client.put, "hello", HELLO | {"input": "x" * 300_000}) == (413, "too_large")
 
 
+def test_a_body_is_measured_in_bytes(running: Product) -> None:
+    body = json.dumps(HELLO | {"input": "日" * 100_000}, ensure_ascii=False).encode()
+    assert running.call("PUT", "/api/schedules/hello", body)[0] == 413
+
+
 @pytest.mark.parametrize(
     ("body", "says"),
     [
         ('{"input": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested"),
-        ('{"cron": "\\ud800", "flow": "f", "action": "a"}', "body"),
+        (
+            '{"cron": "\\ud800", "flow": "f", "action": "a"}',
+            "cron: '\\ud800', character 1, is not ASCII text",
+        ),
         ('{"input": ' + "9" * 5_000 + "}", "JSON"),
         ("[]", "object"),
         ('{"cron": 5, "flow": "f", "action": "a"}', "cron"),
@@ -214,7 +229,7 @@ def test_a_policy_has_the_name_that_the_document_gives_it_and_no_other(
 def test_d05_a_user_that_cannot_be_is_refused_on_every_route(running: Product, user: str) -> None:
     for method, path in [("GET", "/schedules"), ("GET", "/export"), ("DELETE", "")]:
         status, answer = running.call(
-            method, f"/api/users/{user}{path}", token=running.stack.secret
+            method, f"/api/users/{user}{path}", token=running.stack.operator
         )
         assert (status, answer["error"]) == (400, "invalid_schedule_id")
 

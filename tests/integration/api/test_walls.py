@@ -26,12 +26,14 @@ from tests.integration.api.town import (
 
 ONE = "/schedules/{key}"
 PLAIN = [Attempt()]
+SPAN = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
 CONDITIONAL = [
     Attempt(),
     Attempt(headers={"If-Match": "{etag}"}),
     Attempt(headers={"If-Match": "*"}),
 ]
 ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
+    ("GET", "/actions"): PLAIN,
     ("GET", "/schedules"): PLAIN,
     ("POST", "/schedules"): [
         Attempt({**SCHEDULE, "key": "{key}"}),
@@ -52,8 +54,32 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("POST", f"{ONE}/run"): [Attempt(), Attempt(headers={"Idempotency-Key": IDEMPOTENCY})],
     ("GET", f"{ONE}/upcoming"): PLAIN,
     ("GET", f"{ONE}/history"): PLAIN,
+    ("GET", f"{ONE}/explain"): PLAIN,
+    ("POST", f"{ONE}/backfills"): [Attempt({**SPAN, "dryRun": dry}) for dry in (True, False)],
+    ("GET", "/backfills"): PLAIN,
+    ("GET", "/backfills/{key}"): PLAIN,
+    ("POST", "/backfills/{key}/stop"): PLAIN,
+    ("POST", "/backfills/{key}/continue"): PLAIN,
     ("GET", "/export"): PLAIN,
     ("DELETE", ""): PLAIN,
+    ("POST", f"{ONE}/mend"): PLAIN,
+    ("GET", "/overview"): PLAIN,
+    ("GET", "/workers"): PLAIN,
+    ("GET", "/locks"): PLAIN,
+    ("GET", "/all-schedules"): PLAIN,
+    ("GET", "/unreadable"): PLAIN,
+    ("GET", "/operations"): PLAIN,
+    ("GET", "/occurrences"): PLAIN,
+    ("GET", "/occurrences/{id}"): PLAIN,
+    ("DELETE", "/occurrences/{id}"): PLAIN,
+    ("POST", "/occurrences/{id}/retry"): PLAIN,
+    ("POST", "/occurrences/{id}/cancel"): PLAIN,
+    ("POST", "/all-occurrences/retry"): [Attempt({"dryRun": False})],
+    ("POST", "/all-occurrences/cancel"): [Attempt({"dryRun": False, "state": "running"})],
+    ("POST", "/all-occurrences/delete"): [Attempt({"dryRun": False})],
+    ("GET", "/pauses"): PLAIN,
+    ("PUT", "/pauses/{scope}"): [Attempt({"note": "x"})],
+    ("DELETE", "/pauses/{scope}"): PLAIN,
 }
 PUBLISHED = [
     (method.upper(), path)
@@ -62,7 +88,12 @@ PUBLISHED = [
     ].items()
     for method in item
 ]
-FORMS = (to_path, lambda text: quote(text, safe=""), lambda text: f"%{ord(text[0]):02x}{text[1:]}")
+OF_USERS = ("/api/schedules", "/api/actions")
+USERS = [one for one in PUBLISHED if one[1].startswith(OF_USERS)]
+OPERATORS = [one for one in PUBLISHED if not one[1].startswith(OF_USERS)]
+FORMS = (to_path, lambda text: quote(text, safe=""))
+SECOND = ("~62ob", "%62ob", "bo%62", "%7E62ob", "~62~6F~62", "b%6fb")
+"""Paths that named bob as well, and passed by a Deny of `/api/users/bob/*`."""
 
 
 def route_of(path: str) -> str:
@@ -75,7 +106,7 @@ def test_every_published_route_is_attempted(method: str, path: str) -> None:
     assert ATTEMPTS.get((method, route_of(path))), "describe an attempt of one user on another's"
 
 
-@pytest.mark.parametrize(("method", "path"), [one for one in PUBLISHED if "{user}" not in one[1]])
+@pytest.mark.parametrize(("method", "path"), USERS)
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_anothers_is_answered_like_what_never_was(
     town: Town, method: str, path: str, form: Callable[[str], str]
@@ -95,13 +126,18 @@ def test_what_is_anothers_is_answered_like_what_never_was(
             assert theirs == never
 
 
-@pytest.mark.parametrize(("method", "path"), [one for one in PUBLISHED if "{user}" in one[1]])
+@pytest.mark.parametrize(("method", "path"), OPERATORS)
 def test_a_users_token_opens_no_operators_route(town: Town, method: str, path: str) -> None:
     for attempt in ATTEMPTS[method, route_of(path)]:
         for token in (town.product.stack.token_of(OURS), town.product.stack.token_of(THEIRS)):
             answers = [
                 town.send(
-                    method, path.format(user=user, key=KEY), attempt, token, key=KEY, user=user
+                    method,
+                    path.format(user=user, key=KEY, id="occ_1", scope=f"user~3A{user}"),
+                    attempt,
+                    token,
+                    key=KEY,
+                    user=user,
                 )
                 for user in (THEIRS, NEVER)
             ]
@@ -119,9 +155,59 @@ def test_an_operator_who_names_one_user_reaches_nothing_of_another(
     for attempt in ATTEMPTS[method, route_of(path)]:
         answers = []
         for key in (EXTERNAL if "external" in path else KEY, "never-was"):
-            target = path.format(user=OURS, key=to_path(key))
-            answers.append(town.send(method, target, attempt, town.product.stack.secret, key=key))
+            target = path.format(user=OURS, key=to_path(key), id="occ_1")
+            answers.append(town.send(method, target, attempt, town.product.stack.operator, key=key))
             town.forget_ours()
         assert answers[0][0] == answers[1][0]
         if answers[0][0] >= 400:
             assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("user", SECOND)
+def test_d05_a_user_who_needs_no_escape_has_one_path(town: Town, user: str) -> None:
+    for method, path in (("GET", "schedules"), ("GET", f"schedules/{KEY}"), ("GET", "export")):
+        target = f"/api/users/{user}/{path}"
+        status, _, body = town.send(method, target, Attempt(), town.product.stack.operator)
+        assert (status, json.loads(body)["error"]) == (400, "invalid_schedule_id")
+
+
+@pytest.mark.parametrize("user", ["ann@x.org", "ann%7E40x.org", "ann%7e40x.org", "~61nn%40x.org"])
+def test_d05_a_user_who_needs_an_escape_has_one_path_too(town: Town, user: str) -> None:
+    """A Deny of `/api/users/ann?40x.org/*` is passed by no other."""
+    for method, path in (("GET", "schedules"), ("GET", f"schedules/{KEY}"), ("DELETE", "")):
+        target = f"/api/users/{user}/{path}".rstrip("/")
+        status, _, body = town.send(method, target, Attempt(), town.product.stack.operator)
+        assert (status, json.loads(body)["error"]) == (400, "invalid_schedule_id")
+    for right in ("ann~40x.org", "ann%40x.org"):
+        target = f"/api/users/{right}/schedules"
+        assert town.send("GET", target, Attempt(), town.product.stack.operator)[0] == 200
+
+
+@pytest.mark.parametrize("key", ["a@b", "a%7E40b", "a%7e40b", "a%3Ab%3a"])
+def test_d05_a_key_has_one_path_on_operators_routes(town: Town, key: str) -> None:
+    target = f"/api/users/{THEIRS}/schedules/{key}"
+    status, _, body = town.send("GET", target, Attempt(), town.product.stack.operator)
+    assert (status, json.loads(body)["error"]) == (400, "invalid_schedule_id")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("ann@x.org/k", 400),
+        ("ann@x.org~2Fk", 400),
+        ("ann%7E40x.org~2Fk", 400),
+        ("ann%40x.org%2fk", 400),
+        ("ann~40x.org~2Fk", 404),
+        ("ann%40x.org%2Fk", 404),
+        ("ann%40x.org/k", 404),
+    ],
+)
+def test_d05_an_id_has_one_path_on_machines_routes(town: Town, path: str, status: int) -> None:
+    target = f"/api/flows/reminders/schedules/{path}/dispatch"
+    assert town.send("POST", target, Attempt(), town.product.stack.secret)[0] == status
+
+
+def test_d05_a_key_that_needs_no_escape_has_one_path(town: Town) -> None:
+    for token in (town.product.stack.token_of(OURS), town.product.stack.token_of(THEIRS)):
+        status, _, body = town.send("GET", "/api/schedules/~74heirs", Attempt(), token)
+        assert (status, json.loads(body)["error"]) == (400, "invalid_schedule_id")

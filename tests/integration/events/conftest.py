@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from duetick.ports import Store
+from duetick.core.store import Store
 from duetick.runtime import wiring
 from duetick.stores import open_store
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from duetick.cli.context import LocalContext
-from duetick.ports import Store
+from duetick.core.store import Store
 
 from tests.integration.events.recorded import Handle, event, load_and_handle
 

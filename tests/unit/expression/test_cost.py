@@ -8,7 +8,7 @@ import pytest
 from duetick.domain.expression import next_fire, texts
 
 HEAVY = {"croniter", "dataclasses", "datetime", "inspect", "zoneinfo", "importlib.resources"}
-HEAVY |= {"difflib", "typing", "calendar", "dateutil", "pytz", "logging"}
+HEAVY |= {"difflib", "calendar", "dateutil", "pytz", "logging"}
 LOADED = "import sys; before = set(sys.modules); {}; print(*sorted(set(sys.modules) - before))"
 
 

@@ -3,6 +3,7 @@
 from typing import TypedDict, get_args
 
 import pytest
+from duetick.domain.errors import kind_of
 from duetick.domain.expression import (
     InvalidExpression,
     count,
@@ -50,7 +51,7 @@ def test_i17_a_zone_that_does_not_exist_is_refused_however_many_fires_are_asked_
 
 @pytest.mark.parametrize("zone", [5, ["UTC"], b"UTC", {"UTC": 1}])
 def test_i17_a_zone_that_is_no_text_is_refused_by_its_type(zone: str) -> None:
-    words = f"a name is text, not {type(zone).__name__}"
+    words = f"a name is text, not {kind_of(zone)}"
     for ask in (next_fire, smallest_gap, targets):
         with pytest.raises(InvalidExpression, match=words):
             ask("0 9 * * *", zone, NOW)
@@ -208,8 +209,11 @@ def test_c04_what_is_over_is_known_to_be_over_in_little_time() -> None:
         ("0,45 9 1 6 *", 45 * 60_000),
         ("30 1,2,3 * * *", 30 * 60_000),
         ("rate(10 seconds)", 10_000),
-        ("0 0 1 1 *", 366 * DAY),
+        ("0 0 1 1 *", 365 * DAY),
         ("at(2026-12-01T09:00:00)", 366 * DAY),
+        ("* * 29 2 *", 60_000),
+        ("0,30 9 29 2 *", 30 * 60_000),
+        ("cron(0/10 9 1 1 ? 2099)", 10 * 60_000),
     ],
 )
 def test_t13_the_smallest_gap_is_the_true_one_clock_changes_and_all(

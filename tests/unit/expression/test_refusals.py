@@ -4,6 +4,7 @@ import re
 import time
 
 import pytest
+from duetick.domain.errors import kind_of
 from duetick.domain.expression import InvalidExpression, next_fire, parse, upcoming
 
 from tests.unit.expression.times import ms
@@ -189,7 +190,7 @@ def _refusal(text: str) -> str:
 
 @pytest.mark.parametrize("text", [None, 5, b"* * * * *", 1.5, ["* * * * *"]])
 def test_i17_what_is_not_text_is_refused_by_its_type(text: str) -> None:
-    with pytest.raises(InvalidExpression, match=f"not {type(text).__name__}"):
+    with pytest.raises(InvalidExpression, match=f"not {kind_of(text)}"):
         parse(text)
-    with pytest.raises(InvalidExpression, match=f"not {type(text).__name__}"):
+    with pytest.raises(InvalidExpression, match=f"not {kind_of(text)}"):
         next_fire(text, None, 0)

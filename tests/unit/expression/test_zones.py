@@ -10,14 +10,16 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from duetick.domain.errors import kind_of
 from duetick.domain.expression import (
     TZDATA_VERSION,
     InvalidExpression,
     InvalidTimezone,
     check_zone,
+    nearest,
     next_fire,
 )
-from duetick.domain.expression.zones import FAR_ZONES, NEAR, ZONES
+from duetick.domain.expression.zones import FAR_ZONES, NEAR, ZONE_NAMES, ZONES
 
 from tests.unit.expression import cases, oracle
 from tests.unit.expression.times import ms
@@ -132,7 +134,7 @@ def test_i17_what_is_no_zones_exact_name_is_refused_without_a_look_at_any_file(n
 
 @pytest.mark.parametrize("name", [5, b"UTC", ["UTC"]])
 def test_i17_a_zone_that_is_not_text_is_refused_by_its_type(name: str) -> None:
-    with pytest.raises(InvalidTimezone, match=f"not {type(name).__name__}"):
+    with pytest.raises(InvalidTimezone, match=f"not {kind_of(name)}"):
         check_zone(name)
 
 
@@ -144,3 +146,65 @@ def test_i08_no_zone_is_utc() -> None:
 def test_c02_a_rate_is_refused_in_an_unknown_zone_too() -> None:
     with pytest.raises(InvalidTimezone):
         next_fire("rate(5 minutes)", "Nowhere", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("PST", ["America/Los_Angeles"]),
+        ("pdt", ["America/Los_Angeles"]),
+        ("Pacific Standard Time", ["America/Los_Angeles"]),
+        ("EDT", ["America/New_York"]),
+        ("Eastern Time", ["America/New_York"]),
+        ("CST", ["America/Chicago", "Asia/Shanghai"]),
+        ("MDT", ["America/Denver"]),
+        ("BST", ["Europe/London", "Asia/Dhaka"]),
+        ("CEST", ["Europe/Berlin"]),
+        ("IST", ["Europe/Dublin", "Asia/Kolkata", "Asia/Jerusalem"]),
+        ("JST", ["Asia/Tokyo"]),
+        ("AEDT", ["Australia/Sydney"]),
+        ("Z", ["UTC"]),
+        ("Europe/Berln", ["Europe/Berlin"]),
+        ("berlin", ["Europe/Berlin"]),
+    ],
+)
+def test_i17_an_abbreviation_is_refused_with_the_zones_that_it_may_mean(
+    name: str, meant: list[str]
+) -> None:
+    with pytest.raises(InvalidTimezone) as refused:
+        check_zone(name)
+    offered = str(refused.value).partition("did you mean ")[2].removesuffix("?").split(" or ")
+    assert [repr(zone) for zone in meant] == offered[: len(meant)]
+
+
+@pytest.mark.parametrize(
+    ("name", "zone", "hours"),
+    [
+        ("GMT+2", "Etc/GMT-2", 2),
+        ("UTC+2", "Etc/GMT-2", 2),
+        ("utc +02:00", "Etc/GMT-2", 2),
+        ("UTC-5", "Etc/GMT+5", -5),
+        ("GMT-0500", "Etc/GMT+5", -5),
+        ("+14:00", "Etc/GMT-14", 14),
+    ],
+)
+def test_i17_an_offset_is_refused_with_the_zone_that_has_it(
+    name: str, zone: str, hours: int
+) -> None:
+    with pytest.raises(InvalidTimezone, match="other way round") as refused:
+        check_zone(name)
+    assert repr(zone) in str(refused.value)
+    assert "did you mean" not in str(refused.value)
+    assert next_fire("0 12 2 1 *", zone, 0) == (36 - hours) * 3_600_000
+
+
+def test_i17_an_offset_that_no_zone_has_is_refused_without_one() -> None:
+    for name in ("UTC+15", "GMT-13", "UTC+05:30"):
+        with pytest.raises(InvalidTimezone) as refused:
+            check_zone(name)
+        assert "other way round" not in str(refused.value)
+        assert "Etc/GMT" not in str(refused.value)
+
+
+def test_i17_every_zone_that_is_offered_for_an_abbreviation_is_one() -> None:
+    assert set(nearest._ABBREVIATIONS) <= ZONE_NAMES

@@ -30,19 +30,19 @@ def cancelled(*reasons: str, said: Sequence[str] = ()) -> ClientError:
 
 @pytest.mark.parametrize("reason", ["ConditionalCheckFailed", "TransactionConflict"])
 def test_i04_a_transaction_that_another_was_quicker_than_is_a_conflict(reason: str) -> None:
-    with pytest.raises(Conflict), errors():
+    with pytest.raises(Conflict), errors("t"):
         raise cancelled("None", reason)
 
 
 @pytest.mark.parametrize("reason", ["ThrottlingError", "ProvisionedThroughputExceeded"])
 def test_i10_a_throttled_transaction_is_no_conflict(reason: str) -> None:
-    with pytest.raises(Throttled), errors():
+    with pytest.raises(Throttled), errors("t"):
         raise cancelled(reason, "None")
 
 
 def test_i12_a_transaction_that_cannot_be_done_says_why() -> None:
     said = ("Item size to update has exceeded the maximum allowed size",)
-    with pytest.raises(StoreUnavailable, match="exceeded the maximum"), errors():
+    with pytest.raises(StoreUnavailable, match="exceeded the maximum"), errors("t"):
         raise cancelled("ValidationError", "None", said=said)
 
 
@@ -62,13 +62,13 @@ def test_t04_what_cannot_be_done_is_told_by_its_number_and_its_fault() -> None:
 
 
 def test_i12_a_reason_that_nobody_knows_is_no_conflict() -> None:
-    with pytest.raises(StoreUnavailable, match="write 1: Novelty"), errors():
+    with pytest.raises(StoreUnavailable, match="write 1: Novelty"), errors("t"):
         raise cancelled("None", "Novelty")
 
 
 def whole(code: str, operation: str = "TransactWriteItems") -> DuetickError:
     """What is raised for a request that was refused as a whole."""
-    with pytest.raises(DuetickError) as told, errors():
+    with pytest.raises(DuetickError) as told, errors("t"):
         raise ClientError({"Error": {"Code": code, "Message": "which"}}, operation)
     return told.value
 
@@ -91,5 +91,5 @@ def test_t04_what_is_refused_outside_of_the_transaction_is_not_the_actions_own()
 @pytest.mark.parametrize("part", ["Item size", "Item size to update"])
 def test_i13_an_item_that_is_too_large_is_told_from_a_service_that_is_away(part: str) -> None:
     said = f"{part} has exceeded the maximum allowed size"
-    with pytest.raises(ItemTooLarge, match="400 KB"), errors():
+    with pytest.raises(ItemTooLarge, match="400 KB"), errors("t"):
         raise ClientError({"Error": {"Code": "ValidationException", "Message": said}}, "PutItem")

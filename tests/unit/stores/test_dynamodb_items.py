@@ -3,13 +3,19 @@
 from dataclasses import replace
 
 from boto3.dynamodb.types import TypeDeserializer
-from duetick.domain.policies import Overlap, Policies
+from duetick.core.ids import new_id
+from duetick.domain.attempts import Outcome, settle
+from duetick.domain.book import Book
+from duetick.domain.failures import Event
+from duetick.domain.policies import Delivery, Overlap, Policies
 from duetick.domain.schedule import IndexRow, Occurrence
-from duetick.domain.states import State
-from duetick.ports import Event
-from duetick.stores.dynamodb.claim import MOST_OPEN
-from duetick.stores.dynamodb.items import Entity, read, write
-from duetick.stores.dynamodb.occurrences import MOST_EVENTS, Entry, slot_of
+from duetick.domain.states import Reason, State
+from duetick.stores.dynamodb import quick
+from duetick.stores.dynamodb.items import BookItem, fill, write
+from duetick.stores.dynamodb.occurrences import MOST_EVENTS, MOST_OPEN, Entry, number, slot_of
+from duetick.stores.dynamodb.table import Item
+
+from tests.unit.listed import ListedPages
 
 NOON = 1_800_014_400_000
 LARGEST_ITEM = 400 * 1024
@@ -25,9 +31,19 @@ def failing(number: int) -> Entry:
     return Entry(replace(held, policies=POLICIES, error="雨" * 500), TRACE)
 
 
-def holding(count: int) -> Entity:
+def blank() -> Book:
+    return Book("ada", "digest", ListedPages(), new_id)
+
+
+def holding(count: int) -> BookItem:
+    book = blank()
+    book.row = ROW
     entries = map(failing, range(count))
-    return Entity("ada", "digest", row=ROW, open={slot_of(e.occurrence): e for e in entries})
+    return BookItem(book, open={slot_of(e.occurrence): e for e in entries})
+
+
+def kept_by(item: Item) -> list[Entry]:
+    return [*fill(blank(), item).open.values()]
 
 
 def size(value: object) -> int:
@@ -37,16 +53,26 @@ def size(value: object) -> int:
     return len(str(value).encode())
 
 
-def test_j13_hundreds_of_failures_of_one_schedule_fit_its_item() -> None:
-    item = write(holding(MOST_OPEN), 1, NOON)
+def test_j13_failures_of_all_that_may_be_under_way_fit_the_item_of_their_schedule() -> None:
+    item = write(holding(MOST_OPEN), 1, NOON, NOON)
     plain = {name: TypeDeserializer().deserialize(value) for name, value in item.items()}
     assert size(plain) < LARGEST_ITEM
-    kept = read(item).open.values()
+    kept = kept_by(item)
     assert len(kept) == MOST_OPEN
     assert {entry.occurrence.attempts for entry in kept} == {40}
 
 
 def test_j05_a_few_keep_their_whole_trace() -> None:
-    kept = read(write(holding(10), 1, NOON)).open.values()
+    kept = kept_by(write(holding(10), 1, NOON, NOON))
     assert {entry.events for entry in kept} == {TRACE}
     assert {entry.occurrence.error for entry in kept} == {"雨" * 500}
+
+
+def test_j05_a_failure_that_nothing_is_read_for_fills_no_more_than_its_share() -> None:
+    """The general way, which sees all of the item, writes a longer one."""
+    retried = Policies(delivery=Delivery.AT_LEAST_ONCE)
+    running = replace(failing(0).occurrence, state=State.PROCESSING, attempts=1, policies=retried)
+    failed = settle(running, Outcome(State.FAILED, Reason.FAILED, "雨" * 500), NOON)
+    update = quick.settle(failed, NOON)
+    assert update.values[":most"] == number(8)
+    assert len(kept_by(write(holding(MOST_OPEN), 1, NOON, NOON))[0].events) == 8

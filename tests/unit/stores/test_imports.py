@@ -48,7 +48,7 @@ def loaded(code: str, url: str) -> set[str]:
     [
         (DYNAMODB, {"botocore"}),
         (POSTGRES, {"pg8000"}),
-        (WITH_TOKENS, {"pg8000", "boto3", "botocore"}),
+        (WITH_TOKENS, {"pg8000", "botocore"}),
         ("sqlite://", {"sqlite3"}),
     ],
 )

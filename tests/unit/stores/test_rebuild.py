@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from duetick.core.store import Store
 from duetick.domain.schedule import IndexRow, Schedule
-from duetick.ports import Store
 from duetick.stores import open_store
 
 NOON = 1_800_014_400_000

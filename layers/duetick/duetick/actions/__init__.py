@@ -1,10 +1,10 @@
-"""Actions that need no code: what is due becomes a message, an execution, or a signed webhook.
+"""Actions that need no code: an occurrence becomes a message, an execution or a webhook.
 
     flow.action("notify", target=Queue("https://sqs.…/due"))
 
-Each tells the same: which schedule, as whom, for which nominal time, and the input. At least once
-may tell it twice: `occurrence` stays the same, and where the service can drop a repeat by itself
-(a FIFO queue or topic, a Step Functions execution) it is given the means.
+Each target gets the same message: the schedule, its user, the nominal time and the input. At least
+once may send it twice, with the same `occurrence`. If the service can drop a repeat by itself (a
+FIFO queue or topic, a Step Functions execution), it also gets the key for that.
 """
 
 from duetick.actions.aws import EventBus, Function, Queue, StateMachine, Topic

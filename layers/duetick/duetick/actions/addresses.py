@@ -1,21 +1,40 @@
-"""Where a webhook may connect to: public addresses of hosts that were allowed, and no others."""
+"""The addresses that a webhook may connect to: public ones, of allowed hosts."""
 
 import socket
 from collections.abc import Callable, Sequence
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final, TypeAlias
 
 from duetick.actions.messages import TargetFailed
-from duetick.core.timing import ended_within
+from duetick.core.timeouts import run_in_thread
 
-Address: TypeAlias = IPv4Address | IPv6Address
+IpAddress: TypeAlias = IPv4Address | IPv6Address
 Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 
 _NAT64: Final = IPv6Network("64:ff9b::/96")
+_UNICAST: Final = IPv6Network("2000::/3")
+"""The block from which IANA assigns addresses to hosts."""
+_SPECIAL: Final = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
+            "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24",
+            "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15",
+            "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+        ),
+    )
+)  # fmt: skip
+_SPECIAL_6: Final = tuple(
+    map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"))
+)
+"""IANA's blocks for special purposes, and multicast. Even a block that IANA calls reachable is
+here: it is an anycast service or an identifier, whose nearest instance may be in your own network.
+"""
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
-    """All addresses of a name."""
+    """Return all addresses of a name."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, ValueError) as problem:
@@ -24,27 +43,27 @@ def resolve(host: str, port: int) -> Sequence[str]:
 
 
 def resolve_within(seconds: float, ask: Resolve, host: str, port: int) -> Sequence[str]:
-    """The addresses, or TargetFailed after that many seconds: the system's resolver has patience
-    of its own, and what it is asked cannot be taken back.
+    """Return all addresses of a name. Raise TargetFailed after so many seconds: the system's
+    resolver has its own timeout, and a lookup cannot be cancelled.
     """
     found: list[str] = []
-    if not ended_within(seconds, lambda: found.extend(ask(host, port))):
+    if not run_in_thread(seconds, lambda: found.extend(ask(host, port))):
         raise TargetFailed(f"{host}: its name was not resolved in time.")
     return found
 
 
 def is_public(text: str) -> bool:
-    """Whether an address is out in the internet: not private, link-local, loopback, a metadata
-    service's, nor a wrapping of one of those.
+    """Return True if an address is on the public internet. A private, link-local, loopback or
+    metadata address is not, nor is an IPv6 address that wraps one.
     """
-    address = _unwrapped(ip_address(text.partition("%")[0]))
-    if isinstance(address, IPv6Address) and address.is_site_local:
-        return False  # no longer private by any standard, and still somebody's own
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    address = _unwrap(ip_address(text.partition("%")[0]))
+    if isinstance(address, IPv6Address):
+        return address in _UNICAST and not any(address in block for block in _SPECIAL_6)
+    return not any(address in block for block in _SPECIAL)
 
 
-def _unwrapped(address: Address) -> Address:
-    """The IPv4 address that an IPv6 one stands for."""
+def _unwrap(address: IpAddress) -> IpAddress:
+    """Return the IPv4 address that an IPv6 address wraps, or the address itself."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:
@@ -54,7 +73,7 @@ def _unwrapped(address: Address) -> Address:
 
 
 def is_allowed(host: str, allowed: Sequence[str]) -> bool:
-    """Whether the host is in the list; `*.example.org` stands for every name below it."""
+    """Return True if the host is in the list. `*.example.org` allows every name below it."""
     host = host.lower().rstrip(".")
     return any(
         host == entry or (entry.startswith("*.") and host.endswith(entry[1:]) and host != entry[2:])

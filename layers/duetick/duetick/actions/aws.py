@@ -1,14 +1,15 @@
-"""Targets in one's own AWS account. The dispatch function's role has to allow each call.
+"""Targets in your own AWS account. The role of the dispatch function must allow each call.
 
-`client` is for one of another region or account: a function that gives it, and keeps it.
+For another region or account, give `client`: a function that returns the client, and keeps it.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
-from duetick.actions.messages import TargetFailed, as_text, identity, in_order
+from duetick.actions.messages import TargetFailed, as_text, fifo_fields, identity
+from duetick.aws import client_of
 from duetick.core.context import Context
 from duetick.domain.schedule import Json
 
@@ -19,40 +20,11 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_stepfunctions import SFNClient
 
-
-@cache
-def _events() -> "EventBridgeClient":
-    import boto3
-
-    return boto3.client("events")
-
-
-@cache
-def _sqs() -> "SQSClient":
-    import boto3
-
-    return boto3.client("sqs")
-
-
-@cache
-def _sns() -> "SNSClient":
-    import boto3
-
-    return boto3.client("sns")
-
-
-@cache
-def _lambda() -> "LambdaClient":
-    import boto3
-
-    return boto3.client("lambda")
-
-
-@cache
-def _states() -> "SFNClient":
-    import boto3
-
-    return boto3.client("stepfunctions")
+_EVENTS: Final["Callable[[], EventBridgeClient]"] = partial(client_of, "events")
+_SQS: Final["Callable[[], SQSClient]"] = partial(client_of, "sqs")
+_SNS: Final["Callable[[], SNSClient]"] = partial(client_of, "sns")
+_LAMBDA: Final["Callable[[], LambdaClient]"] = partial(client_of, "lambda")
+_STATES: Final["Callable[[], SFNClient]"] = partial(client_of, "stepfunctions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +34,10 @@ class EventBus:
     name: str = "default"
     source: str = "duetick"
     detail_type: str = "Schedule due"
-    client: Callable[[], "EventBridgeClient"] = _events
+    client: Callable[[], "EventBridgeClient"] = _EVENTS
 
     def __call__(self, given: Json, ctx: Context) -> None:
-        """Put it; an entry that the bus refuses is an error."""
+        """Put the event. Raise TargetFailed if the bus refuses it."""
         answer = self.client().put_events(
             Entries=[
                 {
@@ -86,12 +58,12 @@ class Queue:
     """A message in an SQS queue; needs sqs:SendMessage. A FIFO queue drops a repeat."""
 
     url: str
-    client: Callable[[], "SQSClient"] = _sqs
+    client: Callable[[], "SQSClient"] = _SQS
 
     def __call__(self, given: Json, ctx: Context) -> None:
-        """Send it."""
+        """Send the message."""
         self.client().send_message(
-            QueueUrl=self.url, MessageBody=as_text(given, ctx), **in_order(self.url, ctx)
+            QueueUrl=self.url, MessageBody=as_text(given, ctx), **fifo_fields(self.url, ctx)
         )
 
 
@@ -100,12 +72,12 @@ class Topic:
     """A message on an SNS topic; needs sns:Publish. A FIFO topic drops a repeat."""
 
     arn: str
-    client: Callable[[], "SNSClient"] = _sns
+    client: Callable[[], "SNSClient"] = _SNS
 
     def __call__(self, given: Json, ctx: Context) -> None:
-        """Publish it."""
+        """Publish the message."""
         self.client().publish(
-            TopicArn=self.arn, Message=as_text(given, ctx), **in_order(self.arn, ctx)
+            TopicArn=self.arn, Message=as_text(given, ctx), **fifo_fields(self.arn, ctx)
         )
 
 
@@ -114,10 +86,10 @@ class Function:
     """An asynchronous invocation of a Lambda function; needs lambda:InvokeFunction."""
 
     name: str
-    client: Callable[[], "LambdaClient"] = _lambda
+    client: Callable[[], "LambdaClient"] = _LAMBDA
 
     def __call__(self, given: Json, ctx: Context) -> None:
-        """Hand it over; Lambda keeps it from then on."""
+        """Queue the invocation. Lambda keeps it from then on."""
         payload = as_text(given, ctx).encode()
         answer = self.client().invoke(
             FunctionName=self.name, InvocationType="Event", Payload=payload
@@ -131,10 +103,10 @@ class StateMachine:
     """A Step Functions execution, one for each occurrence; needs states:StartExecution."""
 
     arn: str
-    client: Callable[[], "SFNClient"] = _states
+    client: Callable[[], "SFNClient"] = _STATES
 
     def __call__(self, given: Json, ctx: Context) -> None:
-        """Start it; that it was started before is as good."""
+        """Start the execution, unless it was started before."""
         client = self.client()
         try:
             client.start_execution(

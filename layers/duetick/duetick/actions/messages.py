@@ -1,4 +1,4 @@
-"""What a target is told of an occurrence."""
+"""The message about an occurrence that a target gets."""
 
 import hashlib
 import json
@@ -11,11 +11,11 @@ from duetick.domain.schedule import Json
 
 
 class TargetFailed(DuetickError):
-    """A target did not take what it was sent; the attempt has failed."""
+    """A target did not take its message. The attempt has failed."""
 
 
 def message(given: Json, ctx: Context) -> dict[str, Json]:
-    """The occurrence and its input. Names are those of the API."""
+    """Return the occurrence and its input, with the names of the API."""
     return {
         "scheduleId": ctx.schedule_id,
         "user": ctx.principal.user_id,
@@ -29,25 +29,25 @@ def message(given: Json, ctx: Context) -> dict[str, Json]:
 
 
 def as_text(given: Json, ctx: Context) -> str:
-    """The message as JSON."""
+    """Return the message as JSON."""
     return json.dumps(message(given, ctx), separators=(",", ":"), ensure_ascii=False)
 
 
 def identity(ctx: Context) -> str:
-    """The same for every attempt of one occurrence, in characters that any service takes."""
+    """Return the occurrence's name, the same for each attempt. Any service takes its characters."""
     named = f"{ctx.flow}/{ctx.schedule_id}\0{ctx.nominal_at}\0{ctx.origin}"
     return hashlib.sha256(named.encode()).hexdigest()[:40]
 
 
-class InOrder(TypedDict, total=False):
-    """What a FIFO queue or topic is told besides: by what it drops a repeat, and orders."""
+class FifoFields(TypedDict, total=False):
+    """The fields by which a FIFO queue or topic drops repeats and orders messages."""
 
     MessageDeduplicationId: str
     MessageGroupId: str
 
 
-def in_order(name: str, ctx: Context) -> InOrder:
-    """That, for one whose name says that it is one: each user is a group."""
+def fifo_fields(name: str, ctx: Context) -> FifoFields:
+    """Return these fields if the name is that of a FIFO queue or topic. Each user is a group."""
     if not name.endswith(".fifo"):
         return {}
     group = hashlib.sha256(ctx.principal.user_id.encode()).hexdigest()[:40]

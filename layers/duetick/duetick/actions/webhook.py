@@ -1,4 +1,4 @@
-"""A signed POST to somebody else's HTTPS server, which must not become a way into one's own."""
+"""A signed POST to another party's HTTPS server. It must not open a way into your own network."""
 
 import hmac
 import http.client
@@ -33,9 +33,9 @@ def _tls() -> ssl.SSLContext:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How names are resolved, which addresses may be connected to, and whom TLS trusts.
+    """The network of a webhook: its resolver, the addresses that it admits, and its TLS context.
 
-    The defaults are what a deployment wants; a test of one's own may know better.
+    The defaults are right for a deployment. A test may replace them.
     """
 
     resolve: Resolve = resolve
@@ -46,12 +46,12 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """POST the message to `url`, whose host has to be one of `hosts`.
+    """POST the message to `url`, whose host must be one of `hosts`.
 
     The header `Duetick-Signature` is `t=…,v1=…`: the Unix time, and the HMAC-SHA256 of
-    `<t>.<body>` with the secret. Check both, and refuse times more than five minutes old. Redirects
-    are followed only if `redirects` says how many, each checked like the first. `timeout` is for
-    all of it, from the name to the last redirect, however slowly an answer drips in.
+    `<t>.<body>` with the secret. Check both, and refuse times more than five minutes old.
+    `redirects` is the most redirects that are followed; each is checked like the first address.
+    `timeout` covers all of it, from the name to the last redirect, even if an answer drips in.
     """
 
     url: str
@@ -67,12 +67,12 @@ class Webhook:
                 "Webhook: timeout is more than 0 seconds, redirects 0 or more."
             )
         try:
-            self._checked(self.url)
+            self._split_url(self.url)
         except TargetFailed as problem:
             raise ConfigurationError(f"Webhook: {problem}") from None
 
     def __call__(self, given: Json, ctx: Context) -> None:
-        """Send it; any answer but a 2xx is an error."""
+        """Send the message. Raise TargetFailed for any answer but a 2xx."""
         body = as_text(given, ctx).encode()
         if len(body) > LARGEST_BODY:
             raise TargetFailed(f"The message has {len(body)} bytes; {LARGEST_BODY} are the most.")
@@ -83,21 +83,21 @@ class Webhook:
                 return
             if status not in REDIRECTS or not location or not self.redirects:
                 raise TargetFailed(f"{urlsplit(url).hostname} answered {status}, not 2xx.")
-            url = _joined(url, location)
+            url = _join_url(url, location)
         raise TargetFailed(f"More than {self.redirects} redirects.")
 
     def _post(self, url: str, body: bytes, ctx: Context, end: float) -> tuple[int, str | None]:
-        parts = self._checked(url)
-        address = self._address(parts, _left(end))
-        connection = _Pinned(parts.hostname or "", address, self.network, _left(end))
+        parts = self._split_url(url)
+        address = self._resolve(parts, _time_left(end))
+        connection = _Pinned(parts.hostname or "", address, self.network, _time_left(end))
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         headers = self._headers(body, ctx)
         try:
-            with connection.cut_after(_left(end)):
+            with connection.cut_after(_time_left(end)):
                 connection.request("POST", path, body, headers)
                 answer = connection.getresponse()
                 answer.read(LARGEST_ANSWER)
-                if connection.late:  # what was cut may look like an answer that has an end
+                if connection.late:  # a cut answer may look complete
                     raise TimeoutError
         except (OSError, http.client.HTTPException, ValueError) as problem:
             why = "TimeoutError" if connection.late else type(problem).__name__
@@ -119,8 +119,8 @@ class Webhook:
             "idempotency-key": identity(ctx),
         }
 
-    def _checked(self, url: str) -> SplitResult:
-        """The parts of an address that may be called."""
+    def _split_url(self, url: str) -> SplitResult:
+        """Split an address. Raise TargetFailed if it may not be called."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname or "", parts.port
@@ -134,9 +134,9 @@ class Webhook:
             raise TargetFailed(f"{host} is not one of the allowed hosts ({', '.join(self.hosts)}).")
         return parts
 
-    def _address(self, parts: SplitResult, seconds: float) -> str:
-        """The address to connect to: each that the name has must be one to go to, so that asking
-        twice cannot give another answer.
+    def _resolve(self, parts: SplitResult, seconds: float) -> str:
+        """Resolve the host. Each of its addresses must be admitted, so that a second look cannot
+        lead elsewhere.
         """
         host = parts.hostname or ""
         found = resolve_within(seconds, self.network.resolve, host, self.network.port)
@@ -145,12 +145,12 @@ class Webhook:
         return found[0]
 
 
-def _left(end: float) -> float:
-    """Seconds until then; no less than a moment, since none at all would mean for ever."""
+def _time_left(end: float) -> float:
+    """Return the seconds until `end`, at least a moment: a timeout must be more than 0."""
     return max(end - time.monotonic(), 0.001)
 
 
-def _joined(url: str, location: str) -> str:
+def _join_url(url: str, location: str) -> str:
     try:
         return urljoin(url, location)
     except ValueError:
@@ -158,7 +158,7 @@ def _joined(url: str, location: str) -> str:
 
 
 class _Pinned(http.client.HTTPSConnection):
-    """Connects to the address that was checked, and speaks TLS with the name."""
+    """A connection to the address that was checked, with TLS for the name."""
 
     def __init__(self, host: str, address: str, network: Network, seconds: float) -> None:
         super().__init__(host, network.port, timeout=seconds)
@@ -167,18 +167,18 @@ class _Pinned(http.client.HTTPSConnection):
         self.late = False
 
     def connect(self) -> None:
-        """To the address, not to whatever the name leads to by now."""
+        """Connect to the address: the name may lead elsewhere by now."""
         plain = socket.create_connection((self._address, self.port), self.timeout)
         self.sock = self._tls.wrap_socket(
             plain, server_hostname=self.host, do_handshake_on_connect=False
         )
-        if self.late:  # it was cut before there was anything to cut
+        if self.late:  # the timer ended before there was a socket to cut
             raise TimeoutError
         self.sock.do_handshake()
 
     @contextmanager
     def cut_after(self, seconds: float) -> Iterator[None]:
-        """A socket's own timeout begins anew with each byte: this one does not."""
+        """Cut the connection after so many seconds: a socket's timeout restarts with each byte."""
         timer = threading.Timer(seconds, self._cut)
         timer.daemon = True
         timer.start()
@@ -188,9 +188,9 @@ class _Pinned(http.client.HTTPSConnection):
             timer.cancel()
 
     def _cut(self) -> None:
-        """Of the socket itself: to shut TLS down would take it away from who is speaking it."""
+        """Shut down the plain socket: to shut down TLS would break the thread that uses it."""
         self.late = True
-        made = self.sock  # which may be closed, and forgotten, meanwhile
-        if made:
+        sock = self.sock  # another thread may close and drop it meanwhile
+        if sock:
             with suppress(OSError):
-                socket.socket.shutdown(made, socket.SHUT_RDWR)
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""The HTTP API of schedules: its operations, what they take and answer, and its OpenAPI document.
+"""The HTTP API of schedules: operations, bodies, answers, and the OpenAPI document.
 
 Only `functions/schedules` imports this: pydantic costs a cold start.
 """

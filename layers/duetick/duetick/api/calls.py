@@ -1,116 +1,168 @@
-"""A call of the API, read: what it asks for, and on what condition."""
+"""A call of the API: its body, its query and its condition."""
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from functools import cache, partial
+from typing import Any, Final, TypeVar
+from urllib.parse import unquote
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from duetick.api.conditions import Condition
+from duetick.core.definitions import read_draft
+from duetick.core.operations import check_why
 from duetick.core.schedules import UserSchedules
-from duetick.core.wire import require_object
+from duetick.core.shapes import flaws_of
+from duetick.core.store import Store
+from duetick.core.wire import LARGEST_BODY, is_too_large, require_object
 from duetick.domain.creation import Repeatable
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.errors import Flaw, InvalidSchedule, refusals_of
 from duetick.domain.policies import DAY
-from duetick.domain.schedule import Json
-from duetick.ports import Transport
+from duetick.domain.schedule import Json, Schedule
+from duetick.ports import RunTransport
 
-LARGEST_BODY: Final = 256 * 1024
 LONGEST_IDEMPOTENCY_KEY: Final = 256
+WHY: Final = "Duetick-Why"
+"""The header of an operator's reason, percent-encoded if it has other than plain characters."""
 
 Read = TypeVar("Read", bound=BaseModel)
 
 
 class TooLarge(Exception):
-    """A body that is not looked at."""
+    """A body that is too large to be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """As it came, apart from the user, who was found out before. `key` is decoded.
+class ApiCall:
+    """A call as it came, except that its user is already identified. `own` are the user's
+    schedules; None if the route names no user.
 
-    `operator` says that it comes from a machine or an operator, for any user.
+    If `operator`, it comes from a machine or an operator, for any user: `who`. `names` are the
+    decoded parts of the path but the user; `key` is one of them, or empty.
     """
 
-    schedules: UserSchedules
-    transport: Callable[[], Transport]
+    store: Store
+    own: UserSchedules | None
+    transport: Callable[[], RunTransport]
     operator: bool
+    who: str
+    names: Mapping[str, str]
     key: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     text: str
 
     @property
+    def schedules(self) -> UserSchedules:
+        """The schedules of the user whom the route is about."""
+        if self.own is None:
+            raise TypeError("the route names no user")
+        return self.own
+
+    def why(self) -> str:
+        """Return the reason that an operator gives, or an empty text. The header is decoded."""
+        return check_why(unquote(self.headers.get(WHY.lower(), "")), WHY)
+
     def condition(self) -> Condition:
-        """What If-Match and If-None-Match ask for."""
+        """Read the condition in If-Match and If-None-Match."""
         return Condition.read(self.headers)
 
-    def body(self, shape: type[BaseModel]) -> dict[str, Json]:
-        """The body, checked, with the fields that were given; an empty one counts as {}."""
-        if len(self.text) > LARGEST_BODY:
+    def read_body(self) -> dict[str, Json]:
+        """Read the body, an empty one as {}. Raise if it is too large, or no JSON object."""
+        if is_too_large(self.text):
             raise TooLarge(f"A body may have {LARGEST_BODY // 1024} KB.")
-        given = require_object(self.text or "{}")
-        check_shape(shape, given)
-        return given
+        return require_object(self.text or "{}")
 
-    def asked(self, shape: type[Read]) -> Read:
-        """The query, checked."""
+    def definition(
+        self,
+        shape: type[BaseModel],
+        key: str,
+        merged: Mapping[str, Json] | None = None,
+        *,
+        header: Callable[[], object],
+        new: bool = False,
+    ) -> Schedule:
+        """Return the schedule that the body, or `merged` in its place, describes.
+
+        Raise InvalidSchedule naming all that is wrong with the body and with the header.
+        """
+        body = self.read_body()
+        misfits = refusals_of([header, lambda: check_shape(shape, body)])
+        fields = {name: value for name, value in (merged or body).items() if name != "key"}
+        draft = read_draft(self.schedules.user_id, key, fields, misfits)
+        draft = draft.with_defaults(self.schedules.flows.with_defaults)
+        return draft.schedule(partial(self.schedules.find_refusals, new=new))
+
+    def read_query(self, shape: type[Read]) -> Read:
+        """Read the query. Raise InvalidSchedule naming all that is wrong with it."""
         return check_shape(shape, dict(self.query))
 
     def idempotent_key(self) -> str | None:
-        """The schedule's key that an Idempotency-Key stands for; None without one."""
-        given = self.headers.get("idempotency-key")
-        if given is None:
+        """Return the schedule key that the Idempotency-Key stands for, or None without one."""
+        header = self.headers.get("idempotency-key")
+        if header is None:
             return None
-        if not 0 < len(given) <= LONGEST_IDEMPOTENCY_KEY or not given.isprintable():
-            raise InvalidSchedule(
-                "Idempotency-Key", f"expected 1 to {LONGEST_IDEMPOTENCY_KEY} plain characters."
-            )
-        return f"i-{hashlib.sha256(given.encode()).hexdigest()[:24]}"
+        if not 0 < len(header) <= LONGEST_IDEMPOTENCY_KEY or not header.isprintable():
+            wanted = f"expected 1 to {LONGEST_IDEMPOTENCY_KEY} plain characters."
+            raise InvalidSchedule(("Idempotency-Key",), wanted, "invalid_header")
+        return f"i-{hashlib.sha256(header.encode()).hexdigest()[:24]}"
+
+    def is_repeat(self) -> bool:
+        """Return True if it repeats a creation: it writes nothing and gets the first answer."""
+        with suppress(TooLarge, InvalidSchedule):
+            name = self.idempotent_key()
+            earlier = self.schedules.find_creation(name) if name else None
+            current = self.repeatable() if earlier else None
+            return earlier is not None and current is not None and current.digest == earlier.digest
+        return False
 
     def repeatable(self) -> Repeatable | None:
-        """The creation that an Idempotency-Key stands for, for a day; None without one."""
+        """Return the creation that the Idempotency-Key names for a day, or None without one."""
         name = self.idempotent_key()
         if name is None:
             return None
-        asked = json.dumps(require_object(self.text or "{}"), sort_keys=True)
-        digest = hashlib.sha256(asked.encode()).hexdigest()
+        text = json.dumps(self.read_body(), sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()
         return Repeatable(name, digest, self.schedules.clock() + DAY * 1_000)
 
 
 def check_shape(shape: type[Read], given: Mapping[str, object]) -> Read:
-    """The fields as that shape; raise InvalidSchedule naming the first that does not fit."""
+    """Return the fields as that shape. Raise InvalidSchedule naming all that do not fit."""
     try:
-        return shape.model_validate_json(json.dumps(given))
+        return shape.model_validate(given)
     except ValidationError as problem:
-        raise _explained(shape, problem.errors(include_url=False)[0]) from None
+        flaws = flaws_of(problem.errors(), given)
+    raise InvalidSchedule.of(_add_known_fields(shape, flaw) for flaw in flaws)
 
 
-def _explained(shape: type[BaseModel], problem: ErrorDetails) -> InvalidSchedule:
-    path = [str(part) for part in problem["loc"]] or ["body"]
-    field = ".".join(path)[:80]
-    if problem["type"] == "extra_forbidden":
-        return InvalidSchedule(field, f"is not a field; the fields are {_fields(shape, path)}.")
-    if problem["type"] == "missing":
-        return InvalidSchedule(field, "is missing.")
-    return InvalidSchedule(field, f"{re.sub(r'^Input ', '', problem['msg'])}.")
+def _add_known_fields(shape: type[BaseModel], flaw: Flaw) -> Flaw:
+    """Add the known fields to a flaw that is an unknown field."""
+    if flaw.code != "unknown_field":
+        return flaw
+    known = _known_fields(shape, [str(part) for part in flaw.path])
+    return Flaw(flaw.path, flaw.code, f"is not a field; the fields are {known}.")
 
 
-def _fields(shape: type[BaseModel], path: list[str]) -> str:
-    """Those that are known where an unknown one was found."""
-    properties = shape.model_json_schema()
+def _known_fields(shape: type[BaseModel], path: list[str]) -> str:
+    """Return the known fields at the path."""
+    properties = _schema(shape)
     known = properties
     for part in path[:-1]:
-        known = _inner(known.get("properties", {}).get(part, {}), properties.get("$defs", {}))
+        known = _follow(known.get("properties", {}).get(part, {}), properties.get("$defs", {}))
     return ", ".join(known.get("properties", {}))
 
 
-def _inner(schema: Mapping[str, object], defs: Mapping[str, dict[str, Json]]) -> dict[str, Json]:
-    """What a reference, or the first of several, leads to."""
+@cache
+def _schema(shape: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a shape, made once: to make it costs more than to check a body."""
+    return shape.model_json_schema()
+
+
+def _follow(schema: Mapping[str, object], defs: Mapping[str, dict[str, Json]]) -> dict[str, Json]:
+    """Return the schema that a reference, or the first of several, leads to."""
     several = schema.get("anyOf")
     first = several[0] if isinstance(several, list) else schema
     return defs.get(str(first.get("$ref", "")).rpartition("/")[2], {})

@@ -1,28 +1,56 @@
-"""What the API takes. Names are camelCase, times are UTC text."""
+"""The bodies and queries that the API takes. Names are camelCase, times are UTC text."""
 
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
+from duetick.core.reports import MOST_WORKERS
+from duetick.domain.backfilling import MOST_AT_ONCE, MOST_TIMES, MOST_TIMES_EVER, Together
 from duetick.domain.identity import LONGEST_ID
 from duetick.domain.schedule import LONGEST_NOTE
 
 Instant: TypeAlias = Annotated[str, Field(examples=["2026-12-01T09:00:00Z"])]
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
+Shown: TypeAlias = Literal[
+    "scheduled", "queued", "processing", "retrying", "succeeded", "dead", "cancelled", "deleted"
+]
+EndedReason: TypeAlias = Literal[
+    "fired",
+    "failed",
+    "lost",
+    "rejected",
+    "poisoned",
+    "overlap",
+    "missed",
+    "paused",
+    "disabled",
+    "schedule_deleted",
+    "superseded",
+    "quota",
+    "operator",
+]
 Count: TypeAlias = Annotated[int, Field(ge=1, le=100)]
 
 
 class Shape(BaseModel):
-    """The base of all: unknown fields are refused, and no type is taken for another."""
+    """The base of all shapes. It refuses unknown fields and values of another type."""
 
-    model_config = ConfigDict(
-        alias_generator=to_camel, extra="forbid", strict=True, validate_by_name=True
-    )
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True)
+
+
+def _without_defaults(schema: dict[str, JsonValue]) -> None:
+    """Remove the defaults: each action has its own, so that the document names none."""
+    properties = schema["properties"]
+    for one in properties.values() if isinstance(properties, dict) else ():
+        if isinstance(one, dict):
+            one.pop("default", None)
 
 
 class RetryShape(Shape):
-    """When a failed attempt is tried again (at least once). Durations are seconds."""
+    """The retries of failed attempts (at least once). Durations are seconds."""
+
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
 
     backoff: Literal["none", "fixed", "exponential"] = "exponential"
     attempts: int = 5
@@ -31,7 +59,11 @@ class RetryShape(Shape):
 
 
 class PoliciesShape(Shape):
-    """How the schedule wants to be fired; all that is left out has its default."""
+    """The policies of a schedule. An absent field has the action's default: see `/api/actions`,
+    which also has the fields that a schedule may choose.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
 
     delivery: Literal["at_most_once", "at_least_once", "effectively_once"] = "at_most_once"
     retry: RetryShape = RetryShape()
@@ -48,10 +80,12 @@ class PoliciesShape(Shape):
     starts_at: Instant | None = None
     ends_at: Instant | None = None
     max_runs: int | None = None
+    after_completion: Literal["keep", "delete"] = "keep"
+    pause_after: int | None = None
 
 
 class ScheduleBody(Shape):
-    """A whole schedule, to create it or to replace one."""
+    """A whole schedule, to create or replace one."""
 
     cron: Annotated[str, Field(examples=["0 9 * * MON-FRI"])]
     flow: str
@@ -65,14 +99,14 @@ class ScheduleBody(Shape):
 
 
 class NewSchedule(ScheduleBody):
-    """A schedule to create; without a key it gets one."""
+    """A schedule to create. Without a key, it gets a random one."""
 
     key: Id | None = None
 
 
 class ScheduleChange(Shape):
-    """What is to change. null takes a field back to its default; in policies and labels, each
-    name by itself.
+    """The fields to change. null resets a field to its default. In policies and labels, each name
+    changes by itself.
     """
 
     cron: str | None = None
@@ -87,14 +121,32 @@ class ScheduleChange(Shape):
 
 
 class PauseBody(Shape):
-    """Why it is paused, and until when; without an end it stays so until it is resumed."""
+    """The reason and the end of a pause. Without an end, it lasts until the schedule is resumed."""
 
     note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
     until: Instant | None = None
 
 
+class BackfillBody(Shape):
+    """The fire times to make again: `from` an instant on, before the instant `to`, both past.
+
+    `overlap` is `wait` (one after another) or `allow` (side by side, at most `atOnce`). With
+    `onlyMissing`, times that have fired are left out. A span of more than `most` times is refused.
+    """
+
+    since: Annotated[Instant, Field(alias="from")]
+    until: Annotated[Instant, Field(alias="to")]
+    dry_run: bool = True
+    note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
+    at_once: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 1
+    overlap: Together = "wait"
+    only_missing: bool = True
+    newest_first: bool = False
+    most: Annotated[int, Field(ge=1, le=MOST_TIMES_EVER)] = MOST_TIMES
+
+
 class PageQuery(Shape):
-    """Which part of a list."""
+    """The part of a list to return."""
 
     model_config = ConfigDict(strict=False)
 
@@ -102,8 +154,93 @@ class PageQuery(Shape):
     cursor: str | None = None
 
 
+class HistoryQuery(PageQuery):
+    """A part of a history: in one state, `from` an instant on, before the instant `to`."""
+
+    state: Shown | None = None
+    since: Annotated[Instant | None, Field(alias="from")] = None
+    until: Annotated[Instant | None, Field(alias="to")] = None
+
+
+class ExplainQuery(Shape):
+    """The time to explain; now by default."""
+
+    at: Instant | None = None
+
+
+class ListQuery(PageQuery):
+    """A part of a list. Without `state`, it has the active and the paused schedules."""
+
+    state: Literal["active", "paused", "done", "all"] | None = None
+
+
+class OperationsQuery(PageQuery):
+    """A part of the record: of all, of what is about a user, of those with a text in their name."""
+
+    user: str | None = None
+    who: str | None = None
+
+
+class WorkersQuery(Shape):
+    """The number of reports."""
+
+    model_config = ConfigDict(strict=False)
+
+    limit: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 20
+
+
+class AllQuery(PageQuery):
+    """A part of all schedules. Without `state`, it has all but those that are done."""
+
+    state: Literal["active", "paused", "done", "unreadable", "all"] | None = None
+
+
+class NamedQuery(Shape):
+    """The schedule of an occurrence: its user, which is empty for a static one, and its key. Give
+    both, or neither.
+    """
+
+    user: str | None = None
+    key: Id | None = None
+
+
+class Occurrences(Shape):
+    """A filter of occurrences. A `label` is NAME=TEXT; `from` is an instant, `to` the one before
+    which it ends.
+    """
+
+    state: Literal["running"] | Shown | None = None
+    reason: EndedReason | None = None
+    flow: str | None = None
+    label: Annotated[str | None, Field(examples=["team=garden"])] = None
+    user: str | None = None
+    key: Id | None = None
+    since: Annotated[Instant | None, Field(alias="from")] = None
+    until: Annotated[Instant | None, Field(alias="to")] = None
+
+
+class OccurrencesQuery(Occurrences, PageQuery):
+    """A page of the occurrences that a filter names."""
+
+
+class ManyOccurrences(Occurrences):
+    """The occurrences to change: those that a filter names, `limit` in one call, after a `cursor`.
+    Unless `dryRun` is false, nothing is changed.
+    """
+
+    dry_run: bool = True
+    limit: Count = 100
+    cursor: str | None = None
+
+
+class PausesQuery(Shape):
+    """The pauses that stand, and those that ended `from` an instant on."""
+
+    since: Annotated[Instant | None, Field(alias="from")] = None
+
+
 class CursorQuery(Shape):
-    """Where to go on."""
+    """The place in a list to go on from."""
 
     model_config = ConfigDict(strict=False)
 
@@ -111,7 +248,7 @@ class CursorQuery(Shape):
 
 
 class CountQuery(Shape):
-    """How many."""
+    """The number of results."""
 
     model_config = ConfigDict(strict=False)
 
@@ -119,6 +256,6 @@ class CountQuery(Shape):
 
 
 class GatewayView(BaseModel):
-    """What API Gateway says itself, before any of our code runs."""
+    """An error of API Gateway itself, before any of our code runs."""
 
     message: str | None = None

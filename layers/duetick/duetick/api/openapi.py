@@ -1,4 +1,4 @@
-"""The OpenAPI document of the API, made of its routes and models."""
+"""The OpenAPI document of the API, made from its routes and models."""
 
 import inspect
 import json
@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import ConfigDict, TypeAdapter
 
+from duetick.api.calls import WHY
 from duetick.api.models import GatewayView
 from duetick.api.routes import OWN, ROUTES, Route
 from duetick.api.views import ErrorView
@@ -23,10 +24,11 @@ MEANINGS: Final = {
     204: "It is gone.",
     400: "The call is wrong; the message says what, and what is right.",
     401: "A user's token is missing, wrong or expired.",
-    403: "Who calls may not call this.",
-    404: "There is none, or none of this user's.",
+    403: "The caller may not call this.",
+    404: "It does not exist, or is another user's.",
     405: "The route has no such method; Allow says which it has.",
-    409: "The key is taken, the schedule is paused, or a quota is reached.",
+    409: "The key is taken, the schedule is paused, a quota is reached, or the occurrence is in "
+    "another state.",
     412: "It was changed meanwhile: read it again.",
     413: "The body is too large.",
     429: "Too often: try again when Retry-After says so.",
@@ -41,7 +43,7 @@ HEADERS: Final[dict[int, Node]] = {
 
 
 def document() -> Node:
-    """All of it. Each route stands there twice: for users, and for operators."""
+    """Return the document. A route of users is in it twice: for users, and for operators."""
     paths: dict[str, Node] = {}
     for route in ROUTES:
         for base in route.bases:
@@ -56,16 +58,19 @@ def document() -> Node:
 
 
 def as_text() -> str:
-    """The document as it is checked in."""
+    """Return the document as it is checked in."""
     return json.dumps(document(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def _description() -> str:
     return (
-        "Schedules of users. Paths below /api/schedules are the token's user's own; those below "
-        "/api/users are for machines and operators, signed with IAM. A key or a user is one path "
-        "segment: percent-encoded, or with ~ for %, which no gateway rewrites. Times are UTC text: "
-        "2026-12-01T09:00:00Z."
+        "Schedules of users. Paths below /api/schedules and /api/actions are the token's user's "
+        "own; all others are for machines and operators, signed with IAM. What these write is "
+        "recorded, with the reason in Duetick-Why. A key or a "
+        "user is one path segment: percent-encoded, or with ~ for %, which no gateway rewrites; "
+        "what needs no "
+        "escape is written as it is. Below /api/users each other character has to be escaped, in "
+        "capitals. Times are UTC text: 2026-12-01T09:00:00Z."
     )
 
 
@@ -74,8 +79,8 @@ def _operation(route: Route, base: str) -> Node:
     described: Node = {
         "operationId": name if base == OWN else f"{name}_for_user",
         "summary": inspect.cleandoc(route.run.__doc__ or "").replace("\n", " "),
-        "tags": ["users" if base == OWN else "operators"],
-        "security": [{"userToken": []} if base == OWN else {"iam": []}],
+        "tags": ["operators" if route.is_of_operators(base) else "users"],
+        "security": [{"iam": []} if route.is_of_operators(base) else {"userToken": []}],
         "parameters": _parameters(route, base),
         "responses": _responses(route),
     }
@@ -98,6 +103,7 @@ def _parameters(route: Route, base: str) -> list[Node]:
         "If-Match": route.conditional,
         "If-None-Match": route.creates,
         "Idempotency-Key": route.idempotent,
+        WHY: route.is_of_operators(base) and route.is_logged,
     }
     found += [{"name": n, "in": "header", "schema": TEXT} for n, has in headers.items() if has]
     return found
@@ -126,11 +132,11 @@ def _reference(shape: type) -> Node:
 
 
 def _schemas() -> Node:
-    """Of what is taken, and of what is answered: that has these fields, and no others."""
+    """Return the schemas of bodies and answers. An answer has no other fields."""
     shapes: set[type] = {ErrorView, GatewayView}
     for route in ROUTES:
         shapes |= {shape for shape in (route.body, *route.answers.values()) if shape}
-    several: Any = list  # pydantic takes a config for lists of them, and none for themselves
+    several: Any = list  # pydantic takes a config for a list of shapes, but not for a shape
     closed = ConfigDict(extra="forbid")
     _, made = TypeAdapter.json_schemas(
         [(shape, "validation", TypeAdapter(several[shape], config=closed)) for shape in shapes],

@@ -1,202 +1,231 @@
-"""Each operation of the API: what it does with one user's schedules."""
+"""The operations of the API on one user's schedules."""
 
+import secrets
 from dataclasses import replace
 
-from duetick.api.calls import Call
+from duetick.api.calls import ApiCall, check_shape
 from duetick.api.conditions import etag
 from duetick.api.models import (
     CountQuery,
     CursorQuery,
+    ExplainQuery,
+    HistoryQuery,
+    ListQuery,
     NewSchedule,
-    PageQuery,
     PauseBody,
     ScheduleBody,
     ScheduleChange,
 )
-from duetick.core.accepting import warning
 from duetick.core.answers import Answer, error
-from duetick.core.histories import export_page, history_page
+from duetick.core.definitions import carried_over, merge, refuse_once
+from duetick.core.histories import Wanted, export_page, history_page, lines
+from duetick.core.offers import offers
+from duetick.core.refusals import with_problems
 from duetick.core.runs import run_by_hand
-from duetick.core.schedules import merged, new_key
-from duetick.core.wire import (
-    definition_json,
-    instant,
-    occurrence_json,
-    read_schedule,
-    schedule_json,
-)
-from duetick.domain.errors import VersionConflict
+from duetick.core.wire import instant, moment, schedule_json
+from duetick.core.wording import explanation_json
+from duetick.domain.errors import InvalidSchedule, VersionConflict, refusals_of
 from duetick.domain.identity import to_path
-from duetick.domain.pausing import as_paused_as
-from duetick.domain.schedule import Json, Schedule
+from duetick.domain.redaction import redact
+from duetick.domain.schedule import Json, Record, Schedule
 from duetick.domain.versions import Expected
 
 
-def view(call: Call, schedule: Schedule) -> dict[str, Json]:
-    """A schedule as the caller may see it: operators see no secrets of an input."""
+def _new_key() -> str:
+    return f"s-{secrets.token_hex(8)}"
+
+
+def view(call: ApiCall, schedule: Record) -> dict[str, Json]:
+    """Return a schedule as the caller may see it: operators see no secrets of its user."""
     shown = schedule_json(schedule, call.schedules.clock())
-    return shown | {"input": call.schedules.flows.preview(schedule)} if call.operator else shown
+    if not call.operator:
+        return shown
+    words = {name: redact(shown[name]) for name in ("labels", "paused")}
+    return shown | words | {"input": call.schedules.flows.preview(schedule)}
 
 
-def shown(call: Call, schedule: Schedule, status: int = 200) -> Answer:
-    """The answer that shows a schedule, with its ETag."""
+def show(call: ApiCall, schedule: Record, status: int = 200) -> Answer:
+    """Return the answer that shows a schedule, with its ETag and the warning of its put, if any."""
     headers = {"etag": etag(schedule)}
+    if schedule.warning:
+        headers["warning"] = f'299 duetick "{schedule.warning}"'
     if status == 201:
         base = f"/api/users/{to_path(schedule.user_id)}" if call.operator else "/api"
         headers["location"] = f"{base}/schedules/{to_path(schedule.key)}"
     return Answer(status, view(call, schedule), headers)
 
 
-def accepted(call: Call, schedule: Schedule, status: int = 200) -> Answer:
-    """The answer to a schedule that was put, with what it should be warned of."""
-    answer = shown(call, schedule, status)
-    found = warning(schedule, call.schedules.quotas, call.schedules.clock())
-    told = {"warning": f'299 duetick "{found}"'} if found else {}
-    return replace(answer, headers={**answer.headers, **told})
+def list_actions(call: ApiCall) -> Answer:
+    """Return the actions that a schedule may name. A schedule has its action's policies unless it
+    chooses others; it may choose those in `mayChange`.
+    """
+    return Answer(200, {"actions": offers(call.schedules.flows, to_users=not call.operator)})
 
 
-def list_schedules(call: Call) -> Answer:
-    """A page of schedules, ordered by key."""
-    query = call.asked(PageQuery)
-    page = call.schedules.list(query.limit, query.cursor)
+def list_schedules(call: ApiCall) -> Answer:
+    """Return a page of schedules by key. Without `state`, it has the active and the paused ones.
+    A page may be short, or empty: go on until `cursor` is null.
+    """
+    query = call.read_query(ListQuery)
+    page = call.schedules.list(query.limit, query.cursor, query.state)
     found: list[Json] = [view(call, schedule) for schedule in page.schedules]
     return Answer(200, {"schedules": found, "cursor": page.cursor})
 
 
-def create_schedule(call: Call) -> Answer:
-    """Create a schedule; refused where its key is taken. Repeating it within a day, with the same
-    body and Idempotency-Key, makes nothing more and is answered like the first call, also where
-    the schedule was changed or deleted since; with another body it is refused.
+def create_schedule(call: ApiCall) -> Answer:
+    """Create a schedule. It is refused if its key is taken. A repeat within a day, with the same
+    body and Idempotency-Key, creates nothing and gets the first answer, even if the schedule was
+    changed or deleted since. With another body, the repeat is refused.
     """
-    body, repeatable = call.body(NewSchedule), call.repeatable()
-    made_up = repeatable.name if repeatable else new_key()
-    wanted = read_schedule(call.schedules.user_id, str(body.pop("key", None) or made_up), body)
+    key = call.read_body().get("key")
+    named = key if key and isinstance(key, str) else _new_key()
+    wanted = call.definition(NewSchedule, named, header=call.idempotent_key, new=True)
+    repeatable = call.repeatable()
+    if repeatable and not key:
+        wanted = replace(wanted, key=repeatable.name)
     try:
-        return accepted(call, call.schedules.create(wanted, repeatable), 201)
+        return show(call, call.schedules.create(wanted, repeatable), 201)
     except VersionConflict:
-        return error(
-            "schedule_exists",
-            f"The key {wanted.key!r} is taken; choose another, or PUT to replace it.",
-        )
+        problem = f"{wanted.key!r} is taken; choose another, or PUT to replace it."
+        taken = InvalidSchedule("key", problem, "taken")
+        return with_problems(error("schedule_exists", f"The key {problem}"), taken)
 
 
-def get_schedule(call: Call) -> Answer:
-    """A schedule."""
-    return shown(call, call.schedules.get(call.key))
+def get_schedule(call: ApiCall) -> Answer:
+    """Return a schedule."""
+    return show(call, call.schedules.get(call.key))
 
 
-def get_by_external(call: Call) -> Answer:
-    """The schedule that has an outside id."""
-    return shown(call, call.schedules.by_external(call.key))
+def get_by_external(call: ApiCall) -> Answer:
+    """Return the schedule that has an outside id."""
+    return show(call, call.schedules.by_external(call.key))
 
 
-def put_schedule(call: Call) -> Answer:
-    """Create or replace a schedule. A pause outlives it, unless `enabled` is given."""
-    body = call.body(ScheduleBody)
-    wanted = read_schedule(call.schedules.user_id, call.key, body)
+def put_schedule(call: ApiCall) -> Answer:
+    """Create or replace a schedule. A pause of it goes on, unless the body has `enabled`."""
+    wanted = call.definition(ScheduleBody, call.key, header=call.condition)
     version = _version(call)
     put, created = call.schedules.replace(
-        wanted, if_version=version, resume=body.get("enabled") is True
+        wanted, if_version=version, resume=call.read_body().get("enabled") is True
     )
-    return accepted(call, put, 201 if created else 200)
+    return show(call, put, 201 if created else 200)
 
 
-def change_schedule(call: Call) -> Answer:
+def change_schedule(call: ApiCall) -> Answer:
     """Change some fields of a schedule."""
-    patch = call.body(ScheduleChange)
-    now = call.schedules.clock()
+    patch = call.read_body()
 
-    def change(current: Schedule) -> Schedule:
-        body = merged(definition_json(current) | {"enabled": True}, patch)
-        wanted = replace(
-            read_schedule(current.user_id, current.key, body), principal=current.principal
-        )
-        return wanted if "enabled" in patch else as_paused_as(current, wanted, now)
+    def change(current: Record) -> Schedule:
+        known = carried_over(current, patch, call.schedules.flows.usual(current))
+        body = merge(known | {"enabled": True}, patch)
+        wanted = call.definition(ScheduleChange, current.key, body, header=call.condition)
+        wanted = replace(wanted, principal=current.principal)
+        return call.schedules.with_pause(current, wanted, resume=patch.get("enabled") is True)
 
-    return accepted(call, call.schedules.change(call.key, change, if_version=_version(call)))
+    # a header that cannot be read is reported with the flaws of the body
+    version = None if refusals_of([call.condition]) else _version(call)
+    return show(call, call.schedules.change(call.key, change, if_version=version))
 
 
-def delete_schedule(call: Call) -> Answer:
+def delete_schedule(call: ApiCall) -> Answer:
     """Delete a schedule; its history stays."""
     call.schedules.delete(call.key, if_version=_version(call))
     return Answer(204, {})
 
 
-def pause_schedule(call: Call) -> Answer:
+def pause_schedule(call: ApiCall) -> Answer:
     """Keep a schedule from firing, until it is resumed or until a given time."""
-    body = call.body(PauseBody)
-    paused = call.schedules.pause(
-        call.key,
-        note=str(body.get("note") or ""),
-        until=instant("until", body.get("until")),
-        if_version=_version(call),
+    body = call.read_body()
+    until: list[int | None] = []
+    refuse_once(
+        refusals_of(
+            [
+                call.condition,
+                lambda: check_shape(PauseBody, body),
+                lambda: until.append(instant("until", body.get("until"))),
+            ]
+        )
     )
-    return shown(call, paused)
+    note, version = str(body.get("note") or ""), _version(call)
+    return show(call, call.schedules.pause(call.key, note=note, until=until[0], if_version=version))
 
 
-def resume_schedule(call: Call) -> Answer:
+def resume_schedule(call: ApiCall) -> Answer:
     """Let a paused schedule fire again."""
-    return shown(call, call.schedules.resume(call.key, if_version=_version(call)))
+    return show(call, call.schedules.resume(call.key, if_version=_version(call)))
 
 
-def run_schedule(call: Call) -> Answer:
-    """Fire a schedule now, besides its own times. Repeating it with the same Idempotency-Key
-    within a day fires nothing more, and tells what became of the first run. How often a user asks
-    is limited; what operators run is not counted.
+def run_schedule(call: ApiCall) -> Answer:
+    """Fire a schedule now, besides its own times. A repeat within a day, with the same
+    Idempotency-Key, fires nothing and returns the state of the first run. A user's runs are
+    limited; operators' runs are not.
     """
     quota = call.schedules.quotas.runs_a_minute
     return run_by_hand(
         call.schedules.store,
         call.transport(),
-        call.schedules.get(call.key),
+        call.schedules.get_runnable(call.key),
         call.schedules.clock(),
         call.idempotent_key(),
         at_most=None if call.operator else quota,
     )
 
 
-def upcoming(call: Call) -> Answer:
-    """The next fire times: UTC, local, and what the clocks do about them."""
-    found = call.schedules.upcoming(call.key, call.asked(CountQuery).limit)
+def upcoming(call: ApiCall) -> Answer:
+    """Return the next fire times: in UTC, in local time, and any change of the clocks there."""
+    found = call.schedules.upcoming(call.key, call.read_query(CountQuery).limit)
     return Answer(200, {"upcoming": [preview.json() for preview in found]})
 
 
-def history(call: Call) -> Answer:
-    """What became of a schedule's fire times, the newest first. It outlives the schedule."""
-    query = call.asked(PageQuery)
-    found, cursor = history_page(call.schedules, call.key, query.limit, query.cursor)
-    lines: list[Json] = [occurrence_json(occurrence) for occurrence in found]
-    return Answer(200, {"history": lines, "cursor": cursor})
-
-
-def export_user(call: Call) -> Answer:
-    """Everything that is kept of a user, part after part: schedules, then the history. Values
-    whose names say that they are secret are left out.
+def history(call: ApiCall) -> Answer:
+    """Return the outcomes of a schedule's fire times, the newest first. They outlive it. If a
+    filter is given, a page may have fewer lines than `limit`, and a next page.
     """
-    cursor = call.asked(CursorQuery).cursor
+    query = call.read_query(HistoryQuery)
+    wanted = Wanted.read(query.state, query.since, query.until)
+    found, cursor = history_page(call.schedules, call.key, query.limit, query.cursor, wanted)
+    shown = lines(call.schedules.store.ledger, found, operator=call.operator)
+    return Answer(200, {"history": [*shown], "cursor": cursor})
+
+
+def explain(call: ApiCall) -> Answer:
+    """Explain why a schedule fired at a time, did not, or whether it will: a verdict, sentences,
+    and what they follow from. It outlives the schedule.
+    """
+    at = moment("at", call.read_query(ExplainQuery).at)
+    found = call.schedules.explain(call.key, at)
+    return Answer(200, explanation_json(found, operator=call.operator))
+
+
+def export_user(call: ApiCall) -> Answer:
+    """Return all data of a user, part by part: schedules, then the history. Values with secret
+    names are withheld.
+    """
+    cursor = call.read_query(CursorQuery).cursor
     schedules, occurrences, after = export_page(call.schedules, cursor)
-    lines: list[Json] = [occurrence_json(each) | {"key": each.key} for each in occurrences]
+    shown = lines(call.schedules.store.ledger, occurrences, operator=call.operator)
+    keyed = zip(shown, occurrences, strict=True)
     return Answer(
         200,
         {
             "user": call.schedules.user_id,
             "schedules": [view(call, schedule) for schedule in schedules],
-            "history": lines,
+            "history": [line | {"key": each.key} for line, each in keyed],
             "cursor": after,
         },
     )
 
 
-def erase_user(call: Call) -> Answer:
-    """Delete everything that is kept of a user, history too. There is no way back. On
-    DynamoDB, notes that name a schedule that was under way go by themselves when its lease ends.
+def erase_user(call: ApiCall) -> Answer:
+    """Delete all data of a user, the history too. This cannot be undone. On DynamoDB, notes that
+    name a schedule that was under way expire when its lease ends.
     """
     return Answer(200, {"schedules": call.schedules.store.erase(call.schedules.user_id)})
 
 
-def _version(call: Call) -> Expected | None:
-    """What the caller's conditions insist on."""
-    condition = call.condition
+def _version(call: ApiCall) -> Expected | None:
+    """Return the version that the caller's condition requires."""
+    condition = call.condition()
     if not condition.exists and not condition.absent:
         return None
     return condition.version(call.schedules.find(call.key))

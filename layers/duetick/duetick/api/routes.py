@@ -1,34 +1,63 @@
-"""The API as data: each route with what it takes and answers. Serving and OpenAPI both read it."""
+"""The routes of the API, with their bodies and answers, as data for serving and OpenAPI."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from duetick.api import operations
-from duetick.api.calls import Call
+from duetick.api import backfills, group_pauses, occurrences, operations, records
+from duetick.api.calls import ApiCall
 from duetick.api.models import (
+    AllQuery,
+    BackfillBody,
     CountQuery,
     CursorQuery,
+    ExplainQuery,
+    HistoryQuery,
+    ListQuery,
+    ManyOccurrences,
+    NamedQuery,
     NewSchedule,
+    OccurrencesQuery,
+    OperationsQuery,
     PageQuery,
     PauseBody,
+    PausesQuery,
     ScheduleBody,
     ScheduleChange,
     Shape,
+    WorkersQuery,
 )
 from duetick.api.views import (
+    ActionsView,
+    AllSchedulesPage,
+    BackfillAnswer,
+    BackfillList,
+    BackfillView,
+    ChangedOccurrence,
+    ChangedOccurrences,
     ErasedView,
+    ExplanationView,
     ExportView,
+    GroupPausesView,
+    GroupPauseView,
     HistoryPage,
+    LocksView,
+    MendedView,
+    OccurrenceDetail,
+    OccurrencesPage,
+    OperationsView,
+    OverviewView,
     RunView,
     SchedulePage,
     ScheduleView,
+    UnreadablePage,
     UpcomingView,
+    WorkersView,
 )
 from duetick.core.answers import Answer
-from duetick.core.schedules import BY_EXTERNAL
+from duetick.core.rights import BY_EXTERNAL
 
-Operation: TypeAlias = Callable[[Call], Answer]
+Respond: TypeAlias = Callable[[ApiCall], Answer]
 
 OWN: Final = "/api"
 ANY: Final = "/api/users/{user}"
@@ -38,13 +67,14 @@ ANY: Final = "/api/users/{user}"
 class Route:
     """One operation. `path` follows `/api`, or `/api/users/{user}`; `{key}` is one segment.
 
-    `conditional` takes If-Match (`creates`: If-None-Match too). `refusals` are the statuses
-    besides those that every route may have.
+    A `conditional` route takes If-Match; a route that `creates` takes If-None-Match too. `refusals`
+    are the statuses beyond those that every route may have. A route `of_all` users, which names
+    none, is for operators. One that `erases` a user is recorded without the user.
     """
 
     method: str
     path: str
-    run: Operation
+    run: Respond
     answers: dict[int, type | None]
     body: type[Shape] | None = None
     query: type[Shape] | None = None
@@ -53,46 +83,74 @@ class Route:
     creates: bool = False
     idempotent: bool = False
     operators_only: bool = False
+    of_all: bool = False
+    erases: bool = False
+    exports: bool = False
+
+    @property
+    def is_logged(self) -> bool:
+        """True if an operator's call is logged and recorded: it writes, or exports all data of a
+        user.
+        """
+        return self.method != "GET" or self.exports
+
+    def is_of_operators(self, base: str) -> bool:
+        """Return True if the route is for machines and operators, below that prefix."""
+        return self.of_all or base == ANY
+
+    @property
+    def writes(self) -> bool:
+        """True if a call counts as a write of the user. A run does not: it has its own limit."""
+        return self.method != "GET" and self.run is not operations.run_schedule
 
     @property
     def bases(self) -> tuple[str, ...]:
-        """What the path stands behind."""
+        """The prefixes of the path."""
+        if self.of_all:
+            return (OWN,)
         return (ANY,) if self.operators_only else (OWN, ANY)
 
 
+ACTIONS: Final = "/actions"
 LIST: Final = "/schedules"
 ONE: Final = "/schedules/{key}"
+BACKFILLS: Final = "/backfills"
 SHOWN: Final[dict[int, type | None]] = {200: ScheduleView}
 PUT: Final[dict[int, type | None]] = {200: ScheduleView, 201: ScheduleView}
 
+OCCURRENCES: Final = "/occurrences"
+CHANGED: Final[dict[int, type | None]] = {200: ChangedOccurrence}
+CHANGED_MANY: Final[dict[int, type | None]] = {200: ChangedOccurrences}
+
 ROUTES: Final = (
-    Route("GET", LIST, operations.list_schedules, {200: SchedulePage}, query=PageQuery),
+    Route("GET", ACTIONS, operations.list_actions, {200: ActionsView}),
+    Route("GET", LIST, operations.list_schedules, {200: SchedulePage}, query=ListQuery),
     Route(
         "POST", LIST, operations.create_schedule, {201: ScheduleView},
-        body=NewSchedule, refusals=(409, 413), idempotent=True,
+        body=NewSchedule, refusals=(409, 413, 429), idempotent=True,
     ),
     Route("GET", f"{LIST}/{BY_EXTERNAL}/{{key}}", operations.get_by_external, SHOWN,
           refusals=(404,)),
     Route("GET", ONE, operations.get_schedule, SHOWN, refusals=(404,)),
     Route(
         "PUT", ONE, operations.put_schedule, PUT,
-        body=ScheduleBody, refusals=(409, 412, 413), conditional=True, creates=True,
+        body=ScheduleBody, refusals=(409, 412, 413, 429), conditional=True, creates=True,
     ),
     Route(
         "PATCH", ONE, operations.change_schedule, SHOWN,
-        body=ScheduleChange, refusals=(404, 409, 412, 413), conditional=True,
+        body=ScheduleChange, refusals=(404, 409, 412, 413, 429), conditional=True,
     ),
     Route(
         "DELETE", ONE, operations.delete_schedule, {204: None},
-        refusals=(404, 412), conditional=True,
+        refusals=(404, 412, 429), conditional=True,
     ),
     Route(
         "POST", f"{ONE}/pause", operations.pause_schedule, SHOWN,
-        body=PauseBody, refusals=(404, 409, 412, 413), conditional=True,
+        body=PauseBody, refusals=(404, 409, 412, 413, 429), conditional=True,
     ),
     Route(
         "POST", f"{ONE}/resume", operations.resume_schedule, SHOWN,
-        refusals=(404, 409, 412), conditional=True,
+        refusals=(404, 409, 412, 429), conditional=True,
     ),
     Route(
         "POST", f"{ONE}/run", operations.run_schedule, {202: RunView},
@@ -104,11 +162,102 @@ ROUTES: Final = (
     ),
     Route(
         "GET", f"{ONE}/history", operations.history, {200: HistoryPage},
-        query=PageQuery, refusals=(404,),
+        query=HistoryQuery, refusals=(404,),
+    ),
+    Route(
+        "GET", f"{ONE}/explain", operations.explain, {200: ExplanationView},
+        query=ExplainQuery, refusals=(404,),
+    ),
+    Route(
+        "POST", f"{ONE}/backfills", backfills.start_backfill,
+        {200: BackfillAnswer, 201: BackfillAnswer},
+        body=BackfillBody, refusals=(404, 409, 413), operators_only=True,
+    ),
+    Route("GET", BACKFILLS, backfills.list_backfills, {200: BackfillList}, operators_only=True),
+    Route(
+        "GET", f"{BACKFILLS}/{{key}}", backfills.get_backfill, {200: BackfillView},
+        refusals=(404,), operators_only=True,
+    ),
+    Route(
+        "POST", f"{BACKFILLS}/{{key}}/stop", backfills.stop_backfill, {200: BackfillView},
+        refusals=(404, 409), operators_only=True,
+    ),
+    Route(
+        "POST", f"{BACKFILLS}/{{key}}/continue", backfills.continue_backfill, {200: BackfillView},
+        refusals=(404, 409), operators_only=True,
     ),
     Route(
         "GET", "/export", operations.export_user, {200: ExportView},
-        query=CursorQuery, operators_only=True,
+        query=CursorQuery, operators_only=True, exports=True,
     ),
-    Route("DELETE", "", operations.erase_user, {200: ErasedView}, operators_only=True),
+    Route(
+        "DELETE", "", operations.erase_user, {200: ErasedView},
+        operators_only=True, erases=True,
+    ),
+    Route("GET", "/overview", records.show_overview, {200: OverviewView}, of_all=True),
+    Route(
+        "GET", "/workers", records.list_workers, {200: WorkersView},
+        query=WorkersQuery, of_all=True,
+    ),
+    Route("GET", "/locks", records.list_locks, {200: LocksView}, of_all=True),
+    Route(
+        "GET", "/all-schedules", records.list_all_schedules, {200: AllSchedulesPage},
+        query=AllQuery, of_all=True,
+    ),
+    Route(
+        "GET", "/unreadable", records.list_unreadable, {200: UnreadablePage},
+        query=PageQuery, of_all=True,
+    ),
+    Route(
+        "POST", f"{ONE}/mend", records.mend_schedule, {200: MendedView},
+        refusals=(404, 409), operators_only=True,
+    ),
+    Route(
+        "GET", "/operations", records.list_operations, {200: OperationsView},
+        query=OperationsQuery, of_all=True,
+    ),
+    Route(
+        "GET", OCCURRENCES, occurrences.list_occurrences, {200: OccurrencesPage},
+        query=OccurrencesQuery, of_all=True,
+    ),
+    Route(
+        "GET", f"{OCCURRENCES}/{{id}}", occurrences.get_occurrence, {200: OccurrenceDetail},
+        query=NamedQuery, refusals=(404,), of_all=True,
+    ),
+    Route(
+        "DELETE", f"{OCCURRENCES}/{{id}}", occurrences.delete_occurrence, CHANGED,
+        query=NamedQuery, refusals=(404, 409), of_all=True,
+    ),
+    Route(
+        "POST", f"{OCCURRENCES}/{{id}}/retry", occurrences.retry_occurrence, CHANGED,
+        query=NamedQuery, refusals=(404, 409), of_all=True,
+    ),
+    Route(
+        "POST", f"{OCCURRENCES}/{{id}}/cancel", occurrences.cancel_occurrence, CHANGED,
+        query=NamedQuery, refusals=(404, 409), of_all=True,
+    ),
+    Route(
+        "POST", "/all-occurrences/retry", occurrences.retry_occurrences, CHANGED_MANY,
+        body=ManyOccurrences, refusals=(413,), of_all=True,
+    ),
+    Route(
+        "POST", "/all-occurrences/cancel", occurrences.cancel_occurrences, CHANGED_MANY,
+        body=ManyOccurrences, refusals=(413,), of_all=True,
+    ),
+    Route(
+        "POST", "/all-occurrences/delete", occurrences.delete_occurrences, CHANGED_MANY,
+        body=ManyOccurrences, refusals=(413,), of_all=True,
+    ),
+    Route(
+        "GET", "/pauses", group_pauses.list_pauses, {200: GroupPausesView},
+        query=PausesQuery, of_all=True,
+    ),
+    Route(
+        "PUT", "/pauses/{scope}", group_pauses.pause_group, {200: GroupPauseView},
+        body=PauseBody, refusals=(413,), of_all=True,
+    ),
+    Route(
+        "DELETE", "/pauses/{scope}", group_pauses.resume_group, {200: GroupPausesView},
+        of_all=True,
+    ),
 )  # fmt: skip

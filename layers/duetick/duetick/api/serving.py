@@ -1,19 +1,22 @@
-"""From API Gateway's events to the operations, and back."""
+"""The way from API Gateway's events to the operations, and back."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
-from duetick.api.calls import Call, TooLarge
-from duetick.api.routes import ANY, ROUTES, Route
+from duetick.api.calls import ApiCall, TooLarge
+from duetick.api.routes import ROUTES, Route
 from duetick.core.answers import Answer, error, wrong_method
-from duetick.core.refusals import refused
+from duetick.core.operations import Asked, pseudonym, recorded
+from duetick.core.refusals import answer_to
 from duetick.core.schedules import UserSchedules
-from duetick.domain.errors import DuetickError
-from duetick.domain.identity import from_path
+from duetick.domain.errors import DuetickError, InvalidSchedule
+from duetick.domain.group_pauses import user_of
+from duetick.domain.identity import from_path, from_signed_path
+from duetick.domain.operations import DRY_RUN
 from duetick.domain.schedule import FLOW_USER
 from duetick.runtime import gateway, wiring
 from duetick.runtime.telemetry import logger
@@ -23,30 +26,46 @@ NO_ROUTE: Final = "There is no such route; openapi.json lists them all."
 
 
 def _serve(route: Route, base: str) -> Callable[..., Response[str]]:
-    """The route's handler, as the resolver calls it."""
+    """Return the route's handler, as the resolver calls it."""
 
-    def serve(key: str = "", user: str = "") -> Response[str]:
-        event = app.current_event.raw_event
-        stop = _stopped(event, operator=base == ANY)
-        return _response(stop or _answer(route, event, key, user, operator=base == ANY))
+    def serve(user: str = "", **names: str) -> Response[str]:
+        event, operator = app.current_event.raw_event, route.is_of_operators(base)
+        refusal = _refuse_caller(event, operator=operator)
+        answer = refusal or _answer(route, event, names, user, operator=operator)
+        if operator and route.is_logged:
+            result = {"action": route.run.__name__, "status": answer.status}
+            logger.info("operator", extra=_describe(event) | result)
+        return _response(answer)
 
     return serve
 
 
+def _describe(event: dict[str, Any]) -> dict[str, object]:
+    """Return the caller and the call, for the log. It does not name a user."""
+    operator = gateway.caller(event)
+    return {
+        "who": operator and operator.user_id,
+        "method": event["httpMethod"],
+        "path": event["path"],
+    }
+
+
 def _response(answer: Answer) -> Response[str]:
-    """The answer as the resolver takes it."""
+    """Return the answer as the resolver takes it."""
     made = gateway.respond(answer)
     body = "" if answer.status == HTTPStatus.NO_CONTENT else str(made["body"])
     return Response(answer.status, "application/json", body, headers=dict(answer.headers))
 
 
-def _stopped(event: dict[str, Any], *, operator: bool) -> Answer | None:
-    """The gateway decides who calls; this holds where it was told to let everyone in."""
+def _refuse_caller(event: dict[str, Any], *, operator: bool) -> Answer | None:
+    """Return a refusal, or None. The gateway checks callers first, unless it lets everyone in."""
     subject = _subject(event)
-    if operator and subject:
+    if operator and (subject or not gateway.caller(event)):
         return error("forbidden", "These routes are for machines and operators, by IAM.")
     if not operator and not subject:
         return error("unauthorized", "This route needs a user's token.")
+    if not _is_for_us(event):
+        return error("forbidden", "The token is another application's; sign in to this one.")
     if subject.startswith(FLOW_USER):
         return error(
             "forbidden", f"{FLOW_USER}… is how flows are called, and may be no user's name."
@@ -55,9 +74,9 @@ def _stopped(event: dict[str, Any], *, operator: bool) -> Answer | None:
 
 
 def _subject(event: dict[str, Any]) -> str:
-    """The user that an authorizer vouches for: Cognito's, or a function's own.
+    """Return the user that an authorizer vouches for: Cognito's, or a function of your own.
 
-    What else a function tells stands beside its principal as texts, under names of its choice.
+    A function's other texts are beside its principal, under names of its choice.
     """
     granted = event["requestContext"].get("authorizer") or {}
     claims = granted.get("claims")
@@ -65,37 +84,91 @@ def _subject(event: dict[str, Any]) -> str:
     return str(user or "")
 
 
-def _answer(route: Route, event: dict[str, Any], key: str, user: str, *, operator: bool) -> Answer:
+def _is_for_us(event: dict[str, Any]) -> bool:
+    """Return True if the client of a pool's token may call: clients of a pool share its users.
+
+    An ID token names the client as `aud`, an access token as `client_id`.
+    """
+    wanted = wiring.settings().user_clients
+    claims = (event["requestContext"].get("authorizer") or {}).get("claims")
+    if not wanted or not isinstance(claims, dict):
+        return True
+    return (claims.get("aud") or claims.get("client_id")) in wanted
+
+
+def _answer(
+    route: Route, event: dict[str, Any], names: Mapping[str, str], user: str, *, operator: bool
+) -> Answer:
+    user_id = ""
     try:
-        user_id = from_path(user) if operator else _subject(event)
-        return route.run(
-            Call(
-                schedules=UserSchedules(
-                    wiring.store(),
-                    wiring.flows(),
-                    user_id,
-                    wiring.store().now,
-                    wiring.quotas(),
-                    owns_names=operator,
-                ),
-                transport=wiring.runs,
-                operator=operator,
-                key=from_path(key),
-                query=event.get("queryStringParameters") or {},
-                headers=gateway.headers(event),
-                text=gateway.body(event),
-            )
-        )
+        read = from_signed_path if operator else from_path
+        user_id = read(user) if operator else _subject(event)
+        read_names = {name: read(text) for name, text in names.items()}
+        own = None if route.of_all else _own_of(user_id, operator=operator)
+        call = _call(event, read_names, own, operator=operator)
+        if operator and route.is_logged:
+            return _run_recorded(route, call, user_id)
+        if route.writes and not operator and not (route.idempotent and call.is_repeat()):
+            call.schedules.count_write()
+        return route.run(call)
     except TooLarge as problem:
         return error("too_large", str(problem))
     except RecursionError:
-        return error("invalid_schedule", "body: is nested too deeply; make it flatter.")
+        deep = "The body is nested too deeply; make it flatter."
+        return _refusal(InvalidSchedule((), deep, "not_json"), user_id)
     except (ValueError, DuetickError) as problem:
-        return _refusal(problem)
+        return _refusal(problem, user_id)
 
 
-def _refusal(problem: Exception) -> Answer:
-    answer = refused(problem)
+def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
+    """Run an operator's call, and record it. A refusal is its outcome.
+
+    The record of an erasure names the user no more than the store does afterwards.
+    """
+    target = "/".join(call.names.values())
+    about = user_id or user_of(call.names.get("scope", ""))
+    if route.erases:
+        about, target = None, pseudonym(user_id)
+    asked = Asked(call.who, route.run.__name__, about, target, call.why())
+    with recorded(call.store, asked) as recording:
+        try:
+            answer = route.run(call)
+        except (ValueError, DuetickError) as problem:
+            answer = _refusal(problem, user_id)
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            recording.outcome = str(answer.body["error"])
+        elif answer.body.get("dryRun") is True:
+            recording.outcome = DRY_RUN
+    return answer
+
+
+def _own_of(user_id: str, *, operator: bool) -> UserSchedules:
+    store = wiring.store()
+    return UserSchedules(
+        store, wiring.flows(), user_id, store.now, wiring.quotas(), owns_names=operator
+    )
+
+
+def _call(
+    event: dict[str, Any], names: Mapping[str, str], own: UserSchedules | None, *, operator: bool
+) -> ApiCall:
+    caller = gateway.caller(event) if operator else None
+    return ApiCall(
+        store=wiring.store(),
+        own=own,
+        transport=wiring.runs,
+        operator=operator,
+        who=caller.user_id if caller else "",
+        names=names,
+        key=names.get("key", ""),
+        query=event.get("queryStringParameters") or {},
+        headers=gateway.headers(event),
+        text=gateway.body(event),
+    )
+
+
+def _refusal(problem: Exception, user_id: str) -> Answer:
+    answer = answer_to(problem, user_id)
     if answer is None:
         raise problem
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -104,7 +177,7 @@ def _refusal(problem: Exception) -> Answer:
 
 
 def _not_found(_problem: Exception) -> Response[str]:
-    """No route, or not by that method."""
+    """Answer a path that no route has, or a method that its routes do not have."""
     path = app.current_event.path
     allowed = {
         route.method
@@ -116,8 +189,9 @@ def _not_found(_problem: Exception) -> Response[str]:
 
 
 def _broken(problem: Exception) -> Response[str]:
-    """Ours to mend; the log says more."""
-    logger.exception("a route failed", action="route_failed", exc_info=problem)
+    """Log an unexpected error and answer it."""
+    described = _describe(app.current_event.raw_event) | {"action": "route_failed"}
+    logger.exception("a route failed", exc_info=problem, extra=described)
     return _response(error("internal", "Something unexpected happened; the log says more."))
 
 

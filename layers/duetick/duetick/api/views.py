@@ -1,21 +1,24 @@
-"""What the API answers, as its client reads it too. Times are UTC text: 2026-12-01T09:00:00Z.
+"""The answers of the API, as its client reads them too. Times are UTC text: 2026-12-01T09:00:00Z.
 
-The published document is made of these; nothing here needs more than the standard library.
+The OpenAPI document is made from them. They need only the standard library.
 """
 
 import sys
 from typing import Literal, NotRequired, TypeAlias
+
+from duetick.domain.codes import Code
+from duetick.domain.verdicts import Verdict
 
 if sys.version_info >= (3, 12):
     from typing import TypedDict
 else:
     from typing_extensions import TypedDict  # the older one hides from pydantic what is required
 
-Instant: TypeAlias = str
+IsoTime: TypeAlias = str
 
 
 class RetryView(TypedDict):
-    """When a failed attempt is tried again (at least once). Durations are seconds."""
+    """The retries of failed attempts (at least once). Durations are seconds."""
 
     backoff: Literal["none", "fixed", "exponential"]
     attempts: int
@@ -24,7 +27,7 @@ class RetryView(TypedDict):
 
 
 class PoliciesView(TypedDict):
-    """How the schedule is fired."""
+    """The policies of a schedule."""
 
     delivery: Literal["at_most_once", "at_least_once", "effectively_once"]
     retry: RetryView
@@ -38,23 +41,44 @@ class PoliciesView(TypedDict):
     repeat: Literal["first", "both"]
     priority: int
     timeout: int
-    startsAt: Instant | None
-    endsAt: Instant | None
+    startsAt: IsoTime | None
+    endsAt: IsoTime | None
     maxRuns: int | None
+    afterCompletion: Literal["keep", "delete"]
+    pauseAfter: int | None
+
+
+class ActionView(TypedDict):
+    """An action. Its schedules have its `policies` unless they choose others; they may choose those
+    in `mayChange`. If `users` is false, only the application may schedule it.
+    """
+
+    flow: str
+    action: str
+    users: bool
+    policies: PoliciesView
+    mayChange: list[str]
+
+
+class ActionsView(TypedDict):
+    """The actions of all flows."""
+
+    actions: list[ActionView]
 
 
 class PauseView(TypedDict):
-    """A pause that holds."""
+    """A pause that has not ended."""
 
-    since: Instant
+    since: IsoTime
     note: str
-    until: Instant | None
+    until: IsoTime | None
 
 
 class ScheduleView(TypedDict):
-    """A schedule. `enabled` is false while it is paused."""
+    """A schedule. `enabled` is false while it is paused. One that will never fire again is done."""
 
     key: str
+    state: Literal["active", "paused", "done"]
     cron: str
     timezone: str | None
     flow: str
@@ -66,25 +90,26 @@ class ScheduleView(TypedDict):
     labels: dict[str, str]
     externalId: str | None
     version: int
-    createdAt: Instant
-    updatedAt: Instant
-    nextFireAt: Instant | None
-    lastRunAt: Instant | None
+    createdAt: IsoTime
+    updatedAt: IsoTime
+    nextFireAt: IsoTime | None
+    lastRunAt: IsoTime | None
+    doneAt: IsoTime | None
     runs: int
     defect: str | None
 
 
 class SchedulePage(TypedDict):
-    """Schedules ordered by key; `cursor` asks for the next page, null where there is none."""
+    """Schedules ordered by key. `cursor` asks for the next page; null: there is none."""
 
     schedules: list[ScheduleView]
     cursor: str | None
 
 
 class FireTime(TypedDict):
-    """`clock` says so where a change of the clocks bears on it."""
+    """A fire time. `clock` says if a change of the clocks affects it."""
 
-    utc: Instant
+    utc: IsoTime
     local: str
     clock: str | None
 
@@ -95,34 +120,165 @@ class UpcomingView(TypedDict):
     upcoming: list[FireTime]
 
 
+class FailureView(TypedDict):
+    """A failed attempt: its end and its error."""
+
+    attempt: int
+    at: IsoTime
+    error: str
+
+
 class OccurrenceView(TypedDict):
-    """What became of one fire time, or (with `until` and `count`) of a range of them."""
+    """The outcome of one fire time, or (with `until` and `count`) of a range of them.
+
+    `error`, also in `failures`, is the message that the action chose for its user; operators see
+    the error that it raised. `nextAttemptAt` is null unless another attempt follows.
+    """
 
     id: str
-    nominalFireTime: Instant
+    nominalFireTime: IsoTime
     origin: str
     state: str
     reason: str | None
     attempts: int
-    until: Instant | None
+    labels: dict[str, str]
+    until: IsoTime | None
     count: int
     error: str | None
-    begunAt: Instant | None
-    updatedAt: Instant
+    failures: list[FailureView]
+    nextAttemptAt: IsoTime | None
+    begunAt: IsoTime | None
+    updatedAt: IsoTime
 
 
 class HistoryPage(TypedDict):
-    """The newest first."""
+    """A page of the history, the newest first."""
 
     history: list[OccurrenceView]
     cursor: str | None
 
 
+class DefinitionView(TypedDict):
+    """The fire times of a schedule from `since` on, and whether it fired at them."""
+
+    since: IsoTime
+    cron: str
+    timezone: str | None
+    standing: Literal["active", "paused", "done", "deleted"]
+    pausedUntil: IsoTime | None
+    policies: PoliciesView
+
+
+class EventView(TypedDict):
+    """A transition of an occurrence beyond claim, begin and settle. `note` says why."""
+
+    at: IsoTime
+    before: str
+    after: str
+    note: str | None
+
+
+class ExplanationView(TypedDict):
+    """The explanation of one time. `said` are its sentences, the verdict first.
+
+    `definition` was in force then. `occurrence` is the history's entry of that time, which may be a
+    range, with its `events`. If the time is no fire time, `before` and `after` are those beside it.
+    `upcoming` are the next fire times from now on.
+    """
+
+    at: IsoTime
+    local: str | None
+    verdict: Verdict
+    said: list[str]
+    definition: DefinitionView | None
+    occurrence: OccurrenceView | None
+    events: list[EventView]
+    before: IsoTime | None
+    after: IsoTime | None
+    upcoming: list[FireTime]
+
+
+BackfillOrder = TypedDict(
+    "BackfillOrder",
+    {
+        "user": str,
+        "key": str,
+        "cron": str,
+        "timezone": str | None,
+        "from": IsoTime,
+        "to": IsoTime,
+        "atOnce": int,
+        "overlap": Literal["wait", "allow"],
+        "onlyMissing": bool,
+        "newestFirst": bool,
+        "times": int,
+    },
+)
+"""The order of a backfill: the times of a schedule `from` an instant on, before the instant `to`.
+`times` counts them.
+"""
+
+
+class BackfillPlan(TypedDict):
+    """The plan of a backfill: the times that it would bring, from the `first` to the `last`, and
+    those that have `fired`. `outcomes` counts the times by what the history has of them. It takes
+    at least so many ticks, and seconds. If the schedule is `paused`, it waits for its end.
+    """
+
+    order: BackfillOrder
+    first: IsoTime | None
+    last: IsoTime | None
+    fired: int
+    toBring: int
+    outcomes: dict[str, int]
+    ticks: int
+    leastSeconds: int
+    paused: bool
+
+
+class BackfillView(TypedDict):
+    """A backfill, and how far it is: times up to the `cursor` were brought, or had fired before.
+    `waitsFor` says why it brings nothing just now.
+    """
+
+    id: str
+    order: BackfillOrder
+    origin: str
+    state: Literal["running", "stopped", "done", "schedule_deleted", "abandoned"]
+    waitsFor: Literal["paused", "unreadable", "not_claimed", "busy"] | None
+    by: str
+    note: str
+    startedAt: IsoTime
+    changedAt: IsoTime
+    changedBy: str
+    endedAt: IsoTime | None
+    cursor: IsoTime | None
+    brought: int
+    firedBefore: int
+    underWay: int
+    succeeded: int
+    failed: int
+    cancelled: int
+
+
+class BackfillAnswer(TypedDict):
+    """The plan of a backfill; and the backfill, unless it was a dry run."""
+
+    plan: BackfillPlan
+    started: BackfillView | None
+
+
+class BackfillList(TypedDict):
+    """The backfills of a user's schedules, the newest first."""
+
+    backfills: list[BackfillView]
+
+
 class RunView(TypedDict):
-    """A run by hand, handed to dispatch; the history tells what becomes of it."""
+    """A run by hand, handed to dispatch. The history has its outcome."""
 
     origin: str
-    nominalFireTime: Instant
+    nominalFireTime: IsoTime
     state: str
 
 
@@ -132,8 +288,72 @@ class UserOccurrence(OccurrenceView):
     key: str
 
 
+class AnyOccurrence(UserOccurrence):
+    """An occurrence with the user, the key and the flow of its schedule."""
+
+    user: str
+    flow: str
+
+
+class OccurrencesPage(TypedDict):
+    """A page of occurrences, the newest first. `cursor` asks for the next page; null: there is
+    none.
+    """
+
+    occurrences: list[AnyOccurrence]
+    cursor: str | None
+
+
+class OccurrenceDetail(AnyOccurrence):
+    """An occurrence with its transitions, and its schedule as it is now; null: it is deleted.
+    Secrets of the input are withheld.
+    """
+
+    events: list[EventView]
+    schedule: ScheduleView | None
+
+
+class ChangedOccurrence(TypedDict):
+    """An occurrence after a change. If it was so already, `changed` is false."""
+
+    changed: bool
+    occurrence: AnyOccurrence
+
+
+class OccurrenceName(TypedDict):
+    """The names of an occurrence, its flow, and its state before the change."""
+
+    id: str
+    user: str
+    key: str
+    flow: str
+    nominalFireTime: IsoTime
+    origin: str
+    state: str
+    reason: str | None
+
+
+class DeclinedOccurrence(OccurrenceName):
+    """An occurrence that cannot be changed as it is, and why."""
+
+    why: str
+
+
+class ChangedOccurrences(TypedDict):
+    """The result of one call: how many it changed (if it is a dry run: would change), and how many
+    it declined. It names some of both. `cursor` goes on after them; null: there are no others.
+    """
+
+    dryRun: bool
+    changed: int
+    declined: int
+    first: list[OccurrenceName]
+    firstDeclined: list[DeclinedOccurrence]
+    cursor: str | None
+
+
 class ExportView(TypedDict):
-    """A part of everything that is kept of a user; `cursor` asks for the next, null at the end."""
+    """A part of a user's data. `cursor` asks for the next part; null: there is none."""
 
     user: str
     schedules: list[ScheduleView]
@@ -142,15 +362,229 @@ class ExportView(TypedDict):
 
 
 class ErasedView(TypedDict):
-    """How many schedules there were."""
+    """The number of schedules that were deleted."""
 
     schedules: int
 
 
+class AnyScheduleView(TypedDict):
+    """A schedule of any user in short, or a row without a record, which has no action."""
+
+    user: str
+    key: str
+    state: Literal["active", "paused", "done", "unreadable"]
+    cron: str | None
+    timezone: str | None
+    flow: str | None
+    action: str | None
+    nextFireAt: IsoTime | None
+
+
+class AllSchedulesPage(TypedDict):
+    """Schedules of all users, in the order of the store. `cursor` asks for the next page; null:
+    there is none.
+    """
+
+    schedules: list[AnyScheduleView]
+    cursor: str | None
+
+
+class UnreadableView(TypedDict):
+    """A row whose cron or time zone cannot be read: `since` when, and the error."""
+
+    user: str
+    key: str
+    cron: str
+    timezone: str | None
+    flow: str
+    error: str
+    since: IsoTime
+
+
+class UnreadablePage(TypedDict):
+    """Rows that cannot be read. `cursor` asks for the next page; null: there is none."""
+
+    unreadable: list[UnreadableView]
+    cursor: str | None
+
+
+class MendedView(TypedDict):
+    """Whether the row was wrong and was mended, and its next time."""
+
+    mended: bool
+    nextFireAt: IsoTime | None
+
+
+class CountView(TypedDict):
+    """A count. If `more`, it may be more."""
+
+    count: int
+    more: bool
+
+
+class CountedView(TypedDict):
+    """The number of schedules in each state, as the last hourly count found them."""
+
+    at: IsoTime
+    active: int
+    paused: int
+    done: int
+
+
+class VerifiedView(TypedDict):
+    """Up to when the hourly verification has seen every schedule, when it ended that, and how many
+    `faults` it found: times that do not add up; null if that is not known. It has found
+    `faultsSince` in what it has seen of the times since.
+    """
+
+    until: IsoTime | None
+    endedAt: IsoTime | None
+    faults: int | None
+    faultsSince: int
+
+
+class WorkerView(TypedDict):
+    """The report of a tick, or of a run in the background. One without an end is at work; once its
+    longest life is over, it is `lost`. `counts` are those of its numbers that are not 0.
+    """
+
+    id: str
+    kind: Literal["tick", "background"]
+    state: Literal["working", "ended", "lost"]
+    startedAt: IsoTime
+    endedAt: IsoTime | None
+    milliseconds: int | None
+    latenessMilliseconds: int
+    counts: dict[str, int]
+
+
+class TicksView(TypedDict):
+    """The last five ticks, the newest first. If none is at work or has ended for `silentAfter`
+    seconds, it is `silent`: nothing fires.
+    """
+
+    silent: bool
+    silentAfter: int
+    last: list[WorkerView]
+
+
+class GroupPauseView(TypedDict):
+    """A pause of `user:<id>`, `flow:<name>` or `all`, from `since` until before `until`."""
+
+    scope: str
+    since: IsoTime
+    until: IsoTime | None
+    holds: bool
+    note: str
+    by: str
+    resumedAt: IsoTime | None
+    resumedBy: str | None
+
+
+class PausesInShort(TypedDict):
+    """How many pauses of groups hold, and the newest five."""
+
+    count: int
+    first: list[GroupPauseView]
+
+
+class BackfillsInShort(TypedDict):
+    """How many backfills stand, and the newest five."""
+
+    count: int
+    first: list[BackfillView]
+
+
+class OverviewView(TypedDict):
+    """The rows that are due, and those due for more than `lateAfter` seconds, which is two ticks.
+    Occurrences by state, those that died in the last day, and the rows that cannot be read. The
+    last ticks, the pauses that hold, the backfills that stand.
+    """
+
+    at: IsoTime
+    lateAfter: int
+    due: CountView
+    late: CountView
+    queued: CountView
+    running: CountView
+    scheduled: CountView
+    retrying: CountView
+    dead: CountView
+    unreadable: CountView
+    ticks: TicksView
+    pauses: PausesInShort
+    backfills: BackfillsInShort
+    counted: CountedView | None
+    verified: VerifiedView
+
+
+class WorkersView(TypedDict):
+    """Reports of workers, the newest first."""
+
+    workers: list[WorkerView]
+
+
+class LockView(TypedDict):
+    """A named lock: its owner has it until a time, unless it is extended. Then it is `free`."""
+
+    name: str
+    state: Literal["held", "free"]
+    owner: str
+    since: IsoTime
+    until: IsoTime
+
+
+class LocksView(TypedDict):
+    """The named locks."""
+
+    locks: list[LockView]
+
+
+class OperationView(TypedDict):
+    """An operation. `outcome` is `done`, `dry_run`, `failed`, or the code of the error that refused
+    it. It is `begun` if the operation is under way, or its process died.
+    """
+
+    id: str
+    at: IsoTime
+    who: str
+    verb: str
+    user: str | None
+    target: str
+    why: str
+    outcome: str
+
+
+class OperationsView(TypedDict):
+    """A page of operations. `cursor` asks for the next one; null: there is none."""
+
+    operations: list[OperationView]
+    cursor: str | None
+
+
+class GroupPausesView(TypedDict):
+    """Pauses of users, of flows, or of everything."""
+
+    pauses: list[GroupPauseView]
+
+
+class ProblemView(TypedDict):
+    """One problem. `field` is a JSON pointer into the body, empty for the whole body. For a header,
+    or a part of the path or query, it is the name.
+    """
+
+    field: str
+    code: Code
+    message: str
+
+
 class ErrorView(TypedDict):
-    """What is wrong, and what to do. `limit` and `value` name a quota."""
+    """An error, and what to do. `problems` lists all that is wrong with the request; `limit` and
+    `value` name a quota.
+    """
 
     error: str
     message: str
+    problems: NotRequired[list[ProblemView]]
     limit: NotRequired[str]
     value: NotRequired[int]

@@ -1,4 +1,4 @@
-"""What the Lambda runtime passes along with an event, for handlers that run here."""
+"""The context that the Lambda runtime passes with an event, for handlers that run here."""
 
 import time
 import uuid
@@ -18,11 +18,11 @@ class LocalContext:
     invoked_function_arn = "arn:aws:lambda:local:000000000000:function:local"
 
     def __init__(self, time_ms: int = TIME_MS, stopped: Callable[[], bool] = lambda: False) -> None:
-        """`stopped` is ours alone: Lambda lets what has begun come to its end."""
+        """`stopped` exists only here: Lambda never asks an invocation to stop."""
         self.stopped = stopped
         self.aws_request_id = str(uuid.uuid4())
         self._end = time.monotonic() + time_ms / 1_000
 
     def get_remaining_time_in_millis(self) -> int:
-        """Until the invocation would be ended."""
+        """Return the milliseconds until the invocation would end."""
         return max(0, int((self._end - time.monotonic()) * 1_000))

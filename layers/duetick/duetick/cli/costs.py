@@ -1,8 +1,8 @@
-"""What a deployment costs: counted units and measured durations times prices, all of them inputs.
+"""The costs of a deployment: counted units and measured durations times prices. All are inputs.
 
-Prices are in dollars, without any free tier. What was measured, `python -m tests.benchmarks.usage`
-measures again, and bytes `python -m tests.benchmarks.storage`; what was counted,
-`python -m tests.benchmarks.dynamodb_units` does.
+Prices are in dollars, without any free tier. `python -m tests.benchmarks.usage` measures durations
+and logs again, `python -m tests.benchmarks.storage` measures bytes, and
+`python -m tests.benchmarks.dynamodb_units` counts units.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ MILLION: Final = 1_000_000
 GB: Final = 1024**3
 HOURS: Final = 730.5
 DAYS: Final = HOURS / 24
-"""Of a month, on average."""
+"""The days of an average month; `HOURS` has its hours."""
 GB_SECOND: Final[Mapping[Architecture, float]] = {"arm64": 0.0000133334, "x86_64": 0.0000166667}
 PUBLISHED: Final = "for us-east-1 in November 2026"
 SOURCES: Final[Mapping[str, str]] = {
@@ -42,16 +42,16 @@ SOURCES: Final[Mapping[str, str]] = {
     "endpoint_hour": "privatelink",
     "nat_hour": "vpc",
 }
-"""Where each price is published: https://aws.amazon.com/…/pricing/."""
+"""The page that publishes each price: https://aws.amazon.com/…/pricing/."""
 SECRETS: Final = 2
-"""On Aurora: the owner's password, and that of the user whom functions connect as."""
+"""On Aurora: the passwords of the owner and of the functions' user."""
 LOOK_AHEADS: Final = (60, 120)
-"""Seconds that the template offers."""
+"""The seconds of look-ahead that the template offers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Dollars, as `PUBLISHED` at `SOURCES`."""
+    """Prices in dollars, as published at `SOURCES`, `PUBLISHED`."""
 
     lambda_gb_second: float = GB_SECOND["arm64"]
     lambda_million: float = 0.20
@@ -76,14 +76,17 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What is used. Units are counted and seconds, as billed at `memory_gb`, are measured, on
-    DynamoDB, where both are more; kilobytes of log are measured.
+    """The usage of a deployment.
+
+    Units are counted. Seconds, as billed at `memory_gb`, and kilobytes of log are measured. Units
+    and seconds are those of DynamoDB, which needs the most of both.
     """
 
     tick_minutes: float = 1.0
     memory_gb: float = 0.5
     tick_seconds: float = 0.02
-    tick_reads: float = 1.5
+    tick_reads: float = 3.5
+    tick_writes: float = 1.0
     tick_log_kb: float = 1.7
     fire_tick_seconds: float = 0.0045
     fire_dispatch_seconds: float = 0.020
@@ -93,23 +96,26 @@ class Usage:
     fire_ios: float = 2.0
     schedules: int = 100_000
     kept_days: float = 30.0
-    schedule_item_bytes: float = 1_300
+    schedule_item_bytes: float = 1_350
     fire_item_bytes: float = 350
-    schedule_row_bytes: float = 1_400
+    schedule_row_bytes: float = 1_450
     fire_row_bytes: float = 520
+    audit_reads: float = 0.51
+    verified_per_hour: int = 20_000
+    verify_reads: float = 2.02
     plain_seconds: float = 0.005
     plain_log_kb: float = 0.6
     aurora_units: float = 0.5
     proxy_least_units: float = 8.0
-    metrics: int = 14
-    alarms: int = 11
+    metrics: int = 22
+    alarms: int = 18
     zones: int = 2
     endpoints: int = 0
     nat: bool = False
 
 
 def at_rest(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
-    """A month in which nothing fires."""
+    """Return the costs of a month in which nothing fires."""
     ticks = _ticks(usage)
     lines = {
         "EventBridge Scheduler": ticks * prices.scheduler_million / MILLION,
@@ -127,7 +133,10 @@ def at_rest(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices())
 
 def _database_at_rest(backend: Backend, ticks: float, usage: Usage, prices: Prices) -> Lines:
     if backend == "dynamodb":
-        return {"DynamoDB, reads": ticks * usage.tick_reads * prices.read_million / MILLION}
+        return {
+            "DynamoDB, reads": ticks * usage.tick_reads * prices.read_million / MILLION,
+            "DynamoDB, writes": ticks * usage.tick_writes * prices.write_million / MILLION,
+        }
     if backend == "postgres":
         return {"Secrets Manager": prices.secret}
     units = max(usage.aurora_units, usage.proxy_least_units)
@@ -139,7 +148,7 @@ def _database_at_rest(backend: Backend, ticks: float, usage: Usage, prices: Pric
 
 
 def per_million(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
-    """A million fires more, the work of the action itself left out."""
+    """Return the costs of a million fires more, without the work of the action itself."""
     lines = {
         "API Gateway": prices.api_million,
         "Lambda, dispatch": _lambda(MILLION, usage.fire_dispatch_seconds, usage, prices),
@@ -153,17 +162,23 @@ def per_million(backend: Backend, usage: Usage = Usage(), prices: Prices = Price
         lines["Aurora, I/O"] = usage.fire_ios * prices.aurora_io_million
     item, row = usage.fire_item_bytes, usage.fire_row_bytes
     months = usage.kept_days / DAYS
-    return lines | _stored(backend, MILLION * item * months, MILLION * row * months, prices)
+    return lines | _storage(backend, MILLION * item * months, MILLION * row * months, prices)
 
 
-def keeping(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
-    """A month of as many schedules as there are, whether they fire or not."""
+def storage(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+    """Return the costs of keeping the schedules for a month, even if none fires."""
     items, rows = usage.schedule_item_bytes, usage.schedule_row_bytes
-    return _stored(backend, usage.schedules * items, usage.schedules * rows, prices)
+    lines = _storage(backend, usage.schedules * items, usage.schedules * rows, prices)
+    if backend == "dynamodb":
+        reads = usage.schedules * usage.audit_reads * HOURS
+        lines["DynamoDB, hourly audit"] = reads * prices.read_million / MILLION
+        reads = min(usage.schedules, usage.verified_per_hour) * usage.verify_reads * HOURS
+        lines["DynamoDB, hourly verification"] = reads * prices.read_million / MILLION
+    return lines
 
 
-def _stored(backend: Backend, items: float, rows: float, prices: Prices) -> Lines:
-    """A month of so many bytes; a Postgres of one's own is billed to its owner."""
+def _storage(backend: Backend, items: float, rows: float, prices: Prices) -> Lines:
+    """Return the costs of so many bytes for a month. Your own Postgres is not counted."""
     match backend:
         case "dynamodb":
             return {
@@ -176,19 +191,19 @@ def _stored(backend: Backend, items: float, rows: float, prices: Prices) -> Line
             return {}
 
 
-def looking_ahead(seconds: float, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
-    """A month more than `at_rest`, at most: something is due in every second.
+def look_ahead(seconds: float, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+    """Return the most that a look-ahead adds to a month: occurrences are due in every second.
 
-    A tick stays until the last that it claimed is due, which is `seconds` after it began. Where
-    nothing is due in the end of its window it leaves earlier, and where nothing is due, at once.
+    A tick runs until the last occurrence that it claimed is due, `seconds` after it began. If none
+    is due at the end of its window, it ends earlier; if none is due at all, it ends at once.
     """
     longer = max(0.0, seconds - usage.tick_seconds)
     return {"Lambda, ticks": _seconds(_ticks(usage) * longer, usage, prices)}
 
 
 def scheduler_per_million(usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
-    """The same million through EventBridge Scheduler, one schedule each, to a function that keeps
-    no account and logs only what Lambda does.
+    """Return the costs of the same million with EventBridge Scheduler, one schedule for each. They
+    call a function that keeps no ledger and logs only what Lambda logs.
     """
     return {
         "EventBridge Scheduler": prices.scheduler_million,
@@ -209,20 +224,24 @@ def _seconds(seconds: float, usage: Usage, prices: Prices) -> float:
     return seconds * usage.memory_gb * prices.lambda_gb_second
 
 
-def table(usage: Usage = Usage(), prices: Prices = Prices()) -> str:
-    """All of it, to read."""
-    parts = []
+def every(usage: Usage = Usage(), prices: Prices = Prices()) -> dict[str, dict[str, float]]:
+    """Return the parts of each cost in dollars, by the title of the cost."""
+    found: dict[str, Lines] = {}
     for backend in BACKENDS:
-        parts.append(_part(f"{backend}, at rest, a month", at_rest(backend, usage, prices)))
-        parts.append(_part(f"{backend}, a million fires", per_million(backend, usage, prices)))
+        found[f"{backend}, at rest, a month"] = at_rest(backend, usage, prices)
+        found[f"{backend}, a million fires"] = per_million(backend, usage, prices)
         title = f"{backend}, {usage.schedules:,} schedules kept, a month"
-        parts.append(_part(title, keeping(backend, usage, prices)))
+        found[title] = storage(backend, usage, prices)
     for seconds in LOOK_AHEADS:
         title = f"look-ahead of {seconds} s, a month more at most"
-        parts.append(_part(title, looking_ahead(seconds, usage, prices)))
-    parts.append(
-        _part("EventBridge Scheduler, a million fires", scheduler_per_million(usage, prices))
-    )
+        found[title] = look_ahead(seconds, usage, prices)
+    found["EventBridge Scheduler, a million fires"] = scheduler_per_million(usage, prices)
+    return {title: dict(lines) for title, lines in found.items()}
+
+
+def table(usage: Usage = Usage(), prices: Prices = Prices()) -> str:
+    """Return all costs as a text."""
+    parts = [_part(title, lines) for title, lines in every(usage, prices).items()]
     pages = [f"  https://aws.amazon.com/{one}/pricing/" for one in dict.fromkeys(SOURCES.values())]
     parts.append("\n".join([f"Prices, unless you gave others, as published {PUBLISHED}:", *pages]))
     return "\n\n".join(parts)

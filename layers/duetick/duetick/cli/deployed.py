@@ -1,58 +1,113 @@
-"""An operator's client of a deployed stack: found by its name, signed as the shell may sign."""
+"""A deployed stack, found by name, and asked with the shell's credentials."""
 
+import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
-from duetick.cli.problem import Problem
-from duetick.client import Client
+from duetick.cli.problem import CliProblem
+from duetick.operators import Operators
 from duetick.transports.sigv4 import SERVICE
 
 try:
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
+    from botocore.config import Config
     from botocore.exceptions import BotoCoreError, ClientError
     from botocore.session import Session, get_session
 except ImportError as missing:
-    raise Problem("--stack needs boto3: pip install boto3.") from missing
+    raise CliProblem("--stack needs boto3: pip install boto3.") from missing
+
+PATIENCE = 900
+"""The seconds that a step may take: a function's longest."""
 
 
-def client_of(stack: str, user: str) -> Client:
-    """The stack is asked for the address of its API."""
-    session = get_session()
-    if region := os.environ.get("AWS_REGION"):  # as AWS's own command reads it, and botocore not
-        session.set_config_variable("region", region)
-    try:
-        cloudformation = cast("Any", session.create_client("cloudformation"))
-        asked = cloudformation.describe_stacks(StackName=stack)
-        signer = _signer(session)
-    except (BotoCoreError, ClientError) as problem:
-        raise Problem(
-            f"The stack {stack!r} cannot be asked ({problem}). Are AWS_DEFAULT_REGION and the "
-            "credentials those of its deployment?"
-        ) from problem
-    (found,) = asked["Stacks"]
-    outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
-    if "ApiUrl" not in outputs:
-        raise Problem(
-            f"The stack {stack!r} ({found['StackStatus']}) has no output ApiUrl: its deployment "
-            "did not end, or it is none of Duetick's."
-        )
-    return _client(outputs["ApiUrl"], user, signer)
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A stack, and whoever signs for it."""
 
+    outputs: Mapping[str, str]
+    session: Session
 
-def _signer(session: Session) -> SigV4Auth:
-    credentials, region = session.get_credentials(), session.get_config_variable("region")
-    if credentials is None or not region:
-        raise Problem("No credentials, or no region: those of `sam deploy` are needed here.")
-    return SigV4Auth(credentials.get_frozen_credentials(), SERVICE, region)
+    @classmethod
+    def find(cls, stack: str) -> "Deployed":
+        """Ask the stack for its outputs."""
+        session = get_session()
+        if region := os.environ.get("AWS_REGION"):  # the aws command reads it, and botocore not
+            session.set_config_variable("region", region)
+        try:
+            cloudformation = cast("Any", session.create_client("cloudformation"))
+            described = cloudformation.describe_stacks(StackName=stack)
+        except (BotoCoreError, ClientError) as problem:
+            raise CliProblem(
+                f"The stack {stack!r} cannot be described ({problem}). Are AWS_DEFAULT_REGION and "
+                "the credentials those of its deployment?"
+            ) from problem
+        (found,) = described["Stacks"]
+        outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
+        if "ApiUrl" not in outputs:
+            raise CliProblem(
+                f"The stack {stack!r} ({found['StackStatus']}) has no output ApiUrl: its "
+                "deployment did not end, or it is none of Duetick's."
+            )
+        return cls(outputs, session)
 
+    def operators(self, why: str = "") -> Operators:
+        """Return a client that signs."""
+        signer = self._signer()
 
-def _client(url: str, user: str, signer: SigV4Auth) -> Client:
-    def authorize(method: str, url: str, body: bytes) -> Mapping[str, str]:
-        request = AWSRequest(method, url, data=body)
-        signer.add_auth(request)
-        return dict(request.headers)
+        def authorize(method: str, url: str, body: bytes) -> Mapping[str, str]:
+            request = AWSRequest(method, url, data=body)
+            signer.add_auth(request)
+            return dict(request.headers)
 
-    elsewhere = os.environ.get("DUETICK_API_ADDRESS", "")
-    return Client(url, user=user, authorize=authorize, connect_to=elsewhere)
+        address = os.environ.get("DUETICK_API_ADDRESS", "")
+        return Operators(self.outputs["ApiUrl"], authorize=authorize, connect_to=address, why=why)
+
+    def _signer(self) -> SigV4Auth:
+        credentials = self.session.get_credentials()
+        region = self.session.get_config_variable("region")
+        if credentials is None or not region:
+            raise CliProblem("No credentials, or no region: those of `sam deploy` are needed here.")
+        return SigV4Auth(credentials.get_frozen_credentials(), SERVICE, region)
+
+    def who(self) -> str:
+        """Return the name that IAM knows the shell's credentials by."""
+        try:
+            sts = cast("Any", self.session.create_client("sts"))
+            return str(sts.get_caller_identity()["Arn"])
+        except (BotoCoreError, ClientError) as problem:
+            raise CliProblem(f"AWS does not say who you are ({problem}).") from problem
+
+    def variables(self, function: str) -> dict[str, str]:
+        """Return the variables of a function, by the name of its output."""
+        try:
+            client = cast("Any", self.session.create_client("lambda"))
+            found = client.get_function_configuration(FunctionName=self.outputs[function])
+        except (BotoCoreError, ClientError) as problem:
+            raise CliProblem(
+                f"The function {function} cannot be read ({problem}). That needs the right "
+                "lambda:GetFunctionConfiguration."
+            ) from problem
+        return dict(found.get("Environment", {}).get("Variables", {}))
+
+    def step(self, step: Mapping[str, object]) -> dict[str, Any]:
+        """Let the stack's function `migrate` take a step, and return its answer."""
+        config = Config(read_timeout=PATIENCE + 5, retries={"total_max_attempts": 1})
+        try:
+            client = cast("Any", self.session.create_client("lambda", config=config))
+            answer = client.invoke(
+                FunctionName=self.outputs["MigrateFunction"],
+                Payload=json.dumps(dict(step)).encode(),
+            )
+        except (BotoCoreError, ClientError) as problem:
+            raise CliProblem(
+                f"The stack's function migrate did not answer ({problem}). Calling it needs the "
+                "right lambda:InvokeFunction."
+            ) from problem
+        found = json.loads(answer["Payload"].read() or b"{}")
+        if answer.get("FunctionError"):
+            told = found.get("errorMessage", "it does not say why") if found else "no reason"
+            raise CliProblem(f"The stack's function migrate failed: {told}")
+        return dict(found or {})

@@ -1,4 +1,4 @@
-"""API Gateway's part in the local stack: HTTP in, REST events to the handlers, HTTP out."""
+"""API Gateway's part in the local stack: it turns HTTP into REST events for the handlers."""
 
 import json
 import logging
@@ -10,27 +10,41 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
+from duetick.api.routes import ACTIONS, LIST, OWN
 from duetick.cli.context import LocalContext
-from duetick.runtime.tokens import TOKEN_HOURS
+from duetick.cli.tokens import TOKEN_HOURS
+from duetick.runtime import gateway
 
 Handler: TypeAlias = Callable[[dict[str, Any], LocalContext], Mapping[str, Any]]
 Authorizer: TypeAlias = Callable[[str], dict[str, Any] | None]
+PlainAnswer: TypeAlias = tuple[int, str, str]
+"""A status, a code and a message."""
 
 LARGEST_BODY: Final = 10 * 1024 * 1024
+OF_USERS: Final = (OWN + LIST, OWN + ACTIONS)
 
 logger = logging.getLogger("duetick.local")
 
+UNAUTHORIZED: Final = (
+    401,
+    "unauthorized",
+    "The token is missing, wrong or expired. Each start of the local stack makes a new one, for "
+    f"{TOKEN_HOURS} hours: copy the command that it printed last, or start it again.",
+)
+
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """Paths below a prefix, the handler behind them, and who may call it.
+class LocalRoute:
+    """The paths below a prefix, their handler, and the check of its callers.
 
-    The authorizer gets the Authorization header and gives the event's `authorizer`, or None.
+    `authorize` gets the Authorization header. It returns the caller's part of the event's
+    `requestContext`, or None; `refusal` then returns the answer.
     """
 
     prefix: str
     handler: Handler
     authorize: Authorizer
+    refusal: Callable[[str], PlainAnswer] = lambda _header: UNAUTHORIZED
 
 
 class LocalServer(ThreadingHTTPServer):
@@ -40,20 +54,20 @@ class LocalServer(ThreadingHTTPServer):
     request_queue_size = 256
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hung up is no news; anything else is."""
+        """Log the error, unless the client hung up."""
         del request, client_address
         if not isinstance(sys.exception(), ConnectionError):
             logger.exception("a connection failed")
 
-    def __init__(self, port: int, routes: list[Route]) -> None:
-        """A web page of `origin`, where one is named, may call it."""
+    def __init__(self, port: int, routes: list[LocalRoute]) -> None:
+        """Listen on the port. If `origin` is set later, a web page of that origin may call."""
         super().__init__(("127.0.0.1", port), LocalRequest)
         self.routes = routes
         self.origin = ""
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The address of the server."""
         return f"http://127.0.0.1:{self.server_port}"
 
 
@@ -80,18 +94,11 @@ class LocalRequest(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         route = next((r for r in self.server.routes if parts.path.startswith(r.prefix)), None)
         if route is None:
-            self._refuse(404, "not_found", "No such route; the README lists them.")
+            self._refuse(404, "not_found", "No such route; layers/duetick/README.md lists them.")
             return
-        asks = self.command == "OPTIONS"
-        granted = {} if asks else route.authorize(self.headers.get("authorization", ""))
+        granted = route.authorize(self.headers.get("authorization", ""))
         if granted is None:
-            self._refuse(
-                401,
-                "unauthorized",
-                "The token is missing, wrong or expired. Each start of the local stack makes a new "
-                f"one, for {TOKEN_HOURS} hours: copy the command that it printed last, or start it "
-                "again.",
-            )
+            self._refuse(*route.refusal(self.headers.get("authorization", "")))
             return
         event = _event(self, parts.path, parts.query, body, granted)
         try:
@@ -118,32 +125,32 @@ class LocalRequest(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _unrouted(self) -> None:
-        """What API Gateway says to a method that no route has."""
+    def _refuse_method(self) -> None:
+        """Answer a method that no route has as API Gateway does."""
         self.close_connection = True
         self._send(403, b'{"message": "Missing Authentication Token"}')
 
-    def _serve_a_browser(self) -> None:
-        """A question that carries no token; no route has it where no web page may call."""
-        if self.server.origin:
-            self._serve()
+    def _serve_preflight(self) -> None:
+        """Answer a browser's preflight request. No route has it if no web page may call."""
+        if self.server.origin and urlsplit(self.path).path.startswith(OF_USERS):
+            self._send(204, b"", gateway.preflight_headers(self.server.origin))
         else:
-            self._unrouted()
+            self._refuse_method()
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
-    do_OPTIONS = _serve_a_browser
+    do_OPTIONS = _serve_preflight
 
     def __getattr__(self, name: str) -> Callable[[], None]:
         if name.startswith("do_"):
-            return self._unrouted
+            return self._refuse_method
         raise AttributeError(name)
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
-        """The handlers log; a second line for each call would say less."""
+        """Log nothing: the handlers log each call."""
 
 
 def _headers(answer: Mapping[str, Any]) -> dict[str, str]:
-    """A handler's headers; a REST answer may have them under either name."""
+    """Return a handler's headers. A REST answer may have them under either name."""
     several = answer.get("multiValueHeaders") or {}
     joined = {name: ", ".join(values) for name, values in several.items()}
     return {**joined, **(answer.get("headers") or {})}
@@ -152,15 +159,15 @@ def _headers(answer: Mapping[str, Any]) -> dict[str, str]:
 def _event(
     request: LocalRequest, path: str, query: str, body: bytes, granted: dict[str, Any]
 ) -> dict[str, Any]:
-    given = parse_qs(query, keep_blank_values=True)
+    parameters = parse_qs(query, keep_blank_values=True)
     return {
         "resource": "/{proxy+}",
         "path": path,
         "httpMethod": request.command,
         "headers": dict(request.headers),
         "multiValueHeaders": {name: [value] for name, value in request.headers.items()},
-        "queryStringParameters": {name: values[-1] for name, values in given.items()} or None,
-        "multiValueQueryStringParameters": given or None,
+        "queryStringParameters": {name: values[-1] for name, values in parameters.items()} or None,
+        "multiValueQueryStringParameters": parameters or None,
         "pathParameters": {"proxy": path.lstrip("/")},
         "stageVariables": None,
         "requestContext": {
@@ -168,8 +175,9 @@ def _event(
             "stage": "local",
             "path": path,
             "httpMethod": request.command,
-            "identity": {"sourceIp": request.client_address[0]},
-            "authorizer": granted,
+            "authorizer": None,
+            **granted,
+            "identity": {"sourceIp": request.client_address[0], **granted.get("identity", {})},
         },
         "body": body.decode(errors="surrogateescape") if body else None,
         "isBase64Encoded": False,

@@ -11,21 +11,32 @@ from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from duetick.cli.context import LocalContext
-from duetick.cli.gateway import LocalServer, Route
+from duetick.cli.gateway import UNAUTHORIZED, LocalRoute, LocalServer, PlainAnswer
+from duetick.cli.local_note import LocalNote, leave
 from duetick.cli.plain_log import speak_plainly
-from duetick.cli.problem import Problem
+from duetick.cli.problem import CliProblem
+from duetick.cli.store_address import advice, hide_secrets
+from duetick.cli.tokens import TOKEN_HOURS, mint, verify
+from duetick.core.declarations import check_dialects
 from duetick.core.static import register
-from duetick.domain.errors import DuetickError, StoreUnavailable
+from duetick.core.witness import keep_witness
+from duetick.domain.errors import DuetickError, StoreUnavailable, WitnessUnavailable
+from duetick.domain.redaction import redact_text
 from duetick.runtime import wiring
-from duetick.runtime.tokens import TOKEN_HOURS, mint, verify
+from duetick.runtime.secrets import read_secret
 
 logger = logging.getLogger("duetick.local")
 
 USER: Final = "you"
+OPERATOR: Final = "arn:aws:iam::000000000000:user/local"
 MINUTE: Final = 60.0
+OPERATORS: Final = (
+    "This path is for machines and operators: in AWS they sign with IAM, and here they send "
+    "`Authorization: Bearer` with the operator's token, which the local stack prints at its start "
+    "(DUETICK_OPERATOR)."
+)
 
 
 class LocalStack:
@@ -34,55 +45,74 @@ class LocalStack:
     def __init__(
         self, project: Path, store: str, port: int, clock: Callable[[], float] = time.time
     ) -> None:
-        """`clock` says in seconds since the epoch when tokens end, and when a minute begins."""
+        """Listen on the port. `clock` returns seconds since the epoch, for tokens and ticks."""
         self._clock = clock
         self._key = secrets.token_bytes(32)
-        self.secret = secrets.token_hex(32)
+        chosen = os.environ.get("DUETICK_DISPATCH_SECRET")
+        self.secret = read_secret(chosen or secrets.token_hex(32))
+        self.operator = f"operator-{secrets.token_hex(16)}"
         self._stopping = threading.Event()
         self._ticking = False
         self._project = project
         self.server = _listen(port)
+        try:
+            self._wire(store)
+        except BaseException:
+            self.server.server_close()
+            raise
+        speak_plainly()
+
+    def _wire(self, store: str) -> None:
         self._set_environment(store)
-        _migrate(store)
+        flows = wiring.flows()  # a wrong flow fails here, before anything is changed
+        check_dialects(flows, wiring.store().dialect)
+        taken_over = _migrate(store)
+        if taken_over:
+            print(flows.home.describe(taken_over), flush=True)
         self.server.origin = wiring.settings().allowed_origin
         schedules, dispatch = self._handler("schedules"), self._handler("dispatch")
         self.server.routes += [
-            Route("/api/schedules", schedules, self._user),
-            Route("/api/users/", schedules, self._operator),
-            Route("/api/flows/", dispatch, lambda _header: {}),
+            LocalRoute("/api/schedules", schedules, self._authorize_user, self._refuse_user),
+            LocalRoute("/api/actions", schedules, self._authorize_user, self._refuse_user),
+            LocalRoute("/api/flows/", dispatch, lambda _header: {}),
+            LocalRoute("/api/", schedules, self._authorize_operator, self._refuse_operator),
         ]
         self._tick = self._handler("tick")
-        speak_plainly()
 
     def tick(self) -> dict[str, int]:
-        """One tick; its report."""
+        """Run one tick. Return its report."""
         self._ticking = True
         try:
             context = LocalContext(stopped=self._stopping.is_set)
             report: dict[str, int] = self._tick({"source": "duetick.local"}, context)
         finally:
             self._ticking = False
+        _keep_witness()
         return report
 
     @property
     def token(self) -> str:
-        """A user token for `USER`."""
+        """A token for `USER`."""
         return self.token_of(USER)
 
     def token_of(self, user_id: str) -> str:
-        """A user token for anyone."""
+        """Return a token for any user."""
         return mint(self._key, user_id, int(self._clock()) + TOKEN_HOURS * 3_600)
 
     def run(self) -> None:
-        """Serve and tick until stopped; a tick that runs finishes what it has begun.
+        """Serve and tick until `stop`. A tick that runs finishes the attempts that have begun.
 
-        The flows' static schedules are there from the start, as after a deployment.
+        The flows' static schedules are registered at the start, as by a deployment. Meanwhile a
+        note lets the command find the stack.
         """
         register(wiring.store(), wiring.flows().static(), wiring.settings().deployment)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        note = _leave_note(self)
         try:
             self._tick_each_minute()
         finally:
+            if note:
+                note.unlink(missing_ok=True)
             self.close()
 
     def close(self) -> None:
@@ -91,7 +121,7 @@ class LocalStack:
         self.server.server_close()
 
     def stop(self) -> None:
-        """End `run` when what runs is finished, and begin nothing more; asked again, at once."""
+        """Begin no more; end `run` after the attempts under way. A second call exits at once."""
         if self._stopping.is_set():
             os._exit(130)
         self._stopping.set()
@@ -101,21 +131,37 @@ class LocalStack:
     def _tick_each_minute(self) -> None:
         while True:
             try:
-                _tell_what_is_left(self.tick()["left"], stopping=self._stopping.is_set())
+                _report_remaining(self.tick()["left"], stopping=self._stopping.is_set())
             except DuetickError as error:
-                print(f"tick failed, the next one tries again: {error}", file=sys.stderr)
+                told = redact_text(str(error))
+                print(f"tick failed, the next one tries again: {told}", file=sys.stderr)
             except Exception:
                 logger.exception("tick failed, the next one tries again")
             if self._stopping.wait(MINUTE - self._clock() % MINUTE):
                 return
 
-    def _user(self, header: str) -> dict[str, Any] | None:
+    def _authorize_user(self, header: str) -> dict[str, Any] | None:
         claims = verify(self._key, header.removeprefix("Bearer "), int(self._clock()))
-        return {"claims": claims} if claims else None
+        return {"authorizer": {"claims": claims}} if claims else None
 
-    def _operator(self, header: str) -> dict[str, Any] | None:
-        known = f"Bearer {self.secret}".encode()
-        return {} if secrets.compare_digest(header.encode(), known) else None
+    def _authorize_operator(self, header: str) -> dict[str, Any] | None:
+        known = f"Bearer {self.operator}".encode()
+        if not secrets.compare_digest(header.encode(), known):
+            return None
+        return {"identity": {"userArn": OPERATOR}}
+
+    def _refuse_user(self, header: str) -> PlainAnswer:
+        if self._authorize_operator(header) is None:
+            return UNAUTHORIZED
+        return 401, "unauthorized", "This is the operator's token; a user's route takes a user's."
+
+    def _refuse_operator(self, header: str) -> PlainAnswer:
+        """Refuse a caller. Name the right route to one with a user's token, even an expired one."""
+        if verify(self._key, header.removeprefix("Bearer "), 0):
+            users = "This is a user's token, and the token's own routes begin with /api/schedules."
+            return 401, "unauthorized", f"{users} {OPERATORS}"
+        missing = "The operator's token is missing, or of an earlier start."
+        return 401, "unauthorized", f"{missing} {OPERATORS}"
 
     def _set_environment(self, store: str) -> None:
         os.environ |= {
@@ -130,58 +176,71 @@ class LocalStack:
     def _handler(self, name: str) -> Callable[..., Any]:
         path = self._project / "functions" / name / "app.py"
         if not path.is_file():
-            raise Problem(
+            raise CliProblem(
                 f"There is no {path}. Run this in the folder of template.yaml, or name it "
                 "with --project."
             )
         spec = spec_from_file_location(f"duetick_function_{name}", path)
         if spec is None or spec.loader is None:
-            raise Problem(f"{path} cannot be imported.")
+            raise CliProblem(f"{path} cannot be imported.")
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
         handler: Callable[..., Any] = module.handler
         return handler
 
 
-def _tell_what_is_left(left: int, *, stopping: bool) -> None:
+def _leave_note(stack: LocalStack) -> Path | None:
+    """Leave the note by which the command finds the stack. Without it, its options say the same."""
+    note = LocalNote(stack.server.url, stack.token, stack.operator, os.getpid())
+    try:
+        return leave(Path(), note)
+    except OSError as error:
+        print(f"The command will not find this stack by itself: {error}", file=sys.stderr)
+        return None
+
+
+def _keep_witness() -> None:
+    """Do each hour what `migrate` does in a deployed stack."""
+    witness, store = wiring.witness(), wiring.store()
+    try:
+        if witness:
+            keep_witness(store, witness, store.now())
+    except WitnessUnavailable as error:
+        told = redact_text(str(error))
+        print(f"A restore from a backup will not be told: {told}", file=sys.stderr)
+
+
+def _report_remaining(left: int, *, stopping: bool) -> None:
     if left and stopping:
         print(f"Stopped before {left} were begun; they are due at the next start.", file=sys.stderr)
 
 
-def _migrate(address: str) -> None:
+def _migrate(address: str) -> int:
     try:
-        wiring.store().migrate()
+        return wiring.migrate()
     except StoreUnavailable as error:
-        raise Problem(
-            f"The store {shown(address)} cannot be used: {error} {_advice(address)}"
+        raise CliProblem(
+            f"The store {hide_secrets(address)} cannot be used: {redact_text(str(error))} "
+            f"{advice(address)}"
         ) from error
-
-
-def _advice(address: str) -> str:
-    if address.startswith("sqlite"):
-        return (
-            "Is its folder there, and may you write to it? Name another with "
-            "--store sqlite:///path/to/file.db."
-        )
-    return "Is its server up, is the address right, and are its credentials set?"
-
-
-def shown(address: str) -> str:
-    """The address of a store without what may be a secret."""
-    parts = urlsplit(address)
-    if not parts.password:
-        return address
-    return address.replace(f":{parts.password}@", ":…@", 1)
 
 
 def _listen(port: int) -> LocalServer:
     try:
         return LocalServer(port, [])
     except (OSError, OverflowError) as error:
-        used = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
         other = port + 1 if 1_023 < port < 65_535 else 8_080
-        raise Problem(
-            f"Port {port} {'is in use' if used else f'cannot be used ({error})'}. Stop what "
-            f"listens there, or choose another: `make run PORT={other}`, or "
+        raise CliProblem(
+            f"{_why_not(port, error)}hoose another: `make run PORT={other}`, or "
             f"`duetick local --port {other}`."
         ) from error
+
+
+def _why_not(port: int, error: OSError | OverflowError) -> str:
+    if isinstance(error, OverflowError):
+        return f"There is no port {port}: the last one is 65535. C"
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} is in use. Stop what listens there, or c"
+    if error.errno == errno.EACCES:
+        return f"You may not listen on port {port}: those below 1024 are the system's. C"
+    return f"Port {port} cannot be used ({error.strerror}). C"

@@ -5,16 +5,35 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from duetick.cli.local import LocalStack, shown
-from duetick.cli.problem import Problem
+from duetick.cli.asking import add_json
+from duetick.cli.backfill import add_backfill
+from duetick.cli.doctor import add_doctor
+from duetick.cli.local import LocalStack
+from duetick.cli.occurrences import add_occurrences
+from duetick.cli.overview import add_overview
+from duetick.cli.parsing import known_by_its_parser, more_than_nothing, read, whole
+from duetick.cli.pauses import add_pauses
+from duetick.cli.problem import CliProblem
+from duetick.cli.purge import add_purge
+from duetick.cli.recover import add_recover
 from duetick.cli.schedules import add_schedules
+from duetick.cli.showing import show_one
+from duetick.cli.store_address import hide_secrets
+from duetick.cli.stores import DEFAULT_STORE, add_stores
+from duetick.cli.upcoming import add_upcoming
+from duetick.cli.verify import add_verify
+from duetick.cli.workers import add_workers
 from duetick.domain.errors import DuetickError
-from duetick.stores import open_store
+from duetick.domain.redaction import redact_text
 
-DEFAULT_STORE: Final = "sqlite:///.cache/duetick.db"
+MEMORY: Final = (128, 10_240)
+"""Megabytes that a Lambda function may have."""
+
+EXIT_CODES: Final = "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C."
 
 WELCOME: Final = """
 Duetick listens on {url} and ticks each minute. Schedules are kept in {store}.
@@ -30,45 +49,83 @@ At the next full minute it fires: a line appears here. What became of it:
   curl {url}/api/schedules/hello/history \\
     -H "Authorization: Bearer {token}"
 
-The command speaks to it too: `duetick schedules list`, `duetick schedules --help`, after
+The command, in this folder, speaks to it by itself, as "you" and as an operator:
 
-  export DUETICK_TOKEN={token} DUETICK_URL={url}
+  .venv/bin/duetick schedules list
+  .venv/bin/duetick overview
+
+Elsewhere it does after this. The operator's token opens what is operators', and no deployed stack:
+
+  export DUETICK_URL={url} DUETICK_TOKEN={token}
+  export DUETICK_OPERATOR={operator}
 
 Ctrl-C stops.
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code."""
-    chosen = _parser().parse_args(arguments)
+    """Run a command. Return the exit code: 0 if it was done, 1 if it was refused or failed, 2 if
+    the arguments are wrong, 130 after Ctrl-C.
+    """
+    chosen = read(_parser(), arguments)
     try:
         chosen.command(chosen)
         sys.stdout.flush()
-    except (Problem, DuetickError) as problem:
+    except CliProblem as problem:
         print(f"duetick: {problem}", file=sys.stderr)
+        return problem.code
+    except DuetickError as problem:
+        print(f"duetick: {redact_text(str(problem))}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # whoever read, `head` perhaps, has enough
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader, such as `head`, has stopped
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as problem:
+        if os.environ.get("DUETICK_DEBUG"):
+            raise
+        told = f"{type(problem).__name__}: {problem}"
+        print(f"duetick: unexpected: {told}. DUETICK_DEBUG=1 shows where.", file=sys.stderr)
+        return 1
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="duetick", description="Per-user schedules.")
-    commands = parser.add_subparsers(required=True, metavar="command")
-    local = commands.add_parser("local", help="run the whole product on this machine")
-    local.add_argument("--port", type=int, default=8080)
+    parser = argparse.ArgumentParser(
+        prog="duetick", description="Per-user schedules.", epilog=EXIT_CODES
+    )
+    parser.add_argument("--version", action="version", version=f"duetick {version('duetick')}")
+    commands = parser.add_subparsers(required=True)
+    local = known_by_its_parser(
+        commands.add_parser("local", help="run the whole product on this machine")
+    )
+    local.add_argument("--port", type=whole(), default=8080)
     local.add_argument("--project", type=Path, default=Path(), help="the folder of template.yaml")
     local.add_argument("--store", default=DEFAULT_STORE, help=f"default: {DEFAULT_STORE}")
     local.set_defaults(command=_local)
-    migrate = commands.add_parser("migrate", help="create or update a store's schema")
-    migrate.add_argument("--store", default=DEFAULT_STORE, help=f"default: {DEFAULT_STORE}")
-    migrate.set_defaults(command=_migrate)
-    costs = commands.add_parser("costs", help="what a deployment costs, and a million fires")
-    costs.add_argument("--tick-minutes", type=float, default=1.0)
-    costs.add_argument("--memory", type=int, default=512, help="megabytes of each function")
+    costs = known_by_its_parser(
+        commands.add_parser("costs", help="what a deployment costs, and a million fires")
+    )
+    costs.add_argument("--tick-minutes", type=more_than_nothing, default=1.0)
+    costs.add_argument(
+        "--memory", type=whole(*MEMORY), default=512, help="megabytes of each function"
+    )
     costs.add_argument("--architecture", choices=("arm64", "x86_64"), default="arm64")
+    add_json(costs)
     costs.set_defaults(command=_costs)
+    add_stores(commands)
+    add_recover(commands)
+    add_verify(commands)
+    add_overview(commands)
+    add_workers(commands)
+    add_backfill(commands)
+    add_purge(commands)
     add_schedules(commands)
+    add_upcoming(commands)
+    add_doctor(commands)
+    add_occurrences(commands)
+    add_pauses(commands)
     return parser
 
 
@@ -78,7 +135,12 @@ def _local(chosen: argparse.Namespace) -> None:
     stack = LocalStack(chosen.project, chosen.store, chosen.port)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stack.stop())
-    text = WELCOME.format(url=stack.server.url, store=shown(chosen.store), token=stack.token)
+    text = WELCOME.format(
+        url=stack.server.url,
+        store=hide_secrets(chosen.store),
+        token=stack.token,
+        operator=stack.operator,
+    )
     print(text, flush=True)
     stack.run()
 
@@ -87,22 +149,18 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise Problem(
+        raise CliProblem(
             f"The folder {folder.absolute()} cannot be made ({error.strerror}). Move what is in "
             "its way, or choose a place of yours: --store sqlite:////absolute/path/file.db."
         ) from error
 
 
-def _migrate(chosen: argparse.Namespace) -> None:
-    store = open_store(chosen.store)
-    store.migrate()
-    store.check_schema()
-    store.close()
-    print("The schema is up to date.")
-
-
 def _costs(chosen: argparse.Namespace) -> None:
-    from duetick.cli.costs import GB_SECOND, Prices, Usage, table
+    from duetick.cli.costs import GB_SECOND, Prices, Usage, every, table
 
     usage = Usage(tick_minutes=chosen.tick_minutes, memory_gb=chosen.memory / 1024)
-    print(table(usage, Prices(lambda_gb_second=GB_SECOND[chosen.architecture])))
+    prices = Prices(lambda_gb_second=GB_SECOND[chosen.architecture])
+    if chosen.json:
+        show_one(every(usage, prices), as_json=True)
+    else:
+        print(table(usage, prices))

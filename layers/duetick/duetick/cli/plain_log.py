@@ -8,27 +8,29 @@ from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from duetick.runtime.telemetry import logger
 
 SHOWN: Final = (
-    "schedule", "status", "path", "claimed", "delivered", "failed", "waiting", "poisoned", "left",
+    "schedule", "flow", "occurrence", "attempt", "why", "status", "path", "claimed", "delivered",
+    "failed", "behind", "poisoned", "left",
 )  # fmt: skip
 
 
 class PlainFormatter(LambdaPowertoolsFormatter):
-    """One short line, and the stack where there is one."""
+    """A formatter of one short line, followed by the stack if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The time, the message and the fields that tell what happened."""
+        """Return the time, the message and the fields in `SHOWN`."""
         fields = vars(record)
-        extra = " ".join(f"{name}={fields[name]}" for name in SHOWN if name in fields)
+        present = [name for name in SHOWN if fields.get(name) not in (None, "")]
+        extra = " ".join(f"{name}={fields[name]}" for name in present)
         time = self.formatTime(record, "%H:%M:%S")
         line = f"{time} {record.levelname.lower():7} {record.getMessage()}  {extra}"
         line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
         stack = self.formatException(record.exc_info) if record.exc_info else ""
-        told = stack or fields.get("exception", "")
-        return line.rstrip() + (f"\n{told.rstrip()}" if told else "")
+        trace = stack or fields.get("exception", "")
+        return line.rstrip() + (f"\n{trace.rstrip()}" if trace else "")
 
 
 def speak_plainly() -> None:
-    """Log so from now on."""
+    """Use this format from now on."""
     for name in (logger.name, "duetick"):
         for handler in logging.getLogger(name).handlers:
             handler.setFormatter(PlainFormatter())

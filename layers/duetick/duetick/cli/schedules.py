@@ -1,146 +1,201 @@
-"""`duetick schedules …`: the API's operations at a terminal. Answers are JSON, a line each."""
+"""`duetick schedules …`: the API's operations on schedules, at a terminal."""
 
 import argparse
-import json
-import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
-from duetick.cli.problem import Problem
-from duetick.client import ApiError, Client, Reply
-from duetick.domain.schedule import Json
+from duetick.cli import asking
+from duetick.cli.asking import add_json, add_limit, add_place, add_why
+from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.problem import WrongUsage
+from duetick.cli.putting import add_fields, put
+from duetick.cli.showing import Column, ShownItem, field, plain, say, show_many, show_one
+from duetick.client import Client, Reply
 
 if TYPE_CHECKING:
-    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
-
-LOCAL: Final = "http://127.0.0.1:8080"
-
-ELSEWHERE: Final = "Does `make run` run? Name another address with --url, or DUETICK_URL."
-PRIVATE: Final = "Is the stack's API a private one? Then ask from inside its VPC."
+    from duetick.api.views import ScheduleView
+    from duetick.cli.asking import Commands, Options
 
 
 def add_schedules(commands: "Commands") -> None:
-    """Add the noun with its verbs."""
-    noun = commands.add_parser("schedules", help="a user's schedules, over the API")
-    noun.add_argument("--url", default=os.environ.get("DUETICK_URL", LOCAL), help="the API's")
-    noun.add_argument(
-        "--token", default=os.environ.get("DUETICK_TOKEN", ""), help="or set DUETICK_TOKEN"
+    """Add `schedules` with its verbs. The connection may stand before the verb or after it."""
+    noun = commands.add_parser(
+        "schedules", help="a user's schedules; for an operator those of any user"
     )
-    noun.add_argument("--stack", help="a deployed one, asked as an operator: signed, no token")
-    noun.add_argument("--user", help="with --stack: whose schedules")
-    verbs = noun.add_subparsers(required=True, metavar="verb", dest="verb")
-    verbs.add_parser("list", help="all of them")
+    _add_connection(noun)
+    verbs = noun.add_subparsers(required=True, dest="verb")
     for verb, told in _VERBS.items():
-        one = verbs.add_parser(verb, help=told)
-        one.add_argument("key")
+        one = known_by_its_parser(verbs.add_parser(verb, help=told, description=told))
+        if verb not in _OF_ALL:
+            one.add_argument("key")
         _add_options(verb, one)
+        _add_connection(one.add_argument_group("who asks whom"), again=True)
     noun.set_defaults(command=_run)
 
 
+def _add_connection(parser: "Options", *, again: bool = False) -> None:
+    add_place(parser, again=again)
+    default = argparse.SUPPRESS if again else None
+    parser.add_argument("--token", default=default, help="a user's; or set DUETICK_TOKEN")
+    parser.add_argument("--user", default=default, help="whose schedules, if an operator asks")
+    add_why(parser, again=again)
+
+
+_OF_ALL: Final = frozenset({"list", "actions"})
+"""The verbs that take no key."""
+
 _VERBS: Final = {
+    "list": "those that are active or paused; for an operator those of all users, by --all-users",
+    "actions": "what may be scheduled, with its policies and those that a schedule may change",
     "get": "one",
-    "put": "create or replace",
+    "put": "create it, or change what is named here and leave the rest as it is",
     "pause": "keep it from firing",
     "resume": "let it fire again",
     "run": "fire it now",
     "delete": "delete it; its history stays",
+    "mend": "operators: bring its row in line with it, also one that could not be read",
     "history": "what became of its fire times",
     "upcoming": "its next fire times",
+    "explain": "why it fired at a time, or did not, or whether it will",
 }
 
 
 def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
     if verb == "put":
-        for name in ("cron", "flow", "action"):
-            parser.add_argument(f"--{name}", required=True)
-        parser.add_argument("--timezone")
-        parser.add_argument("--input", default="null", help="JSON")
-        parser.add_argument(
-            "--policies", default="null", help='JSON, such as \'{"delivery": "at_least_once"}\''
-        )
-        parser.add_argument(
-            "--label", action="append", default=[], metavar="NAME=TEXT", help="as often as needed"
-        )
+        add_fields(parser)
     if verb == "run":
         parser.add_argument("--idempotency-key", help="repeated with it, it fires once in a day")
     if verb == "pause":
         parser.add_argument("--note", default="")
         parser.add_argument("--until", help="such as 2026-12-01T09:00:00Z; without it for ever")
+    if verb == "list":
+        parser.add_argument(
+            "--all-users", action="store_true", help="operators: those of all users"
+        )
+        parser.add_argument(
+            "--state",
+            choices=["active", "paused", "done", "all"],
+            help="those in that state, or all",
+        )
+    if verb == "explain":
+        parser.add_argument("--at", help="such as 2026-12-01T09:00:00Z; now without it")
+    if verb == "history":
+        parser.add_argument("--state", help="such as dead")
+        parser.add_argument("--from", dest="since", help="such as 2026-12-01T09:00:00Z")
+        parser.add_argument("--to", dest="until", help="before that time")
+    if verb in ("list", "history"):
+        add_limit(parser)
+    if verb != "delete":
+        add_json(parser)
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    try:
-        for line in _lines(_answer(_client(chosen), chosen)):
-            print(json.dumps(line, ensure_ascii=False))
-    except ApiError as problem:
-        if problem.status:
-            raise
-        raise Problem(f"{problem} {PRIVATE if chosen.stack else ELSEWHERE}") from problem
+    with asking.advice(chosen):
+        if chosen.verb == "list" and _means_all(chosen):
+            found = asking.operators_of(chosen).schedules(state=chosen.state)
+            _show_list(found, chosen, _OF_USERS)
+            return
+        if chosen.verb == "mend" and not chosen.user:
+            raise WrongUsage("mend needs --user: whose schedule?")
+        _DONE[chosen.verb](asking.users_client(chosen), chosen)
 
 
-def _client(chosen: argparse.Namespace) -> Client:
-    if chosen.stack:
-        from duetick.cli.deployed import client_of
-
-        if not chosen.user:
-            raise Problem("--stack needs --user: whose schedules?")
-        return client_of(chosen.stack, chosen.user)
-    if chosen.user:
-        raise Problem("--user needs --stack: a token speaks for its own user alone.")
-    if not chosen.token:
-        raise Problem("A token is needed: --token, or DUETICK_TOKEN. `make run` prints one.")
-    return Client(chosen.url, token=chosen.token)
+def _means_all(chosen: argparse.Namespace) -> bool:
+    """Return True if an operator lists the schedules of all users."""
+    if chosen.all_users and chosen.user:
+        raise WrongUsage("Either --user or --all-users.")
+    return bool(chosen.all_users or (chosen.stack and not chosen.user))
 
 
-def _answer(client: Client, chosen: argparse.Namespace) -> object:
-    key = getattr(chosen, "key", "")
-    match chosen.verb:
-        case "list":
-            return client.list()
-        case "put":
-            return client.put(key, _fields(chosen))
-        case "pause":
-            return client.pause(key, note=chosen.note, until=chosen.until)
-        case "run":
-            return client.run(key, idempotency_key=chosen.idempotency_key)
-        case "upcoming":
-            return client.upcoming(key)["upcoming"]
-        case verb:
-            return getattr(client, verb)(key)
+def _action(item: ShownItem) -> str:
+    return f"{item['flow']}.{item['action']}"
 
 
-def _fields(chosen: argparse.Namespace) -> dict[str, Json]:
-    fields: dict[str, Json] = {
-        "cron": chosen.cron,
-        "flow": chosen.flow,
-        "action": chosen.action,
-        "timezone": chosen.timezone or None,
-        "input": _json("--input", chosen.input),
-        "policies": _json("--policies", chosen.policies),
-        "labels": dict(map(_label, chosen.label)) or None,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+_OF_ONE: Final = (
+    field("KEY", "key"),
+    field("STATE", "state"),
+    field("CRON", "cron"),
+    field("TIMEZONE", "timezone"),
+    Column("ACTION", _action),
+    field("NEXT FIRE", "nextFireAt"),
+)
+_OF_USERS: Final = (field("USER", "user"), *_OF_ONE)
+UPCOMING: Final = (field("UTC", "utc"), field("LOCAL", "local"), field("CLOCKS", "clock"))
+_HISTORY: Final = (
+    field("NOMINAL TIME", "nominalFireTime"),
+    field("STATE", "state"),
+    field("REASON", "reason"),
+    field("ATTEMPTS", "attempts"),
+    field("ERROR", "error"),
+    field("OCCURRENCE", "id"),
+)
+_ACTIONS: Final = (
+    Column("ACTION", _action),
+    field("USERS", "users"),
+    Column("PROMISE", lambda item: item["policies"]["delivery"]),
+    Column("MAY CHANGE", lambda item: ", ".join(item["mayChange"])),
+)
 
 
-def _json(option: str, text: str) -> Json:
-    try:
-        value: Json = json.loads(text)
-    except ValueError as problem:
-        raise Problem(f"{option} is not JSON: {problem}. Quote it for your shell.") from None
-    return value
+def _show_list(
+    items: Iterable[ShownItem], chosen: argparse.Namespace, columns: Sequence[Column]
+) -> None:
+    none = "No schedules." if chosen.state else "No schedules that are active or paused."
+    show_many(items, columns, as_json=chosen.json, limit=chosen.limit, none=none)
 
 
-def _label(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise Problem(f"--label is NAME=TEXT, such as team=garden; got {text[:40]!r}.")
-    return name, value
+def _show_actions(client: Client, chosen: argparse.Namespace) -> None:
+    show_many(client.actions(), _ACTIONS, as_json=chosen.json, none="No actions.")
 
 
-def _lines(answer: object) -> Iterator[object]:
-    if isinstance(answer, Reply):
-        yield answer.body
-    elif isinstance(answer, (Iterator, list)):
-        yield from answer
-    elif answer is not None:
-        yield answer
+def _show_upcoming(client: Client, chosen: argparse.Namespace) -> None:
+    found = client.upcoming(chosen.key)["upcoming"]
+    none = "It will not fire again, as things stand."
+    show_many(found, UPCOMING, as_json=chosen.json, none=none)
+
+
+def _show_history(client: Client, chosen: argparse.Namespace) -> None:
+    found = client.history(chosen.key, state=chosen.state, since=chosen.since, until=chosen.until)
+    none = "No fire time, as far as the filters go."
+    show_many(found, _HISTORY, as_json=chosen.json, limit=chosen.limit, none=none)
+
+
+def _show_explanation(client: Client, chosen: argparse.Namespace) -> None:
+    found = client.explain(chosen.key, at=chosen.at)
+    if chosen.json:
+        show_one(found, as_json=True)
+        return
+    for sentence in found["said"]:
+        print(plain(sentence))
+
+
+def _show(reply: "Reply[ScheduleView]", chosen: argparse.Namespace) -> None:
+    show_one(reply.body, as_json=chosen.json)
+    if reply.warning:
+        say(f"{chosen.key} {reply.warning}.")
+
+
+def _pause(client: Client, chosen: argparse.Namespace) -> None:
+    _show(client.pause(chosen.key, note=chosen.note, until=chosen.until), chosen)
+
+
+def _fire(client: Client, chosen: argparse.Namespace) -> None:
+    ran = client.run(chosen.key, idempotency_key=chosen.idempotency_key)
+    show_one(ran, as_json=chosen.json)
+
+
+_DONE: Final[Mapping[str, Callable[[Client, argparse.Namespace], None]]] = {
+    "list": lambda client, one: _show_list(client.list(state=one.state), one, _OF_ONE),
+    "actions": _show_actions,
+    "get": lambda client, one: _show(client.get(one.key), one),
+    "put": lambda client, one: _show(put(client, one), one),
+    "pause": _pause,
+    "resume": lambda client, one: _show(client.resume(one.key), one),
+    "run": _fire,
+    "delete": lambda client, one: client.delete(one.key),
+    "mend": lambda client, one: show_one(client.mend(one.key), as_json=one.json),
+    "upcoming": _show_upcoming,
+    "explain": _show_explanation,
+    "history": _show_history,
+}
+"""Each verb: what it asks, and how the answer is shown."""

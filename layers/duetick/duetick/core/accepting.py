@@ -1,64 +1,70 @@
-"""What must hold before a schedule is taken: the same for every way to make one."""
+"""The checks that every schedule must pass before a store takes it, however it is made."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from duetick.core.flows import Flows
 from duetick.core.second_opinion import confirm
-from duetick.domain.errors import QuotaReached
-from duetick.domain.expression import smallest_gap, sub_minute
-from duetick.domain.schedule import LARGEST_INPUT, Schedule, check_timing, dump_input
+from duetick.domain.book import check_future
+from duetick.domain.cadence import least_gap
+from duetick.domain.errors import QuotaReached, Refusal, refusals_of
+from duetick.domain.expression import check_zone, parse, sub_minute
+from duetick.domain.pausing import end_over
+from duetick.domain.schedule import LARGEST_INPUT, Schedule, check_pace, dump_input
 
 MINUTE_SECONDS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """What a user may have, and how often a tick looks."""
+    """The limits of one user.
+
+    Without `look_ahead`, rates below a minute are refused. With it, the store decides.
+    """
 
     schedules: int = 100
     gap_seconds: int = 60
     input_bytes: int = LARGEST_INPUT
     runs_a_minute: int = 30
-    tick_seconds: int = 60
+    writes_a_minute: int = 120
+    look_ahead: bool = True
 
 
-def check(schedule: Schedule, flows: Flows, quotas: Quotas, now: int) -> None:
-    """Raise, saying what is wrong and what to do, unless the schedule can be taken."""
-    check_timing(schedule.cron, schedule.timezone)
-    flows.check_input(schedule)
-    confirm(schedule.cron, now)
-    _check_gap(schedule, quotas, now)
-    _check_size(schedule, quotas)
+def find_refusals(
+    schedule: Schedule, flows: Flows, quotas: Quotas, now: int, *, may_be_done: bool = False
+) -> list[Refusal]:
+    """Return everything that is wrong with a schedule.
+
+    If its cron or zone cannot be read, its fire times are not checked.
+    """
+    fires = schedule.enabled and not schedule.pause and not may_be_done
+    over = end_over(schedule, now) if fires else None
+    timing = refusals_of([lambda: parse(schedule.cron), lambda: check_zone(schedule.timezone)])
+    size = refusals_of([lambda: _check_size(schedule, quotas)])
+    check = flows.action_of if size else flows.check_input  # a huge input stays unread
+    found = timing + refusals_of([lambda: check(schedule)]) + size
+    if over:
+        found.append(over)
+        schedule = replace(schedule, policies=replace(schedule.policies, ends_at=None))
+    if timing:
+        return found
+    times = [lambda: _check_pace(schedule, quotas), lambda: _check_gap(schedule, quotas, now)]
+    if not may_be_done:
+        times.append(lambda: check_future(schedule, now))
+    doubt = refusals_of([lambda: confirm(schedule.cron, now)])
+    return found + (doubt or refusals_of(times))
 
 
-def warning(schedule: Schedule, quotas: Quotas, now: int) -> str | None:
-    """What is worth a warning, though it is taken: it fires more often than a tick looks."""
-    gap = _gap(schedule, now)
-    if gap >= quotas.tick_seconds * 1_000:
-        return None
-    return (
-        f"fires up to each {gap / 1_000:g} s, and a tick comes each {quotas.tick_seconds} s: "
-        "what comes due between two ticks waits, or collapses to the newest"
-    )
-
-
-def _gap(schedule: Schedule, now: int) -> int:
-    policies = schedule.policies
-    return smallest_gap(
-        schedule.cron,
-        schedule.timezone,
-        now,
-        gap=policies.gap,
-        repeat=policies.repeat,
-        anchor=schedule.anchor or now,
-    )
+def _check_pace(schedule: Schedule, quotas: Quotas) -> None:
+    """Refuse a rate below a minute. A paused schedule passes: its resume is checked again."""
+    if schedule.enabled and not quotas.look_ahead:
+        check_pace(schedule)
 
 
 def _check_gap(schedule: Schedule, quotas: Quotas, now: int) -> None:
-    gap = _gap(schedule, now)
-    # a rate below a minute is the store's to refuse: with look-ahead it is wanted, unless the
-    # quota asks for more than the minute that holds without
+    gap = least_gap(schedule, now)
+    # The store refuses a rate below a minute, or allows it with look-ahead. The gap matters to such
+    # a rate only if the quota is longer than a minute.
     finer = sub_minute(schedule.cron) and quotas.gap_seconds <= MINUTE_SECONDS
     least = 0 if finer else quotas.gap_seconds
     if gap < least * 1_000:
@@ -66,7 +72,9 @@ def _check_gap(schedule: Schedule, quotas: Quotas, now: int) -> None:
             "gap_seconds",
             least,
             f"{schedule.cron!r} fires twice within {gap / 1_000:g} s, and {least} s is the least. "
-            "Fire less often, or have DUETICK_QUOTA_GAP_SECONDS lowered.",
+            "Fire less often.",
+            field="cron",
+            setting="DUETICK_QUOTA_GAP_SECONDS",
         )
 
 
@@ -77,5 +85,7 @@ def _check_size(schedule: Schedule, quotas: Quotas) -> None:
             "input_bytes",
             quotas.input_bytes,
             f"The input has {size} bytes as JSON, and {quotas.input_bytes} are the most. Keep it "
-            "elsewhere and put its name here, or have DUETICK_QUOTA_INPUT_BYTES raised.",
+            "elsewhere and put its name here.",
+            field="input",
+            setting="DUETICK_QUOTA_INPUT_BYTES",
         )

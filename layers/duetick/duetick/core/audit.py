@@ -1,33 +1,125 @@
-"""What a tick cannot see: how much is active, and what should be and is not."""
+"""The hourly audit: counts of the schedules that a tick does not see, or sees wrongly."""
 
+import json
 import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-from duetick.domain.policies import LAST_INSTANT
-from duetick.ports import Store
+from duetick.core.store import Store, compare
+from duetick.domain.ending import state_of
+from duetick.domain.identity import schedule_id
+from duetick.domain.rows import Disagreement, has_old_rules, is_overdue
+from duetick.ports import Listed
 
-EVERYTHING: Final = 2**31 - 1
 MOST_NAMED: Final = 20
+
+Finding: TypeAlias = Literal["unindexed", "stale", "unreadable", "overdue", "old_tzdata"]
+
+WHY: Final[Mapping[Finding, str]] = {
+    "unindexed": "It is enabled and has no row, so it never fires. A rebuild gives it one.",
+    "stale": "Its row is not the one that its record requires. A rebuild mends it.",
+    "unreadable": "The cron or the time zone cannot be read, so it does not fire.",
+    "overdue": "Its row is due for more than an hour, and no tick has claimed it.",
+    "old_tzdata": "Its zone has new rules. Its next time follows them from now on.",
+}
+
+_FOUND: Final[Mapping[Disagreement, Finding]] = {
+    "missing": "unindexed",
+    "stale": "stale",
+    "stray": "stale",
+    "unreadable": "unreadable",
+}
 
 logger = logging.getLogger("duetick.audit")
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """`unindexed` are enabled, can fire again, and have no row that a tick would find."""
+    """The counts of an audit.
 
-    active: int
-    unindexed: int
-
-
-def audit(store: Store) -> Audit:
-    """Count, and name the first of those that never fire: an alarm sends there.
-
-    It reads every record's name, so it is for once an hour.
+    `active` counts the rows that have a next time. The others count what `WHY` says of each. Rows
+    without a record are counted as active, overdue or unreadable: nothing says more of them.
     """
-    missing = [found for found in store.check() if found.problem == "missing"]
-    for found in missing[:MOST_NAMED]:
-        details = {"action": "unindexed", "user": found.user_id, "key": found.key}
-        logger.error("unindexed", extra=details)
-    return Audit(store.index.backlog(LAST_INSTANT, EVERYTHING), len(missing))
+
+    active: int = 0
+    unindexed: int = 0
+    stale: int = 0
+    unreadable: int = 0
+    overdue: int = 0
+    old_tzdata: int = 0
+
+
+CENSUS: Final = "census"
+"""The note of the last count."""
+
+
+class Census(NamedTuple):
+    """The number of schedules in each state, as the last count found them. Rows without a record
+    are active.
+    """
+
+    at: int
+    active: int = 0
+    paused: int = 0
+    done: int = 0
+
+
+def audit(
+    store: Store,
+    now: int,
+    *looks: Callable[[Listed], object],
+    tell: Callable[[Finding, Listed], object] = lambda _finding, _one: None,
+) -> Audit:
+    """Count the schedules, and log the first `MOST_NAMED` of each finding, for its alarm.
+
+    The audit reads every record and row once, page by page, so it is meant to run once an hour. It
+    marks the done schedules that an older release left unmarked, ends the pauses whose end is over,
+    of schedules and of groups, and moves rows to the new rules of their zones. Each of `looks` sees
+    every book, too, so that nothing else has to read them all. `tell` hears
+    of each finding.
+    """
+    counted: Counter[str] = Counter()
+    states: Counter[str] = Counter()
+    store.pauses.close_over(now)
+    for one in store.shelf.every_book():
+        counted["active"] += one.row is not None
+        for finding in _findings(store, one, now):
+            counted[finding] += 1
+            tell(finding, one)
+            if counted[finding] <= MOST_NAMED:
+                _log(finding, one)
+        states[state_of(one.record, now) if one.record else "active"] += 1
+        for look in looks:
+            look(one)
+    store.shelf.keep_note(CENSUS, json.dumps(Census(now, **states)._asdict()))
+    return Audit(**counted)
+
+
+def _findings(store: Store, one: Listed, now: int) -> Iterator[Finding]:
+    difference = compare(one, now)
+    if difference and difference.problem == "done":
+        store.mend(one.user_id, one.key, now=now)
+    elif difference:
+        yield _FOUND[difference.problem]
+    if is_overdue(one.row, now):
+        yield "overdue"
+    if one.record and one.record.pause and not one.record.pause.holds(now):
+        store.close_pause(one.user_id, one.key, now=now)
+    if has_old_rules(one.record, one.zone):
+        store.follow_zone(one.user_id, one.key, now=now)
+        if one.row:
+            yield "old_tzdata"
+
+
+def _log(finding: Finding, one: Listed) -> None:
+    source = one.record or one.row
+    details = {
+        "action": finding,
+        "user": one.user_id,
+        "key": one.key,
+        "schedule": schedule_id(one.user_id, one.key),
+        "flow": source.flow if source else "",
+    }
+    logger.error("%s: %s", finding, WHY[finding], extra=details)

@@ -1,6 +1,6 @@
-"""What an action is told of the occurrence that it runs for."""
+"""The context of an action: the occurrence that it runs for, and its schedule."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -20,10 +20,11 @@ Settling: TypeAlias = Callable[[], AbstractContextManager[Transaction]]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Times are milliseconds since the epoch. The principal is whom the action runs as.
+    """The context of an action. Times are milliseconds since the epoch.
 
-    `targets` are the parts of a day map that are due, as they are written. `catching_up` says
-    that the nominal time is past its grace: this is a misfire made good.
+    The action runs as the `principal`. `labels` are those of the schedule as this attempt began.
+    `targets` are the due targets of a day map, as written. If the nominal time was past its grace,
+    the run makes a misfire good, and `catching_up` is True.
     """
 
     flow: str
@@ -36,6 +37,7 @@ class Context:
     dispatched_at: int
     attempt: int
     occurrence_id: str
+    labels: Mapping[str, str] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
     catching_up: bool = False
     settling: Settling | None = field(default=None, repr=False, compare=False)
@@ -43,21 +45,21 @@ class Context:
 
     @property
     def lateness_ms(self) -> int:
-        """How long after its nominal time it was dispatched."""
+        """The milliseconds from the nominal time to the dispatch."""
         return self.dispatched_at - self.nominal_at
 
     @property
     def schedules(self) -> "AgentSchedules":
-        """The schedules of the user that the action acts for: to read, make, pause, delete."""
+        """The schedules of the user for whom the action runs: to read, create, pause, delete."""
         if self.open_schedules is None:
             raise ConfigurationError("ctx.schedules works while dispatch runs the action.")
         return self.open_schedules(self.principal.user_id, self.flow)
 
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """Effects that are committed with the success of this attempt, or not at all.
+        """Open the transaction of this attempt: its effects are committed with its success, or not.
 
-        The end of the `with` block settles the attempt: put everything that must not happen
-        twice inside it, and use it once.
+        The end of the `with` block settles the attempt. Put everything that must not happen twice
+        inside it, and use it once.
         """
         if self.settling is None:
             raise ConfigurationError("ctx.transaction() works while dispatch runs the action.")
@@ -72,12 +74,12 @@ class Context:
         settling: Settling | None = None,
         open_schedules: OpenSchedules | None = None,
     ) -> "Context":
-        """The context of a begun occurrence, by the schedule as it is now."""
+        """Return the context of a begun occurrence, with the schedule as it is now."""
         policies = schedule.policies
         return cls(
             flow=schedule.flow,
             schedule_id=occurrence.schedule_id,
-            principal=_own(schedule.runs_as),
+            principal=_copy(schedule.runs_as),
             cron=schedule.cron,
             timezone=schedule.timezone,
             origin=occurrence.origin,
@@ -85,6 +87,7 @@ class Context:
             dispatched_at=now,
             attempt=occurrence.attempts,
             occurrence_id=occurrence.id,
+            labels=dict(schedule.labels),
             targets=targets(
                 schedule.cron,
                 schedule.timezone,
@@ -92,18 +95,18 @@ class Context:
                 gap=policies.gap,
                 repeat=policies.repeat,
             ),
-            catching_up=_catching_up(occurrence, schedule),
+            catching_up=_is_catching_up(occurrence, schedule),
             settling=settling,
             open_schedules=open_schedules,
         )
 
 
-def _own(principal: Principal) -> Principal:
-    """A copy: what an action changes in it must not be there for the next one."""
+def _copy(principal: Principal) -> Principal:
+    """Copy the principal, so that no action sees the changes of another."""
     return replace(principal, attributes=dict(principal.attributes))
 
 
-def _catching_up(occurrence: Occurrence, schedule: Schedule) -> bool:
-    """Told from when it was made: a retry long after an on-time claim catches nothing up."""
+def _is_catching_up(occurrence: Occurrence, schedule: Schedule) -> bool:
+    """Return True if the occurrence was claimed past its grace. A late retry does not count."""
     late = occurrence.created_at - occurrence.nominal_at
     return occurrence.origin == SCHEDULE_ORIGIN and late > schedule.policies.on_time_ms

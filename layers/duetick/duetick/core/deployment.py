@@ -1,23 +1,24 @@
-"""What a deployment does to the database: its schema before the new code, its schedules after."""
+"""The steps of a deployment: the schema before the new code, the static schedules after it."""
 
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Final, Literal, TypeAlias
 
+from duetick.core.declarations import check_dialects
 from duetick.core.flows import Flows
 from duetick.core.static import register
+from duetick.core.store import Store
 from duetick.domain.errors import NotAccepted, NotPermitted, StoreUnavailable
-from duetick.ports import Store
 
 Step: TypeAlias = Literal["schema", "schedules"]
 STEPS: Final[tuple[Step, ...]] = ("schema", "schedules")
 
 PAUSE: Final = 2.0
-"""Seconds between two looks at a database that does not answer yet."""
+"""The seconds between two tries while the database does not answer yet."""
 
 GRACE: Final = 60.0
-"""Seconds until a login that was only just made, or a right to it, is known everywhere."""
+"""The seconds until a new login, or a new right of it, is known everywhere."""
 
 
 def deploy(
@@ -26,17 +27,16 @@ def deploy(
     steps: tuple[Step, ...] = STEPS,
     *,
     name: str = "",
-    migrate: Callable[[], None] | None = None,
+    migrate: Callable[[], int] | None = None,
     patience: float = 0.0,
     elapsed: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[str, object]:
-    """Take the steps, and tell what was done. Safe twice, and beside another.
+    """Take the steps, and report them. It is safe to repeat, and to run twice at the same time.
 
-    A database that is only just being made is waited for, `patience` seconds at most; one that
-    answers, and refuses who we are, only for the `GRACE` that a new user may take. By its `name`
-    a deployment knows the static schedules that it made. `migrate` is the store's own, unless the
-    schema is another's to change.
+    If the database does not answer yet, wait for at most `patience` seconds. If it answers and
+    refuses our login, wait for at most `GRACE`. `name` marks the static schedules of this
+    deployment. `migrate` replaces the store's migration, for a role that may change the schema.
     """
     end = elapsed() + patience
     while True:
@@ -57,13 +57,22 @@ def _take(
     flows: Callable[[], Flows],
     steps: tuple[Step, ...],
     name: str,
-    migrate: Callable[[], None],
+    migrate: Callable[[], int],
 ) -> dict[str, object]:
     done: dict[str, object] = {}
+    declared = flows()
+    # Mistakes in flows and settings are refused before anything changes.
+    check_dialects(declared, store.dialect)
     if "schema" in steps:
-        migrate()
+        taken_over = migrate()
         store.check_schema()
         done["schema"] = "up to date"
+        if taken_over:
+            done["rows"] = declared.home.describe(taken_over)
     if "schedules" in steps:
-        done["schedules"] = asdict(register(store, flows().static(), name))
+        registered = asdict(register(store, declared.static(), name))
+        warnings = registered.pop("warnings")
+        done["schedules"] = registered
+        if warnings:
+            done["warnings"] = warnings
     return done

@@ -1,66 +1,47 @@
-"""Flows: named sets of actions, written by the people who use Duetick."""
+"""Flows: named sets of actions, written by users of Duetick."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
+from duetick.core.action import Action, ActionFunction, Compute
 from duetick.core.context import Context
+from duetick.core.declarations import (
+    Transactional,
+    check_called,
+    check_promise,
+    check_transactional,
+    check_withheld,
+    naming,
+)
+from duetick.core.definitions import GivenPolicies, read_policies
 from duetick.core.inputs import InputType, input_type
-from duetick.domain.errors import InvalidSchedule
+from duetick.core.promises import Declared
+from duetick.core.rows import home_of
+from duetick.domain.errors import InvalidSchedule, check_all
 from duetick.domain.identity import check_key, check_name
+from duetick.domain.pausing import resume
 from duetick.domain.policies import Delivery, Policies
-from duetick.domain.redaction import WITHHELD, redact, secrets_in, without
-from duetick.domain.schedule import Json, Occurrence, Principal, Schedule, check_timing
+from duetick.domain.redaction import WITHHELD
+from duetick.domain.schedule import Json, Occurrence, Principal, Record, Schedule, check_timing
+from duetick.ports import Observer
 
-ActionFunction: TypeAlias = Callable[..., object]
 Found: TypeAlias = Schedule | None
 Resolver: TypeAlias = Callable[..., Found | Awaitable[Found]]
-"""Called with the schedule's id and a `ResolveContext`."""
-Compute: TypeAlias = Callable[[Context], Json]
-Observer: TypeAlias = Callable[[Occurrence, int], object]
+"""A function that is called with the schedule's id and a `ResolveContext`."""
 
 Given = TypeVar("Given", bound=Callable[..., object])
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """One function of a flow, and what it takes.
-
-    `compute` makes its input where a schedule has none. `background` runs it in an invocation of
-    its own. `transactional` promises that what must not happen twice is in `ctx.transaction()`.
-    `withheld` are the names of its input's fields that are nobody else's business.
-    """
-
-    name: str
-    run: ActionFunction
-    takes: InputType
-    compute: Compute | None = None
-    background: bool = False
-    transactional: bool = False
-    withheld: frozenset[str] = frozenset()
-
-    def preview(self, given: Json) -> Json:
-        """An input as operators may see it."""
-        return redact(given, self.withheld)
-
-    def told(self, text: str, given: Json) -> str:
-        """A text that may quote an input, without the secrets of it."""
-        return without(text, secrets_in(given, self.withheld))
-
-    def read(self, given: Json) -> object:
-        """The input as it is declared; a refusal tells no secret of it."""
-        try:
-            return self.takes.read(given)
-        except InvalidSchedule as problem:
-            why = self.told(problem.problem, given)
-            raise InvalidSchedule(problem.field, why) from None
+Defined = TypeVar("Defined", bound=Schedule)
 
 
 @dataclass(slots=True)
 class Flow:
-    """A named set of actions, the schedules it always has, and where its others live."""
+    """A named set of actions, its static schedules, and the resolver of its other schedules.
+
+    Without `users`, all its actions run only for the application. `policies` are the defaults of
+    its actions' schedules. A schedule may change none of those, but for the names in `may_change`.
+    """
 
     name: str
     actions: dict[str, Action] = field(default_factory=dict)
@@ -68,13 +49,19 @@ class Flow:
     computed: dict[str, Compute] = field(default_factory=dict)
     resolve: Resolver | None = None
     observers: list[Observer] = field(default_factory=list)
+    users: bool = True
+    policies: GivenPolicies | None = None
+    may_change: Collection[str] = ()
+    declared: Declared = field(init=False)
 
     def __post_init__(self) -> None:
         check_name("flow", self.name)
+        with naming(self.name):
+            self.declared = Declared().nearer(self.policies, self.may_change)
 
     @property
     def has_background(self) -> bool:
-        """Whether any of its actions runs in the background."""
+        """True if an action of the flow runs in the background."""
         return any(action.background for action in self.actions.values())
 
     def action(
@@ -83,43 +70,86 @@ class Flow:
         *,
         input: Compute | None = None,
         background: bool = False,
-        transactional: bool = False,
+        transactional: Transactional = False,
         redact: Collection[str] = (),
+        users: bool = True,
+        policies: GivenPolicies | None = None,
+        may_change: Collection[str] = (),
         target: ActionFunction | None = None,
     ) -> Callable[[Given], Given]:
-        """Register the function under it as an action: `(input, ctx)`, sync or async.
+        """Register the decorated function as an action: `(input, ctx)`, sync or async.
 
-        A `target` of `duetick.actions` needs no function under it: it is the action.
-        `input` is a function of the context: it makes the input of schedules that have none.
-        `redact` names fields of the input, at any depth, whose values no operator, log or error
-        may show, besides those whose names say that they are secrets.
+        - `target` is an action of `duetick.actions`. With it, do not decorate a function.
+        - `input` is a function of the context. It makes the input of schedules that have none.
+        - `background` runs the action in a separate invocation.
+        - `transactional` is "sql" or "dynamodb" if the effects are in `ctx.transaction()` of that
+          kind, and True if the action works with either. The delivery of its schedules is then
+          effectively once, unless `policies` say otherwise.
+        - `redact` names fields of the input, at any depth, that no operator, log or error may show.
+          Fields whose names say that they are secret are withheld anyway.
+        - Without `users`, only the application may schedule the action: static schedules, an
+          operator's, a resolver's answers, rows without a flow. No user, and no agent of a user,
+          may put or run such a schedule.
+        - `policies` are the defaults of its schedules. A schedule may change none of those that it
+          names, but for the names in `may_change`.
         """
+        users = users and self.users
         check_name("action", name)
+        check_transactional(transactional)
         if name in self.actions:
             raise InvalidSchedule("action", f"{self.name} has an action {name!r} already.")
+        declared = self._declare(name, transactional, policies, may_change)
         if target is not None:
-            _check_called(name, target)
+            check_called(name, target)
             takes = InputType(object)
-            withheld = _withheld(takes, redact)
-            self.actions[name] = Action(name, target, takes, input, background, withheld=withheld)
+            self.actions[name] = Action(
+                name,
+                target,
+                takes,
+                input,
+                background,
+                withheld=check_withheld(takes, redact),
+                users=users,
+                declared=declared,
+            )
 
         def register(function: Given) -> Given:
             if name in self.actions:
                 raise InvalidSchedule("action", f"{name!r} has its target or its function already.")
-            _check_called(name, function)
+            check_called(name, function)
             if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
                 raise InvalidSchedule(
                     "action", f"{name!r} yields, so that calling it runs nothing. Let it return."
                 )
-            with _naming(f"{self.name}.{name}"):
+            with naming(f"{self.name}.{name}"):
                 takes = input_type(function)
-            withheld = _withheld(takes, redact)
+            withheld = check_withheld(takes, redact)
             self.actions[name] = Action(
-                name, function, takes, input, background, transactional, withheld
+                name, function, takes, input, background, transactional, withheld, users, declared
             )
             return function
 
         return register
+
+    def _declare(
+        self,
+        action: str,
+        transactional: Transactional,
+        policies: GivenPolicies | None,
+        may_change: Collection[str],
+    ) -> Declared:
+        """Return the promise of an action: its policies, then its transaction, then its flow's."""
+        once = {"delivery": Delivery.EFFECTIVELY_ONCE.value} if transactional else None
+        with naming(f"{self.name}.{action}"):
+            declared = self.declared.nearer(once).nearer(policies, may_change)
+            check_promise(action, transactional, declared.policies.delivery)
+        return declared
+
+    def with_defaults(self, schedule: Defined) -> Defined:
+        """Return the schedule with its action's defaults where it chooses no policy."""
+        action = self.actions.get(schedule.action)
+        declared = action.declared if action else self.declared
+        return replace(schedule, policies=schedule.policies.over(declared.policies))
 
     def schedule(
         self,
@@ -130,13 +160,14 @@ class Flow:
         timezone: str | None = None,
         input: Json | Compute = None,
         principal: Principal | None = None,
-        policies: Policies | None = None,
+        policies: GivenPolicies | None = None,
     ) -> None:
-        """A static schedule, there in every deployment; its id is `flow/key`."""
+        """Declare a static schedule, which every deployment has. Its id is `flow/key`."""
         if key in self.static:
             raise InvalidSchedule("key", f"{self.name} has a static schedule {key!r} already.")
-        with _naming(f"{self.name}/{key}"):
+        with naming(f"{self.name}/{key}"):
             check_timing(cron, timezone)
+            chosen = read_policies(policies)
         check_key("", f"{self.name}/{key}")
         if callable(input):
             self.computed[key] = input
@@ -149,95 +180,110 @@ class Flow:
             timezone=timezone,
             input=None if callable(input) else input,
             principal=principal,
-            policies=policies or Policies(),
+            policies=chosen,
         )
 
     def resolver(self, function: Resolver) -> Resolver:
-        """Register where this flow's schedules live, when it is not Duetick's own store."""
+        """Register the resolver, if the schedules of this flow do not live in Duetick's store."""
         self.resolve = function
         return function
 
     def on_dispatch(self, function: Observer) -> Observer:
-        """Call it with (occurrence, status) after each delivery; 0 says that none was made."""
+        """Register a hook. It gets (occurrence, status) after each delivery; status 0 if none."""
         self.observers.append(function)
         return function
 
     def computes(self, schedule: Schedule) -> Compute | None:
-        """What makes the input of a schedule that has none."""
+        """Return the function that computes the input of a schedule, or None."""
         static = self.computed.get(schedule.id) if not schedule.user_id else None
         action = self.actions[schedule.action].compute
         return static or (action if schedule.input is None else None)
 
+    def check_given(self, schedule: Schedule) -> None:
+        """Raise InvalidSchedule unless the action takes the schedule's input, or computes one."""
+        if self.computes(schedule) is None:
+            self.actions[schedule.action].read(schedule.input)
+
     def preview(self, schedule: Schedule) -> Json:
-        """Its input as operators may see it: none of it where nobody knows what is secret."""
+        """Return the schedule's input without its secrets, for operators.
+
+        If its action is unknown, its secrets are too, and the whole input is withheld.
+        """
         action = self.actions.get(schedule.action)
         return action.preview(schedule.input) if action else WITHHELD
 
 
-def _check_called(name: str, function: ActionFunction) -> None:
-    """Calling a class would make an object, and run nothing."""
-    try:
-        if isinstance(function, type):
-            raise TypeError(f"{function.__name__} is a class")
-        inspect.signature(function).bind(None, None)
-    except TypeError as problem:
-        raise InvalidSchedule(
-            "action",
-            f"{name!r} must take two arguments by their places: (input, ctx), in this order "
-            f"({problem}).",
-        ) from None
-
-
-@contextmanager
-def _naming(key: str) -> Iterator[None]:
-    """Say which of a deployment's actions or static schedules it is that cannot be."""
-    try:
-        yield
-    except ValueError as problem:
-        raise InvalidSchedule(key, str(problem)) from None
-
-
-def _withheld(takes: InputType, names: Collection[str]) -> frozenset[str]:
-    """The names, checked: one that the input cannot have would withhold nothing."""
-    if isinstance(names, str):
-        raise InvalidSchedule("redact", f"expected several names, such as ({names!r},).")
-    known = takes.names()
-    unknown = set() if known is None else set(names) - known
-    if unknown:
-        fields = ", ".join(sorted(known or ())) or "none"
-        raise InvalidSchedule(
-            "redact", f"{', '.join(sorted(unknown))}: no field of the input; its fields: {fields}."
-        )
-    return frozenset(names)
-
-
 class Flows:
-    """All flows of a deployment, by name."""
+    """All flows of a deployment, by name. `rows` names the home of index rows without a flow."""
 
-    def __init__(self, flows: Mapping[str, Flow]) -> None:
+    def __init__(self, flows: Mapping[str, Flow], rows: str = "") -> None:
         self._flows = dict(flows)
+        self.home = home_of(self._flows, rows)
         for flow in self._flows.values():
-            for schedule in flow.static.values():
-                with _naming(schedule.key):
+            for schedule in map(flow.with_defaults, flow.static.values()):
+                with naming(schedule.key):
                     self.check_input(schedule)
+                    self.check_fixed(schedule)
 
     def __bool__(self) -> bool:
         return bool(self._flows)
 
     def get(self, name: str) -> Flow | None:
-        """The flow of that name."""
-        return self._flows.get(name)
+        """Return the flow of that name; for an empty name, the home of rows without a flow."""
+        return self._flows.get(name) if name else self.home.flow
+
+    def missing(self, name: str, action: str | None = None) -> str | None:
+        """Return the flow, or the `flow/action`, that is not here; None if it is.
+
+        A flow's resolver names the actions of its schedules, so that any may be.
+        """
+        flow = self.get(name)
+        if flow is None:
+            return name
+        known = action is None or flow.resolve is not None or action in flow.actions
+        return None if known else f"{name}/{action}"
+
+    def actions(self) -> list[tuple[str, Action]]:
+        """Return every action with the name of its flow."""
+        return [(flow.name, one) for flow in self._flows.values() for one in flow.actions.values()]
+
+    def offered(self, *, to_users: bool) -> list[tuple[str, Action]]:
+        """Return the actions that a schedule may name, in order, each with the name of its flow."""
+        found = (one for one in self.actions() if one[1].users or not to_users)
+        return sorted(found, key=lambda one: (one[0], one[1].name))
 
     def static(self) -> list[Schedule]:
-        """The schedules that every deployment has."""
-        return [one for flow in self._flows.values() for one in flow.static.values()]
+        """Return the schedules that every deployment has."""
+        flows = self._flows.values()
+        return [flow.with_defaults(one) for flow in flows for one in flow.static.values()]
+
+    def with_defaults(self, schedule: Defined) -> Defined:
+        """See `Flow.with_defaults`."""
+        flow = self._flows.get(schedule.flow)
+        return flow.with_defaults(schedule) if flow else schedule
+
+    def usual(self, schedule: Schedule) -> Policies:
+        """Return the defaults of the schedule's action."""
+        return self.with_defaults(replace(Record.of(schedule), policies=Policies())).policies
+
+    def check_fixed(self, wanted: Schedule, current: Schedule | None = None) -> None:
+        """Raise InvalidSchedule if the schedule changes a policy that its action fixes.
+
+        The schedule may keep a policy that it has, as long as its action stays the same.
+        """
+        flow = self._flows.get(wanted.flow)
+        action = flow.actions.get(wanted.action) if flow else None
+        same = current and (current.flow, current.action) == (wanted.flow, wanted.action)
+        kept = resume(current).policies if current and same else None
+        if action:
+            action.declared.check(action.name, resume(wanted).policies, kept)
 
     def observe(self, occurrence: Occurrence, status: int) -> None:
-        """Tell the occurrence's flow how its delivery went.
+        """Call the hooks of the occurrence's flow after its delivery.
 
-        Every hook is called, also behind one that raises; what they raise is raised in the end.
+        Every hook is called, even after one that raises. Their errors are raised at the end.
         """
-        flow, problems = self._flows.get(occurrence.flow), list[Exception]()
+        flow, problems = self.get(occurrence.flow), list[Exception]()
         for observer in flow.observers if flow else ():
             try:
                 observer(occurrence, status)
@@ -247,24 +293,56 @@ class Flows:
             raise ExceptionGroup("hooks raised", problems)
 
     def action_of(self, schedule: Schedule) -> Action:
-        """The schedule's action; raise InvalidSchedule, naming what there is, without one."""
+        """Return the schedule's action. Raises InvalidSchedule if it may not have that action."""
+        action = self._find_action(schedule)
+        self._check_allowed(schedule, action)
+        return action
+
+    def _find_action(self, schedule: Schedule) -> Action:
         flow = self._flows.get(schedule.flow)
         if flow is None:
             known = ", ".join(sorted(self._flows)) or "none"
-            raise InvalidSchedule("flow", f"{schedule.flow!r} is not known; known flows: {known}.")
+            raise InvalidSchedule(
+                "flow",
+                f"{schedule.flow!r} is not known; known flows: {known}.",
+                "unknown_flow",
+            )
         action = flow.actions.get(schedule.action)
         if action is None:
-            known = ", ".join(sorted(flow.actions)) or "none"
+            known = ", ".join(sorted(a.name for a in flow.actions.values() if a.users)) or "none"
             raise InvalidSchedule(
-                "action", f"{flow.name!r} has no action {schedule.action!r}; its actions: {known}."
-            )
-        if schedule.policies.delivery is Delivery.EFFECTIVELY_ONCE and not action.transactional:
-            raise InvalidSchedule(
-                "policies.delivery",
-                f"{action.name!r} does not commit its effects through ctx.transaction(), so they "
-                "can happen twice. Declare it with transactional=True, or use at_least_once.",
+                "action",
+                f"{flow.name!r} has no action {schedule.action!r}; its actions: {known}.",
+                "unknown_action",
             )
         return action
+
+    def _check_allowed(self, schedule: Schedule, action: Action) -> None:
+        if schedule.is_users:
+            self.check_for_users(schedule)
+        check_promise(action.name, action.transactional, schedule.policies.delivery)
+
+    def check_for_users(self, schedule: Schedule) -> None:
+        """Raise InvalidSchedule if no user may put or run the schedule, whoever made it."""
+        if not self._is_for_users(schedule):
+            raise InvalidSchedule(
+                "action",
+                f"{schedule.action!r} is not for users: a schedule of it is static, or an operator "
+                "makes it.",
+                "not_yours",
+            )
+
+    def vouch(self, schedule: Schedule) -> Schedule:
+        """Return the schedule. If only the application may run its action, name a principal."""
+        if not schedule.is_users or self._is_for_users(schedule):
+            return schedule
+        return replace(schedule, principal=schedule.runs_as)
+
+    def _is_for_users(self, schedule: Schedule) -> bool:
+        """Return True if users may schedule the action. Another check refuses an unknown action."""
+        flow = self._flows.get(schedule.flow)
+        action = flow.actions.get(schedule.action) if flow else None
+        return action is None or action.users
 
     def preview(self, schedule: Schedule) -> Json:
         """See `Flow.preview`."""
@@ -272,12 +350,14 @@ class Flows:
         return flow.preview(schedule) if flow else WITHHELD
 
     def check_input(self, schedule: Schedule) -> None:
-        """Raise InvalidSchedule unless the action is there and takes the schedule's input."""
-        action = self.action_of(schedule)
-        if self._flows[schedule.flow].computes(schedule) is None:
-            action.read(schedule.input)
+        """Raise InvalidSchedule unless the action exists and takes the schedule's input."""
+        action = self._find_action(schedule)
+        check_all(
+            lambda: self._check_allowed(schedule, action),
+            lambda: self._flows[schedule.flow].check_given(schedule),
+        )
 
     def input_for(self, schedule: Schedule, context: Context) -> Json:
-        """What the action is to read: the schedule's input, or what is computed for it."""
+        """Return the input for the action: the schedule's, or a computed one."""
         compute = self._flows[schedule.flow].computes(schedule)
         return schedule.input if compute is None else compute(context)

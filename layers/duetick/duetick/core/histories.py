@@ -1,129 +1,194 @@
-"""Looking back at one user's occurrences, page by page."""
+"""The history of one user's occurrences, in pages."""
 
-import json
-from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from duetick.core.calls import LONGEST_ORIGIN
 from duetick.core.schedules import UserSchedules
-from duetick.domain.errors import InvalidCursor, NotFound
-from duetick.domain.identity import SCHEDULE_ORIGIN, check_key
-from duetick.domain.mirror import paused_so_far
-from duetick.domain.occurrences import apart
+from duetick.core.store import Ledger
+from duetick.core.verify import rules_of_store
+from duetick.core.wire import instant, occurrence_json
+from duetick.domain.errors import InvalidCursor, InvalidSchedule, NotFound
+from duetick.domain.failures import failures_of, has_failures
+from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.left_out import left_out
+from duetick.domain.paging import make_cursor, read_place
 from duetick.domain.pausing import is_paused
-from duetick.domain.schedule import LATEST, Identity, Occurrence, Schedule
+from duetick.domain.ranges import leave_out, range_of_pause
+from duetick.domain.schedule import LATEST, Identity, Json, Occurrence, Record
+from duetick.domain.states import LEASED, WAITING, State
 
 AT_ONCE: Final = 500
+LOOKED_AT: Final = 500
+"""The most occurrences that a page with a filter reads."""
 
 PAST: Final = "."
-"""What a cursor into the history begins with, in an export. One of schedules cannot."""
+"""The start of an export's cursor into the history. A cursor into schedules never has it."""
 
-NO_CURSOR: Final = "The cursor is not one that a page carried; begin without one."
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The part of a history that a caller wants: a state, a first instant, an end."""
+
+    state: State | None = None
+    since: int = 0
+    until: int = LATEST
+
+    @classmethod
+    def read(cls, state: Json, since: Json, until: Json) -> "Wanted":
+        """Read the filters of a caller. Raises InvalidSchedule naming all that is wrong."""
+        known = [one.value for one in State if one is not State.FAILED]
+        if state is not None and state not in known:
+            said = f"expected one of {', '.join(known)}, got {str(state)[:40]!r}."
+            raise InvalidSchedule("state", said, "not_one_of")
+        start, end = instant("from", since), instant("to", until)
+        return cls(State(state) if state else None, start or 0, LATEST if end is None else end)
+
+    def takes(self, line: Occurrence) -> bool:
+        """Return True if the line is in that part. A range is, if one of its times may be."""
+        inside = line.nominal_at < self.until and _end(line) >= self.since
+        return inside and self.state in (None, line.state)
+
+
+EVERYTHING: Final = Wanted()
+
+
+def lines(
+    ledger: Ledger, occurrences: Sequence[Occurrence], *, operator: bool
+) -> list[dict[str, Json]]:
+    """Return occurrences as lines of a history, each with its failed attempts."""
+    retried = [one for one in occurrences if has_failures(one)]
+    events = dict(zip((o.identity for o in retried), ledger.events_of(retried), strict=True))
+    return [
+        occurrence_json(one, failures_of(one, events.get(one.identity, ())), operator=operator)
+        for one in occurrences
+    ]
 
 
 def history_page(
-    schedules: UserSchedules, key: str, limit: int, cursor: str | None
+    schedules: UserSchedules,
+    key: str,
+    limit: int,
+    cursor: str | None,
+    wanted: Wanted = EVERYTHING,
 ) -> tuple[Sequence[Occurrence], str | None]:
-    """The newest occurrences of a schedule, and the cursor of the next page.
+    """Return the newest occurrences of a schedule, and the cursor of the next page.
 
-    Raises NotFound where there is neither a schedule nor any history of one.
+    A page may have fewer than `limit`, or none, and a next page: a page reads at most `LOOKED_AT`.
+    Raises NotFound if there is neither a schedule nor a history.
     """
-    current, after = schedules.find(key), _read_cursor(cursor)
-    before = after and (schedules.user_id, key, *after)
-    found = schedules.store.ledger.find(schedules.user_id, key, limit=limit + 1, before=before)
-    if not found and before is None and current is None:
+    current, before = schedules.find(key), _read_cursor(schedules, key, cursor)
+    page, last = _look(schedules, key, limit, before, wanted)
+    if not page and before is None and current is None and not _has_history(schedules, key):
         raise NotFound
-    page, last = list(found[:limit]), len(found) <= limit
-    for line in ended_pause(schedules, current):
+    paused = [*find_pause_ranges(schedules, current), *find_group_ranges(schedules, key)]
+    for line in filter(wanted.takes, paused):
         belongs = before is None or line.nominal_at < before[2]
-        if belongs and (last or line.nominal_at >= page[-1].nominal_at):
+        if belongs and (last is None or line.nominal_at >= last.nominal_at):
             page = sorted([*page, line], key=lambda one: -one.nominal_at)
-    return page, None if last else _cursor(found[limit - 1])
+    return page, _cursor(last) if last else None
 
 
-def ended_pause(schedules: UserSchedules, schedule: Schedule | None) -> Sequence[Occurrence]:
-    """What a pause kept from firing that ended by itself, as one range.
+def _look(
+    schedules: UserSchedules, key: str, limit: int, before: Identity | None, wanted: Wanted
+) -> tuple[list[Occurrence], Occurrence | None]:
+    """Return a page, and the last occurrence that it read; None if nothing wanted is left.
 
-    The ledger has no row of it before the next change of the schedule: no write marks the end.
+    Occurrences under way are found by their state. The others are read one by one.
+    """
+    under_way = wanted.state if wanted.state in WAITING | LEASED else None
+    amount = limit if wanted.state in (None, under_way) else max(limit, LOOKED_AT)
+    found = schedules.store.ledger.find(
+        schedules.user_id,
+        key,
+        state=under_way,
+        limit=amount + 1,
+        before=before or wanted.until,
+    )
+    page: list[Occurrence] = []
+    for place, one in enumerate(found[:amount], 1):
+        if wanted.takes(one):
+            page.append(one)
+        if one.nominal_at < wanted.since and one.origin == SCHEDULE_ORIGIN:
+            return page, None  # no range further back ends later than this one began
+        if len(page) == limit and place < len(found):
+            return page, one
+    return page, found[amount - 1] if len(found) > amount else None
+
+
+def _has_history(schedules: UserSchedules, key: str) -> bool:
+    return bool(schedules.store.ledger.find(schedules.user_id, key, limit=1))
+
+
+def _end(line: Occurrence) -> int:
+    return line.nominal_at if line.range_end is None else line.range_end
+
+
+def _read_cursor(schedules: UserSchedules, key: str, cursor: str | None) -> Identity | None:
+    before = None if cursor is None else read_place(schedules.user_id, cursor)
+    if before and before[1] != key:
+        raise InvalidCursor("The cursor is of another schedule's history; begin without one.")
+    return before
+
+
+def find_pause_ranges(schedules: UserSchedules, schedule: Record | None) -> Sequence[Occurrence]:
+    """Return the ranges of a pause that ended by itself.
+
+    Nothing is written when a pause ends by itself: the ledger has its ranges only after the next
+    change of the schedule.
     """
     now = schedules.clock()
     if schedule is None or schedule.pause is None or is_paused(schedule, now):
         return ()
     parts = [
         part
-        for held in paused_so_far(schedule, now)
-        for part in apart(held, _within(schedules, held))
+        for whole in range_of_pause(schedule, now)
+        for part in leave_out(whole, _recorded_times(schedules, whole))
     ]
     return [replace(part, id=f"occ_pause_{part.nominal_at:x}") for part in parts]
 
 
-def _within(schedules: UserSchedules, held: Occurrence) -> Sequence[int]:
-    """The times of a pause that have an occurrence of their own: they were claimed before it."""
-    end = (held.range_end or held.nominal_at) + 1
-    found = schedules.store.ledger.find(held.user_id, held.key, limit=AT_ONCE, before=end)
+def find_group_ranges(schedules: UserSchedules, key: str) -> Sequence[Occurrence]:
+    """Return the ranges of times that pauses of groups left out: the ledger has none of them."""
+    now = schedules.clock()
+    pauses = schedules.store.pauses.since(0)
+    if not pauses.of(schedules.user_id, None):
+        return ()
+    account = schedules.store.shelf.account(schedules.user_id, key, 0, now)
+    ranges = left_out(account, now, rules_of_store(schedules.store), pauses)
+    return [replace(one, id=f"occ_pause_{one.nominal_at:x}") for one in ranges]
+
+
+def _recorded_times(schedules: UserSchedules, whole: Occurrence) -> Sequence[int]:
+    """Return the times before a range's end that have occurrences: they were claimed before it."""
+    end = (whole.range_end or whole.nominal_at) + 1
+    found = schedules.store.ledger.find(whole.user_id, whole.key, limit=AT_ONCE, before=end)
     return [one.nominal_at for one in found if one.origin == SCHEDULE_ORIGIN]
-
-
-def _cursor(last: Occurrence) -> str:
-    """Several may have one nominal time: their origins tell them apart."""
-    return urlsafe_b64encode(f"{last.nominal_at} {last.origin}".encode()).decode()
-
-
-def _read_cursor(cursor: str | None) -> tuple[int, str] | None:
-    if cursor is None:
-        return None
-    try:
-        at, _, origin = b64decode(cursor, altchars=b"-_", validate=True).decode().partition(" ")
-    except ValueError:
-        at = origin = ""
-    if not (at.isascii() and at.isdigit() and len(at) < 16):
-        raise InvalidCursor(NO_CURSOR)
-    _check_place(int(at), origin)
-    return int(at), origin
 
 
 def export_page(
     schedules: UserSchedules, cursor: str | None
-) -> tuple[Sequence[Schedule], Sequence[Occurrence], str | None]:
-    """A part of all that is kept of the user: schedules, then what became of them and of those
-    that are gone; and the cursor of the next part.
+) -> tuple[Sequence[Record], Sequence[Occurrence], str | None]:
+    """Return a part of all data of the user, and the cursor of the next part.
+
+    The schedules come first, then the history. Deleted schedules are part of the history.
     """
-    found: Sequence[Schedule] = ()
+    found: Sequence[Record] = ()
     lines: Sequence[Occurrence] = ()
     before: Identity | None = None
     if cursor is not None and cursor.startswith(PAST):
-        before = _read_past(schedules.user_id, cursor.removeprefix(PAST))
+        before = read_place(schedules.user_id, cursor.removeprefix(PAST))
     else:
-        page = schedules.list(AT_ONCE, cursor)
+        page = schedules.list(AT_ONCE, cursor, "all")
         found = page.schedules
-        lines = [line for schedule in found for line in ended_pause(schedules, schedule)]
+        lines = [line for schedule in found for line in find_pause_ranges(schedules, schedule)]
         if page.cursor:
             return found, lines, page.cursor
     past = schedules.store.ledger.find(schedules.user_id, limit=AT_ONCE + 1, before=before)
     more = len(past) > AT_ONCE
-    return found, [*lines, *past[:AT_ONCE]], _past(past[AT_ONCE - 1]) if more else None
+    return found, [*lines, *past[:AT_ONCE]], PAST + _cursor(past[AT_ONCE - 1]) if more else None
 
 
-def _past(last: Occurrence) -> str:
-    place = json.dumps([last.nominal_at, last.key, last.origin])
-    return PAST + urlsafe_b64encode(place.encode()).decode()
-
-
-def _read_past(user_id: str, cursor: str) -> Identity:
-    try:
-        at, key, origin = json.loads(b64decode(cursor, altchars=b"-_", validate=True))
-        check_key(user_id, key)
-    except (ValueError, TypeError, RecursionError):
-        raise InvalidCursor(NO_CURSOR) from None
-    _check_place(at, origin)
-    return user_id, key, at, origin
-
-
-def _check_place(at: object, origin: object) -> None:
-    """Only what a cursor of ours holds may come to a store."""
-    known = isinstance(at, int) and not isinstance(at, bool) and 0 <= at < LATEST
-    named = isinstance(origin, str) and 0 < len(origin) <= LONGEST_ORIGIN
-    if not (known and named and str(origin).isprintable()):
-        raise InvalidCursor(NO_CURSOR)
+def _cursor(last: Occurrence) -> str:
+    """Return the cursor behind an occurrence. Several may have one nominal time."""
+    return make_cursor(last.nominal_at, last.key, last.origin)

@@ -1,8 +1,10 @@
-"""Typed input: JSON becomes what an action declares to take, or is refused with the reason."""
+"""Typed input: JSON becomes the declared type of an action's input, or is refused."""
 
 import inspect
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import partial
 from types import NoneType, SimpleNamespace, UnionType
 from typing import (
     Any,
@@ -10,6 +12,7 @@ from typing import (
     ForwardRef,
     Literal,
     Protocol,
+    TypeVar,
     Union,
     get_args,
     get_origin,
@@ -17,8 +20,12 @@ from typing import (
     runtime_checkable,
 )
 
-from duetick.domain.errors import InvalidSchedule
+from duetick.core.authors import words_of
+from duetick.core.shapes import Path, either, flaws_of
+from duetick.domain.errors import Flaw, InvalidSchedule, check_all, kind_of, sentence
 from duetick.domain.schedule import Json
+
+AnyName = TypeVar("AnyName", str, int)
 
 _NAMES: Final[dict[object, str]] = {
     str: "text",
@@ -37,33 +44,32 @@ _READABLE: Final = (
 
 @runtime_checkable
 class Model(Protocol):
-    """A pydantic model's class, as far as it is used here."""
+    """The class of a pydantic model, as far as it is used here."""
 
     def model_validate(self, value: Json) -> object:
-        """The model made of JSON; raises ValueError."""
+        """Return the model of a JSON value. Raises ValueError."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputType:
-    """What an action takes: a dataclass, a pydantic model, a plain JSON type, or anything."""
+    """The type of an action's input: a dataclass, a pydantic model, a plain JSON type, or any."""
 
     annotation: object
 
     def read(self, value: Json) -> object:
-        """The value as that type; raise InvalidSchedule naming the field that does not fit."""
-        return _read(self.annotation, value, "input")
+        """Return the value as that type. Raises InvalidSchedule with the fields that do not fit."""
+        return _read(self.annotation, value, ("input",))
 
     def names(self) -> frozenset[str] | None:
-        """Every field that it can hold, at any depth; None where it takes fields of any name."""
+        """Return the names of all fields, at any depth; None if it takes fields of any name."""
         found: set[str] = set()
         return frozenset(found) if _collect(self.annotation, found, set()) else None
 
 
 def input_type(function: Callable[..., object]) -> InputType:
-    """What the first argument of an action is annotated as; raise where no input can be read so.
+    """Return the type of an action's first argument. Raises InvalidSchedule if JSON cannot be it.
 
-    Its other annotations are nobody's business here, and may name what is there for a type checker
-    alone.
+    The other annotations are not read: they may exist for a type checker only.
     """
     first = next(iter(inspect.signature(function).parameters))
     named = inspect.unwrap(function)
@@ -83,12 +89,12 @@ def input_type(function: Callable[..., object]) -> InputType:
 
 
 def _check(wanted: object, path: str, seen: set[object]) -> None:
-    """Raise InvalidSchedule where a part of it is nothing that JSON can become."""
+    """Raise InvalidSchedule if JSON cannot become a part of the type."""
     origin, inners = get_origin(wanted), get_args(wanted)
     if isinstance(wanted, type) and is_dataclass(wanted):
         if wanted not in seen:
             seen.add(wanted)
-            _check_made(wanted, path)
+            _check_constructor(wanted, path)
             for name, inner in _hints(wanted).items():
                 _check(inner, f"{path}.{name}", seen)
     elif origin in (list, Union, UnionType) or (origin is dict and inners[0] is str):
@@ -99,9 +105,9 @@ def _check(wanted: object, path: str, seen: set[object]) -> None:
         raise InvalidSchedule(path, f"no JSON can become {shown}. {_READABLE}")
 
 
-def _check_made(wanted: type, path: str) -> None:
-    """Raise InvalidSchedule where its fields do not make one: `InitVar`, or an `__init__` of its
-    own.
+def _check_constructor(wanted: type, path: str) -> None:
+    """Raise InvalidSchedule if the constructor takes more than the fields: an `InitVar`, or a
+    handwritten `__init__`.
     """
     try:
         inspect.signature(wanted).bind(**dict.fromkeys(_fields(wanted)))
@@ -112,7 +118,7 @@ def _check_made(wanted: type, path: str) -> None:
 
 
 def _collect(wanted: object, found: set[str], seen: set[object]) -> bool:
-    """Put the names of its fields into `found`; False where it takes others too."""
+    """Put the names of all fields into `found`. Return False if the type takes others too."""
     if isinstance(wanted, type) and is_dataclass(wanted):
         if wanted in seen:
             return True
@@ -127,7 +133,7 @@ def _collect(wanted: object, found: set[str], seen: set[object]) -> bool:
 
 
 def _hints(wanted: type) -> dict[str, object]:
-    """The fields of a dataclass that can be given, with their types."""
+    """Return the fields of a dataclass's constructor with their types."""
     hints = get_type_hints(wanted)
     return {name: hints[name] for name in _fields(wanted)}
 
@@ -137,7 +143,7 @@ def _fields(wanted: type) -> dict[str, Field[object]]:
 
 
 def _is_anything(wanted: object) -> bool:
-    """Also what is left of `Json` where it holds itself."""
+    """Return True for a type that takes anything, such as the reference of `Json` to itself."""
     itself = isinstance(wanted, ForwardRef) and wanted.__forward_arg__ == "Json"
     return wanted is Any or wanted is object or itself
 
@@ -148,7 +154,7 @@ def _is_plain(wanted: object) -> bool:
     return wanted is None or (isinstance(wanted, type) and wanted in _NAMES)
 
 
-def _read(wanted: object, value: Json, path: str) -> object:
+def _read(wanted: object, value: Json, path: Path) -> object:
     if _is_anything(wanted):
         return value
     if isinstance(wanted, type) and is_dataclass(wanted):
@@ -158,85 +164,118 @@ def _read(wanted: object, value: Json, path: str) -> object:
     return _read_generic(wanted, value, path)
 
 
-def _read_generic(wanted: object, value: Json, path: str) -> object:
+def _read_generic(wanted: object, value: Json, path: Path) -> object:
     origin = get_origin(wanted)
     if origin in (Union, UnionType):
-        return _read_union(wanted, value, path)
+        return _read_union(get_args(wanted), value, path)
     if origin is Literal:
         known = get_args(wanted)
         fits = any(type(value) is type(one) and value == one for one in known)
-        return _expect(fits, value, path, f"one of {known}")
+        return _expect(fits, value, path, f"one of {', '.join(map(_json, known))}")
     if origin in (list, dict):
         return _read_collection(origin, get_args(wanted), value, path)
     return _read_plain(wanted if isinstance(wanted, type) else NoneType, value, path)
 
 
-def _read_plain(wanted: type, value: Json, path: str) -> object:
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _read_plain(wanted: type, value: Json, path: Path) -> object:
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        return _float(value, path)
     fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
     return _expect(fits, value, path, _NAMES[wanted])
 
 
-def _expect(fits: bool, value: Json, path: str, wanted: str) -> Json:
+def _float(value: int, path: Path) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidSchedule(path, "is too large for a number.", "out_of_range") from None
+
+
+def _expect(fits: bool, value: Json, path: Path, wanted: str) -> Json:
     if fits:
         return value
-    raise InvalidSchedule(path, f"expected {wanted}, got {type(value).__name__}.")
+    raise InvalidSchedule(path, f"expected {wanted}, got {kind_of(value)}.", "wrong_type")
 
 
-def _read_union(wanted: object, value: Json, path: str) -> object:
-    problems = []
-    for option in get_args(wanted):
+def _read_union(options: Sequence[object], value: Json, path: Path) -> object:
+    """Read the value as the first option that fits. If none fits, say what each expected."""
+    problems: list[InvalidSchedule] = []
+    for option in options:
         try:
             return _read(option, value, path)
         except InvalidSchedule as error:
-            problems.append(str(error))
-    raise InvalidSchedule(path, "; or ".join(problems))
+            if option is not NoneType:
+                problems.append(error)
+    if len(problems) == 1:
+        raise problems[0]
+    raise InvalidSchedule.of([either(path, [problem.flaws for problem in problems])])
 
 
-def _read_collection(origin: object, inner: tuple[object, ...], value: Json, path: str) -> object:
+def _read_collection(origin: object, inner: tuple[object, ...], value: Json, path: Path) -> object:
     if origin is list:
         _expect(isinstance(value, list), value, path, "a list")
         items = value if isinstance(value, list) else []
-        return [_read(inner[0], item, f"{path}[{place}]") for place, item in enumerate(items)]
+        read = _read_each(
+            (place, inner[0], item, (*path, place)) for place, item in enumerate(items)
+        )
+        return list(read.values())
     _expect(isinstance(value, dict), value, path, "an object")
     pairs = value if isinstance(value, dict) else {}
-    return {key: _read(inner[1], item, f"{path}.{key}") for key, item in pairs.items()}
+    return _read_each((key, inner[1], item, (*path, key)) for key, item in pairs.items())
 
 
-def _read_model(wanted: Model, value: Json, path: str) -> object:
+def _read_each(parts: Iterable[tuple[AnyName, object, Json, Path]]) -> dict[AnyName, object]:
+    """Read each part by its name or place. One refusal lists everything that is wrong."""
+    read: dict[AnyName, object] = {}
+
+    def keep(name: AnyName, wanted: object, value: Json, path: Path) -> None:
+        read[name] = _read(wanted, value, path)
+
+    check_all(*(partial(keep, *part) for part in parts))
+    return read
+
+
+def _read_model(wanted: Model, value: Json, path: Path) -> object:
     try:
         return wanted.model_validate(value)
-    except ValueError as error:
-        raise InvalidSchedule(path, f"does not fit: {_first_of(error)}") from None
+    except Exception as problem:
+        errors = getattr(problem, "errors", None)
+        if callable(errors):
+            raise InvalidSchedule.of(flaws_of(errors(), value, path)) from None
+        raise InvalidSchedule(path, sentence(words_of(problem))) from None
 
 
-def _first_of(error: ValueError) -> str:
-    """The first problem of a pydantic model. Its own text would quote the input."""
-    errors = getattr(error, "errors", None)
-    if not callable(errors):
-        return str(error)
-    first = errors(include_input=False, include_url=False)[0]
-    where = ".".join(map(str, first["loc"]))
-    return f"{where}: {first['msg']}." if where else f"{first['msg']}."
-
-
-def _read_dataclass(wanted: type, value: Json, path: str) -> object:
+def _read_dataclass(wanted: type, value: Json, path: Path) -> object:
     if not isinstance(value, dict):
-        raise InvalidSchedule(path, f"expected an object, got {type(value).__name__}.")
+        raise InvalidSchedule(path, f"expected an object, got {kind_of(value)}.", "wrong_type")
     known, hints = _fields(wanted), _hints(wanted)
-    for name in value:
-        if name not in known:
-            raise InvalidSchedule(path, f"{name!r} is not known; known are {', '.join(known)}.")
-    read = {name: _read(hints[name], value[name], f"{path}.{name}") for name in value}
-    missing = [name for name, field in known.items() if name not in read and _required(field)]
-    if missing:
-        raise InvalidSchedule(path, f"{', '.join(missing)} is missing.")
+    given = {name: value[name] for name in value if name in known}
+    read: dict[str, object] = {}
+    check_all(
+        lambda: _check_names(value, known, path),
+        lambda: read.update(
+            _read_each((name, hints[name], given[name], (*path, name)) for name in given)
+        ),
+    )
     try:
-        made: object = wanted(**read)
-        return made
-    except ValueError as error:
-        raise InvalidSchedule(path, str(error)) from None
+        instance: object = wanted(**read)
+        return instance
+    except Exception as problem:
+        raise InvalidSchedule(path, sentence(words_of(problem))) from None
+
+
+def _check_names(value: Mapping[str, Json], known: Mapping[str, Field[object]], path: Path) -> None:
+    names = ", ".join(known)
+    unknown = f"is not known; known are {names}."
+    flaws = [Flaw((*path, name), "unknown_field", unknown) for name in value if name not in known]
+    missing = [name for name, field in known.items() if name not in value and _required(field)]
+    flaws += [Flaw((*path, name), "missing", "is missing.") for name in missing]
+    if flaws:
+        raise InvalidSchedule.of(flaws)
 
 
 def _required(field: Field[object]) -> bool:

@@ -1,4 +1,4 @@
-"""The next fire times as a person reads them: local, UTC, and what the clocks do about them."""
+"""The next fire times for people: local time, UTC, and changes of the clock."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -8,25 +8,60 @@ from datetime import timedelta
 from duetick.core.wire import EPOCH, iso
 from duetick.domain.expression.zones import FAR_ZONES, Zone
 from duetick.domain.firing import Times
-from duetick.domain.mirror import row_of
-from duetick.domain.schedule import Json, Schedule
+from duetick.domain.rows import row_of
+from duetick.domain.schedule import Json, Record, Schedule
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """One fire time; `clock` says so where a change of the clocks bears on it."""
+    """A fire time. If a change of the clocks affects it, `clock` explains how."""
 
     at: int
     local: str
     clock: str | None
 
     def json(self) -> dict[str, Json]:
-        """As the API shows it."""
+        """Return the fire time as the API shows it."""
         return {"utc": iso(self.at), "local": self.local, "clock": self.clock}
 
 
+@dataclass(frozen=True, slots=True)
+class ClockChange:
+    """A change of a zone's clock at an instant, from the local time that was `shown` to another."""
+
+    at: int
+    shown: int
+    then: int
+
+    @property
+    def goes_forward(self) -> bool:
+        """True if the clock skips local times; else it repeats some."""
+        return self.then > self.shown
+
+    @property
+    def span(self) -> str:
+        """The local times that the clock skips or repeats: from 02:00 to before 03:00."""
+        first, last = sorted((self.shown, self.then))
+        return f"from {_on_clock(first)} to before {_on_clock(last)}"
+
+
+def changes_near(timezone: str | None, at: int, near: int) -> list[ClockChange]:
+    """Return the changes of a zone's clock at most `near` milliseconds from an instant."""
+    zone = FAR_ZONES[timezone]
+    first, last = bisect_right(zone.starts, at - near), bisect_right(zone.starts, at + near)
+    return [
+        ClockChange(start, start + zone.offsets[place], start + zone.offsets[place + 1])
+        for place, start in enumerate(zone.starts[first:last], first)
+    ]
+
+
+def local_time(timezone: str | None, at: int) -> str:
+    """Return an instant in a zone's local time: 2026-12-01T10:00:00+01:00."""
+    return _local(FAR_ZONES[timezone], at)
+
+
 def previews(schedule: Schedule, now: int, count: int) -> list[Preview]:
-    """The next `count` fire times after `now`, or as many as there are."""
+    """Return the next `count` fire times after `now`; fewer if the schedule has fewer."""
     zone, before, found = FAR_ZONES[schedule.timezone], now, []
     for at in _walk(schedule, now, count):
         found.append(Preview(at, _local(zone, at), _clock(zone, before, at)))
@@ -35,13 +70,17 @@ def previews(schedule: Schedule, now: int, count: int) -> list[Preview]:
 
 
 def _walk(schedule: Schedule, now: int, count: int) -> Iterator[int]:
-    times, at = Times.of(row_of(schedule, now)), now
+    times, at = Times.of(row_of(Record.of(schedule), now)), now
     for _ in range(count):
         found = times.after(at)
         if found is None:
             return
         yield found
         at = found
+
+
+def _on_clock(local: int) -> str:
+    return (EPOCH + timedelta(milliseconds=local)).strftime("%H:%M")
 
 
 def _local(zone: Zone, at: int) -> str:
@@ -53,7 +92,7 @@ def _local(zone: Zone, at: int) -> str:
 
 
 def _clock(zone: Zone, before: int, at: int) -> str | None:
-    """What the clocks do between two fires, or at this one."""
+    """Return the change of the clocks at this fire, or since the fire before; None if none."""
     here = bisect_right(zone.starts, at)
     if here and at == zone.starts[here - 1] and zone.offsets[here] > zone.offsets[here - 1]:
         return "clocks go forward at this very moment; a time that they skip fires now"

@@ -1,4 +1,4 @@
-"""Fire a schedule by hand: an occurrence of its own, handed to dispatch like any other."""
+"""Runs by hand: each is a new occurrence, and goes to dispatch like any other."""
 
 import hashlib
 import secrets
@@ -6,71 +6,72 @@ from dataclasses import replace
 from typing import Final
 
 from duetick.core.answers import Answer, error
-from duetick.core.wire import iso
+from duetick.core.rates import count
+from duetick.core.refusals import answer_to
+from duetick.core.store import Store
+from duetick.core.wire import iso, read_object
+from duetick.domain.errors import RateReached
 from duetick.domain.identity import RUN_ORIGIN
-from duetick.domain.mirror import row_of
-from duetick.domain.occurrences import of_row
 from duetick.domain.pausing import is_paused
-from duetick.domain.policies import DAY, MINUTE_MS
-from duetick.domain.schedule import Identity, Occurrence, Schedule
+from duetick.domain.policies import DAY
+from duetick.domain.rows import new_occurrence
+from duetick.domain.schedule import Identity, NewOccurrence, Occurrence, Record
 from duetick.domain.states import State
-from duetick.ports import Store, Transport
+from duetick.ports import Delivered, RunTransport
 
 PATIENCE: Final = 20.0
-"""Seconds to wait for the action; the API's own limit is not far beyond."""
+"""The seconds to wait for the action. The limit of the API is only a little longer."""
 
 ACCEPTED: Final = 202
+ABOUT_THE_SCHEDULE: Final = frozenset({400, 404})
+"""The statuses of a schedule that dispatch cannot run. Other refusals are about the caller."""
 
 AT_ONCE: Final = 200
-"""How many of the history are looked at in one go."""
+"""The occurrences of the history in one read."""
 
 
 def run_by_hand(
     store: Store,
-    transport: Transport,
-    schedule: Schedule,
+    transport: RunTransport,
+    schedule: Record,
     now: int,
     repeatable: str | None = None,
     *,
     at_most: int | None,
 ) -> Answer:
-    """202 once it has begun; what becomes of it, also if it fails, is told by the history.
+    """Run a schedule. Answer 202 once the run has begun, even if it fails: see the history.
 
-    `repeatable` is a key of the caller's own: within a day it stands for one run, whatever became
-    of that, and a repeat is answered with it. `at_most` is how many a user may ask for in a minute,
-    repeats included; None counts nothing.
+    `repeatable` is the caller's key. Within a day it stands for one run: a repeat gets the answer
+    of that run, whatever its end. `at_most` limits the requests of a user in a minute, with their
+    repeats; None means no limit.
     """
-    made = _made(schedule, now, repeatable)
+    wanted = _new_run(schedule, now, repeatable)
     refusal = _refusal(store, schedule, now, at_most)
     if refusal:
-        earlier = _earlier(store, made, now)
-        return _begun(earlier) if earlier else refusal
-    delivery = transport.deliver(made, timeout=PATIENCE)
-    held = store.ledger.get(*made.identity) or _earlier(store, made, now)
-    if held is None and delivery.status == ACCEPTED:
-        held = made  # an invocation of its own will begin it
-    if held is None:
-        return error(
-            "not_delivered", f"Dispatch could not be reached ({delivery.status}). Try again."
-        )
-    return _begun(held)
+        earlier = _find_earlier(store, wanted, now)
+        return _answer_begun(earlier) if earlier else refusal
+    delivery = transport.deliver(wanted, timeout=PATIENCE)
+    recorded = store.ledger.get(*wanted.identity) or _find_earlier(store, wanted, now)
+    if recorded is None and delivery.status != ACCEPTED:
+        return _answer_not_begun(delivery)
+    return _answer_begun(recorded or wanted)  # a background run may not be recorded yet
 
 
-def _made(schedule: Schedule, now: int, repeatable: str | None) -> Occurrence:
-    made = of_row(row_of(schedule, now), now, now)
+def _new_run(schedule: Record, now: int, repeatable: str | None) -> NewOccurrence:
     if repeatable is None:
-        return replace(made, origin=f"{RUN_ORIGIN}{secrets.token_hex(8)}")
-    named = hashlib.sha256(f"{schedule.id}\0{repeatable}".encode()).hexdigest()
-    return replace(made, origin=f"{RUN_ORIGIN}{named[:16]}", idempotency_key=named)
+        return new_occurrence(schedule, now, f"{RUN_ORIGIN}{secrets.token_hex(8)}", now)
+    name = hashlib.sha256(f"{schedule.id}\0{repeatable}".encode()).hexdigest()
+    wanted = new_occurrence(schedule, now, f"{RUN_ORIGIN}{name[:16]}", now)
+    return replace(wanted, idempotency_key=name)
 
 
-def _earlier(store: Store, made: Occurrence, now: int) -> Occurrence | None:
-    """The run for which the caller's key stands; looked for only where it was not begun anew."""
+def _find_earlier(store: Store, wanted: NewOccurrence, now: int) -> Occurrence | None:
+    """Return the earlier run of the caller's key, or None."""
     before: Identity | None = None
-    while made.idempotency_key:
-        found = store.ledger.find(made.user_id, made.key, limit=AT_ONCE, before=before)
+    while wanted.idempotency_key:
+        found = store.ledger.find(wanted.user_id, wanted.key, limit=AT_ONCE, before=before)
         for one in found:
-            if one.origin == made.origin and one.created_at > now - DAY * 1_000:
+            if one.origin == wanted.origin and one.created_at > now - DAY * 1_000:
                 return one
         if len(found) < AT_ONCE or found[-1].nominal_at < now - DAY * 1_000:
             return None
@@ -78,23 +79,33 @@ def _earlier(store: Store, made: Occurrence, now: int) -> Occurrence | None:
     return None
 
 
-def _refusal(store: Store, schedule: Schedule, now: int, at_most: int | None) -> Answer | None:
+def _refusal(store: Store, schedule: Record, now: int, at_most: int | None) -> Answer | None:
     if is_paused(schedule, now):
         return error("schedule_paused", "It is paused, and does not run. Resume it first.")
-    if at_most is None or store.admit_run(schedule.user_id, at_most, now=now):
+    if store.pauses.current(now).holding(schedule.user_id, schedule.flow, now):
+        return error("schedule_paused", "An operator has paused it, and others with it.")
+    if at_most is None:
         return None
-    left = -(-(MINUTE_MS - now % MINUTE_MS) // 1_000)
-    answer = error(
-        "too_many_runs",
-        f"A user may run schedules by hand {at_most} times in a minute, and these are used up. "
-        f"Try again in {left} s, or have DUETICK_QUOTA_RUNS raised.",
-        limit="runs",
-        value=at_most,
-    )
-    return replace(answer, headers={"retry-after": str(left)})
+    try:
+        count(store, schedule.user_id, "runs", at_most, now)
+    except RateReached as problem:
+        return answer_to(problem, schedule.user_id)
+    return None
 
 
-def _begun(held: Occurrence) -> Answer:
-    state = State.QUEUED if held.state is State.SCHEDULED else held.state
-    told = {"origin": held.origin, "nominalFireTime": iso(held.nominal_at), "state": state}
-    return Answer(ACCEPTED, dict(told))
+def _answer_not_begun(delivery: Delivered) -> Answer:
+    """Return the refusal of the schedule by dispatch; else an answer that nothing has begun."""
+    body = read_object(delivery.detail)
+    if delivery.status in ABOUT_THE_SCHEDULE and body.get("error"):
+        return Answer(delivery.status, body)
+    if not delivery.status:
+        return error("not_delivered", "Dispatch could not be reached. Try again.")
+    message = f"Dispatch answered {delivery.status}, and nothing was begun. Try again."
+    return error("not_delivered", message)
+
+
+def _answer_begun(run: Occurrence | NewOccurrence) -> Answer:
+    known = isinstance(run, Occurrence) and run.state is not State.SCHEDULED
+    state = run.state if isinstance(run, Occurrence) and known else State.QUEUED
+    body = {"origin": run.origin, "nominalFireTime": iso(run.nominal_at), "state": state}
+    return Answer(ACCEPTED, dict(body))

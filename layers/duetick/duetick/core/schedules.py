@@ -1,47 +1,51 @@
-"""What users, their agents and operators do with schedules: one user's namespace at a time."""
+"""The schedules of one user: the use cases of users, their agents and operators."""
 
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Final, TypeVar
 
-from duetick.core.accepting import Quotas, check
+from duetick.core.accepting import Quotas, find_refusals
+from duetick.core.definitions import refuse_once
+from duetick.core.explain import Explanation, explain, next_fires
 from duetick.core.flows import Flows
-from duetick.core.previews import Preview, previews
-from duetick.domain.creation import Repeatable
-from duetick.domain.errors import InvalidSchedule, NotFound, VersionConflict
+from duetick.core.previews import Preview
+from duetick.core.rates import count
+from duetick.core.retrying import retry
+from duetick.core.rights import (
+    check_action,
+    check_external_id,
+    check_not_withheld,
+    check_principal,
+    check_reserved_key,
+    check_work,
+    vouch,
+)
+from duetick.core.store import Listing, Page, Store
+from duetick.domain.creation import Made, Repeatable
+from duetick.domain.errors import NotFound, Refusal, VersionConflict, refusals_of
 from duetick.domain.identity import InvalidId, check_external, check_key
-from duetick.domain.pausing import as_paused_as, paused, resumed
-from duetick.domain.redaction import WITHHELD, is_redacted
-from duetick.domain.schedule import Json, Schedule, dump_input
+from duetick.domain.pausing import ends_pause, keep_pause, pause, resume
+from duetick.domain.schedule import FLOW_USER, Record, Schedule, dump_input
 from duetick.domain.versions import Expected, check_version
-from duetick.ports import Clock, Page, Store
+from duetick.ports import Clock
 
 T = TypeVar("T")
 
 TRIES: Final = 8
 
 LARGEST_PAGE: Final = 512 * 1024
-"""Characters of inputs in one answer: a function's may have 6 MB, in which each is escaped."""
+"""The most characters of inputs in an answer: escaped, they must fit into a function's 6 MB."""
 
-BY_EXTERNAL: Final = "by-external"
-"""In paths, what precedes an outside id: a schedule of that key would have no history there."""
-
-Change = Callable[[Schedule], Schedule]
-
-
-def new_key() -> str:
-    """A key for a schedule that was given none."""
-    return f"s-{secrets.token_hex(8)}"
+Edit = Callable[[Record], Schedule]
 
 
 @dataclass(frozen=True, slots=True)
 class UserSchedules:
-    """One user's schedules. Nothing here reaches beyond `user_id`.
+    """The schedules of one user. No method reads or changes another user's schedules.
 
-    `owns_names` says that it is the application who asks: it hands out outside ids, which are names
-    across all users, and changes what runs as another principal. A user does neither, nor an agent.
+    With `owns_names`, the application is the caller: it may set outside ids, which are unique
+    across all users, and change schedules that run as another principal. Users and agents may not.
     """
 
     store: Store
@@ -56,94 +60,111 @@ class UserSchedules:
             raise InvalidId("user", "must not be empty.")
         check_key(self.user_id, "any")
 
-    def find(self, key: str) -> Schedule | None:
-        """The schedule, None where there is none."""
+    def find(self, key: str) -> Record | None:
+        """Return the schedule, or None."""
         check_key(self.user_id, key)
         return self.store.schedules.get(self.user_id, key)
 
-    def get(self, key: str) -> Schedule:
-        """The schedule; raise NotFound."""
+    def get(self, key: str) -> Record:
+        """Return the schedule. Raises NotFound."""
         found = self.find(key)
         if found is None:
             raise NotFound
         return found
 
-    def by_external(self, external_id: str) -> Schedule:
-        """The schedule of that outside id, if it is this user's; raise NotFound."""
+    def get_runnable(self, key: str) -> Record:
+        """Return the schedule for a run by hand. Raises InvalidSchedule if users may not run it."""
+        found = self.get(key)
+        if not self.owns_names:
+            self.flows.check_for_users(found)
+        return found
+
+    def by_external(self, external_id: str) -> Record:
+        """Return the schedule of an outside id. Raises NotFound if it is not this user's."""
         check_external(external_id)
         found = self.store.schedules.find_by_external(external_id)
         if found is None or found.user_id != self.user_id:
             raise NotFound
         return found
 
-    def list(self, limit: int = 100, cursor: str | None = None) -> Page:
-        """A page, ordered by key: of fewer than asked for where their inputs are large."""
-        page = self.store.schedules.list(self.user_id, limit=limit, cursor=cursor)
+    def list(self, limit: int = 100, cursor: str | None = None, state: Listing = None) -> Page:
+        """Return a page, ordered by key. It may be short if the inputs are large.
+
+        Without a `state`, it has the schedules that are active or paused.
+        """
+        page = self._page(limit, cursor, state)
         sizes = [len(dump_input(schedule.input)) for schedule in page.schedules]
         fitting = sum(total <= LARGEST_PAGE for total in accumulate(sizes))
         if fitting == len(sizes):
             return page
-        return self.store.schedules.list(self.user_id, limit=fitting, cursor=cursor)
+        return self._page(fitting, cursor, state)
 
-    def create(self, wanted: Schedule, repeatable: Repeatable | None = None) -> Schedule:
-        """A new schedule; raise VersionConflict where its key is taken.
+    def _page(self, limit: int, cursor: str | None, state: Listing) -> Page:
+        return self.store.schedules.list(
+            self.user_id, limit=limit, cursor=cursor, state=state, now=self.clock()
+        )
 
-        What is `repeatable` is made once: later it is told as it was made, whatever became of it.
+    def create(self, wanted: Schedule, repeatable: Repeatable | None = None) -> Record:
+        """Create a schedule. Raises VersionConflict if its key is taken.
+
+        A `repeatable` creation happens once. A repeat returns the schedule as it was created,
+        whatever has happened to it since.
         """
-        new = self._off(wanted)
-        earlier = self._made(new, repeatable)
+        new = self._pause_if_disabled(self.flows.with_defaults(wanted))
+        earlier = self._find_repeated(new, repeatable)
         if earlier:
-            return earlier
+            return self.with_warning(earlier)
         try:
             return self._put(new, None, if_version=0, repeatable=repeatable)
         except VersionConflict:
-            earlier = self._made(new, repeatable)
+            earlier = self._find_repeated(new, repeatable)
             if earlier:
-                return earlier
+                return self.with_warning(earlier)
             raise
 
-    def _made(self, wanted: Schedule, repeatable: Repeatable | None) -> Schedule | None:
-        if repeatable is None:
-            return None
-        found = self.store.schedules.made(self.user_id, repeatable.name, now=self.clock())
-        return found.again(wanted, repeatable) if found else None
+    def with_warning(self, record: Record) -> Record:
+        """Return the record as a put of it would: with the warning that it is too tight, if any."""
+        return self.store.schedules.with_warning(record, now=self.clock())
+
+    def find_creation(self, name: str) -> Made | None:
+        """Return the result of a repeatable creation; None if there was none, or it is too old."""
+        return self.store.schedules.creation(self.user_id, name, now=self.clock())
+
+    def _find_repeated(self, wanted: Schedule, repeatable: Repeatable | None) -> Record | None:
+        found = self.find_creation(repeatable.name) if repeatable else None
+        return found.again(wanted, repeatable) if found and repeatable else None
 
     def replace(
         self, wanted: Schedule, *, if_version: Expected | None = None, resume: bool = False
-    ) -> tuple[Schedule, bool]:
-        """Create or replace; also whether it was created.
+    ) -> tuple[Record, bool]:
+        """Create or replace a schedule. Return it, and True if it was created.
 
-        A pause outlives being replaced, unless `resume` says otherwise.
+        A replaced schedule keeps its pause, unless `resume` is true. A policy that is not chosen
+        has the default that its action has now.
         """
+        wanted = self.flows.with_defaults(wanted)
 
-        def attempt() -> tuple[Schedule, bool]:
+        def attempt() -> tuple[Record, bool]:
             current = self.find(wanted.key)
             version = _version(current, if_version)
-            new = self._replacing(current, wanted, resume=resume) if current else self._off(wanted)
+            new = self._replacement(current, wanted, resume=resume)
             return self._put(new, current, if_version=version), current is None
 
-        return self._again(attempt, if_version)
+        return self._repeat(attempt, if_version)
 
-    def change(self, key: str, change: Change, *, if_version: Expected | None = None) -> Schedule:
-        """Read, change and write back."""
+    def change(self, key: str, change: Edit, *, if_version: Expected | None = None) -> Record:
+        """Read a schedule, change it and write it back."""
 
-        def attempt() -> Schedule:
+        def attempt() -> Record:
             current = self.get(key)
             version = _version(current, if_version)
             return self._put(change(current), current, if_version=version)
 
-        return self._again(attempt, if_version)
+        return self._repeat(attempt, if_version)
 
-    def _again(self, attempt: Callable[[], T], if_version: Expected | None) -> T:
-        """Do it again where somebody else wrote first, unless a version is asked for."""
-        left = 1 if if_version is not None else TRIES
-        while True:
-            left -= 1
-            try:
-                return attempt()
-            except VersionConflict:
-                if not left:
-                    raise
+    def _repeat(self, attempt: Callable[[], T], if_version: Expected | None) -> T:
+        """Repeat an attempt after the write of another, unless the caller expects a version."""
+        return retry(attempt, VersionConflict, 1 if if_version is not None else TRIES)
 
     def pause(
         self,
@@ -152,63 +173,88 @@ class UserSchedules:
         note: str = "",
         until: int | None = None,
         if_version: Expected | None = None,
-    ) -> Schedule:
-        """Keep it from firing, for ever or until an instant."""
+    ) -> Record:
+        """Pause the schedule, for good or until an instant."""
         now = self.clock()
-        return self.change(
-            key, lambda found: paused(found, note, until, now), if_version=if_version
-        )
+        return self.change(key, lambda found: pause(found, note, until, now), if_version=if_version)
 
-    def resume(self, key: str, *, if_version: Expected | None = None) -> Schedule:
-        """Let it fire again, from now on."""
-        return self.change(key, resumed, if_version=if_version)
+    def resume(self, key: str, *, if_version: Expected | None = None) -> Record:
+        """Resume the schedule from now on.
+
+        If its row was unreadable, or differs from the record, repair the row too.
+        """
+        found = self.change(key, resume, if_version=if_version)
+        if found.defect is not None:
+            self.store.index.restore(self.user_id, key, now=self.clock())
+        elif not self.store.mend(self.user_id, key, now=self.clock()):
+            return found
+        return self.get(key)
 
     def delete(self, key: str, *, if_version: Expected | None = None) -> None:
-        """Gone, with what was due of it accounted for; raise NotFound."""
+        """Delete the schedule, and account for its due times. Raises NotFound."""
         self.get(key)
         now = self.clock()
         if not self.store.schedules.delete(self.user_id, key, now=now, if_version=if_version):
             raise NotFound
 
     def upcoming(self, key: str, count: int) -> Sequence[Preview]:
-        """The next fire times; none where it is paused without an end."""
-        schedule = self.get(key)
-        return previews(schedule, self.clock(), count) if schedule.enabled else []
+        """Return the next fire times; none if it is done, or paused without an end."""
+        return next_fires(self.get(key), self.clock(), count)
 
-    def _off(self, wanted: Schedule) -> Schedule:
-        """A schedule that is asked for as not enabled is paused."""
+    def explain(self, key: str, at: int | None = None) -> Explanation:
+        """Explain why the schedule fired at a time, or did not, or whether it will; now by default.
+
+        Raises NotFound if there is neither a schedule nor a history.
+        """
+        check_key(self.user_id, key)
+        now = self.clock()
+        return explain(self.store, self.user_id, key, now if at is None else at, now)
+
+    def count_write(self) -> None:
+        """Count a write, before it is checked. Raises RateReached.
+
+        The writes of the application and of static schedules have no limit.
+        """
+        if not self.owns_names and not self.user_id.startswith(FLOW_USER):
+            count(self.store, self.user_id, "writes", self.quotas.writes_a_minute, self.clock())
+
+    def _pause_if_disabled(self, wanted: Schedule) -> Schedule:
+        """Pause a schedule that is requested as not enabled."""
         if wanted.enabled or wanted.pause:
             return wanted
-        return paused(wanted, "", None, self.clock())
+        return pause(wanted, "", None, self.clock())
 
-    def _replacing(self, current: Schedule, wanted: Schedule, *, resume: bool) -> Schedule:
+    def _replacement(self, current: Schedule | None, wanted: Schedule, *, resume: bool) -> Schedule:
+        if current is None:
+            return self._pause_if_disabled(wanted)
+        kept = self._keep_applications(current, wanted)
+        return self.with_pause(current, kept, resume=resume)
+
+    def with_pause(self, current: Schedule, wanted: Schedule, *, resume: bool) -> Schedule:
+        """Return a change under the pause that it keeps or makes. With `resume`, it keeps none."""
+        if resume or not wanted.enabled:
+            return self._pause_if_disabled(wanted)
+        return keep_pause(current, wanted, self.clock())
+
+    def _keep_applications(self, current: Schedule, wanted: Schedule) -> Schedule:
+        """Keep the application's fields, which a user's replacement cannot contain."""
         kept = replace(wanted, principal=wanted.principal or current.principal)
         if not self.owns_names and wanted.external_id is None:
             kept = replace(kept, external_id=current.external_id)
-        if resume or not wanted.enabled:
-            return self._off(kept)
-        return as_paused_as(current, kept, self.clock())
+        return kept
 
     def _put(
         self,
         wanted: Schedule,
-        current: Schedule | None,
+        current: Record | None,
         *,
         if_version: Expected,
         repeatable: Repeatable | None = None,
-    ) -> Schedule:
-        check_key(self.user_id, wanted.key)
-        if wanted.external_id is not None:
-            check_external(wanted.external_id)
+    ) -> Record:
         now = self.clock()
-        if not self.owns_names:
-            _check_own(current, wanted)
-        elif current is None or current.input != wanted.input:
-            _check_whole(wanted)
-        if current is None and wanted.key == BY_EXTERNAL:
-            raise InvalidId("key", f"{BY_EXTERNAL!r} is a word of the API's paths; name another.")
-        if current is None or _asks_again(current, wanted):
-            check(wanted, self.flows, self.quotas, now)
+        if self.owns_names:
+            wanted = vouch(self.flows, current, wanted)
+        refuse_once(self._refusals(wanted, current))
         return self.store.schedules.put(
             wanted,
             now=now,
@@ -217,75 +263,56 @@ class UserSchedules:
             repeatable=repeatable,
         )
 
+    def find_refusals(self, wanted: Schedule, *, new: bool = False) -> Sequence[Refusal]:
+        """Return everything that is wrong with a new schedule, or with a replacement."""
+        current = None if new else self.find(wanted.key)
+        wanted = self.flows.with_defaults(wanted)
+        if current:
+            wanted = self._keep_applications(current, wanted)
+        if self.owns_names:
+            wanted = vouch(self.flows, current, wanted)
+        return self._refusals(wanted, current)
 
-def _check_own(current: Schedule | None, wanted: Schedule) -> None:
-    """A user may not give a name across all users, nor choose what runs as somebody else, or who
-    that is. An agent says it in Python, where no body's shape stands before it.
-    """
-    if wanted.principal != (current and current.principal):
-        raise InvalidSchedule(
-            "principal",
-            "is named by the application: what a user or an agent makes runs as the user; leave "
-            "it out.",
-        )
-    if wanted.external_id != (current and current.external_id):
-        raise InvalidSchedule(
-            "externalId",
-            "is given by the application, since it is one name across all users; leave it out.",
-        )
-    if current and current.principal and _what(current) != _what(wanted):
-        raise InvalidSchedule(
-            "action",
-            "runs as whom the application named: flow, action and input are its to change. "
-            "When it fires, and whether, is yours.",
-        )
+    def _refusals(self, wanted: Schedule, current: Record | None) -> Sequence[Refusal]:
+        """Return the refusals by the rights of the caller and by the checks of a schedule."""
+        found = refusals_of(self._rules(wanted, current))
+        if current is None or _changes_more_than_pause(current, wanted):
+            may_be_done = current is not None and (
+                ends_pause(current, wanted) or _stays_done(current, wanted)
+            )
+            found += find_refusals(
+                wanted, self.flows, self.quotas, self.clock(), may_be_done=may_be_done
+            )
+        return found
+
+    def _rules(self, wanted: Schedule, current: Record | None) -> Iterator[Callable[[], None]]:
+        """Yield the checks of the caller's rights."""
+        yield lambda: check_key(self.user_id, wanted.key)
+        yield lambda: self.flows.check_fixed(wanted, current)
+        if not self.owns_names:
+            yield lambda: check_principal(current, wanted)
+            yield lambda: check_external_id(current, wanted)
+            yield lambda: check_work(current, wanted)
+            yield lambda: check_action(self.flows, current, wanted)
+        else:
+            yield lambda: check_not_withheld(current, wanted)
+        if current is None:
+            yield lambda: check_reserved_key(wanted)
 
 
-def _check_whole(wanted: Schedule) -> None:
-    """An operator is not shown all of an input, and may not write back what is shown."""
-    if is_redacted(wanted.input):
-        raise InvalidSchedule(
-            "input",
-            f"holds {WITHHELD}, which stands for what operators are not shown. PATCH the other "
-            "fields and leave the input out, or give the value itself.",
-        )
-
-
-def _what(schedule: Schedule) -> tuple[str, str, Json]:
-    return schedule.flow, schedule.action, schedule.input
-
-
-def _version(current: Schedule | None, if_version: Expected | None) -> Expected:
-    """What is there, which has to be what is asked for."""
+def _version(current: Record | None, if_version: Expected | None) -> Expected:
+    """Return the version to replace. Raises VersionConflict if the caller expects another."""
     check_version(current, if_version)
     return current or 0
 
 
-def _asks_again(current: Schedule, wanted: Schedule) -> bool:
-    """Whether more than its pause changes: a pause must work for what is no longer accepted."""
-    bare = resumed(wanted)
-    return bare != resumed(current) or (wanted.enabled and not current.enabled)
+def _changes_more_than_pause(current: Record, wanted: Schedule) -> bool:
+    """Return True unless the change only pauses. A pause is allowed even if the checks changed."""
+    is_same = resume(current).defines(resume(wanted))
+    return not is_same or (wanted.enabled and not current.enabled)
 
 
-def same_definition(found: Schedule, wanted: Schedule) -> bool:
-    """Whether a repeated creation asks for what is there."""
-    names = ("cron", "timezone", "flow", "action", "input", "policies", "labels", "external_id")
-    return all(getattr(found, name) == getattr(wanted, name) for name in names)
-
-
-def merged(body: Mapping[str, Json], patch: Mapping[str, Json]) -> dict[str, Json]:
-    """A definition with the fields of a patch; in policies and labels, name by name.
-
-    null takes a field back to its default.
-    """
-    result = dict(body)
-    for name, value in patch.items():
-        inner = result.get(name)
-        if value is None:
-            result.pop(name, None)
-        elif name in ("policies", "labels") and isinstance(value, dict) and isinstance(inner, dict):
-            both = {**inner, **value}
-            result[name] = {key: text for key, text in both.items() if text is not None}
-        else:
-            result[name] = value
-    return result
+def _stays_done(current: Record, wanted: Schedule) -> bool:
+    """Return True if a schedule that is done is changed otherwise than in its fire times."""
+    is_alike = (wanted.enabled, wanted.times) == (current.enabled, current.times)
+    return current.done_at is not None and is_alike

@@ -1,8 +1,7 @@
-"""croniter's opinion of a plain expression, asked for before a schedule is accepted.
+"""The second opinion: croniter must read a plain expression as we do, or it is not accepted.
 
-Two readers that agree are less likely to be wrong together. They are compared in UTC, away from
-clock changes, of which croniter has rules of its own. Where it is known to be mistaken, as listed
-here, ours stands.
+Two readers are rarely wrong in the same way. They are compared in UTC, because croniter has
+different rules for clock changes. For croniter's known mistakes, listed here, our reader counts.
 """
 
 from collections.abc import Callable
@@ -17,7 +16,7 @@ _FIRES = 6
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """Something that croniter gets wrong: what it does, an example, and how to tell."""
+    """A mistake of croniter: what it does, an example, and a test for it."""
 
     does: str
     example: str
@@ -25,9 +24,9 @@ class Mistake:
 
 
 def confirm(text: str, after: int) -> None:
-    """Raise InvalidExpression where croniter reads other next fires after `after` than we do.
+    """Raise InvalidExpression if croniter's next fires after `after` differ from ours.
 
-    Only five fields are compared, and what stands for them; croniter knows no other form.
+    Only five fields and macros are compared: croniter reads no other form.
     """
     canonical = parse(text)
     fields = canonical.split(" ")
@@ -43,7 +42,7 @@ def confirm(text: str, after: int) -> None:
 
 
 def _ask(text: str, canonical: str, after: int) -> list[int]:
-    from croniter import CroniterError, croniter  # the write path alone pays for it
+    from croniter import CroniterError, croniter  # only writes need this import
 
     plain = canonical if text.strip().startswith("@") else text
     try:

@@ -1,17 +1,18 @@
-"""The schedules that flows always have: put at a deploy, deleted with what declares them.
+"""Static schedules: a deployment puts them, and deletes those that no flow declares any more.
 
-Each is a record with an empty user, so that what was due is accounted for as any user's is, and
-with labels that say which deployment made it: what stands beside without them is left alone, and so
-is what another deployment on the same database made.
+Each is a record with an empty user, so its due times are accounted for like any user's. Its labels
+name its deployment. A deployment never touches schedules without its labels, such as those of
+another deployment on the same database.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from duetick.core.retrying import retry
+from duetick.core.store import Store
 from duetick.domain.errors import InvalidSchedule, VersionConflict
-from duetick.domain.schedule import Schedule
-from duetick.ports import Store
+from duetick.domain.schedule import Record, Schedule
 
 NOBODY: Final = ""
 STATIC: Final = {"duetick": "static"}
@@ -20,45 +21,54 @@ TRIES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """The keys (`flow/id`) by what was done about them."""
+    """The keys (`flow/id`) of static schedules: put, kept as they were, or removed.
+
+    `warnings` has those that fire more often than the tick comes, each with the words of a put.
+    """
 
     put: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    warnings: dict[str, str] = field(default_factory=dict)
 
 
 def register(store: Store, declared: Iterable[Schedule], deployment: str) -> Registered:
-    """Make the deployment's static schedules those that are declared. Unchanged ones stay put."""
+    """Put the declared static schedules of a deployment, and delete its other ones."""
     labels = {**STATIC, "deployment": deployment}
     wanted = {schedule.key: replace(schedule, labels=labels) for schedule in declared}
     for key in wanted:
         _check_free(store, key, labels)
     done = Registered()
     for key, schedule in wanted.items():
-        (done.put if _put(store, schedule, labels) else done.kept).append(key)
-    ours = [schedule.key for schedule in _labelled(store, labels)]
+        before, after = _put(store, schedule, labels)
+        (done.kept if after.version == before else done.put).append(key)
+        if after.warning:
+            done.warnings[key] = after.warning
+    ours = [schedule.key for schedule in _list_labelled(store, labels)]
     for key in [key for key in ours if key not in wanted]:
         store.schedules.delete(NOBODY, key)
         done.removed.append(key)
     return done
 
 
-def _put(store: Store, schedule: Schedule, labels: Mapping[str, str], tries: int = TRIES) -> bool:
-    """Whether anything changed. Of two deployments that race for a name, the write picks one."""
-    before = _check_free(store, schedule.key, labels)
-    version = before.version if before else 0
-    try:
-        return store.schedules.put(schedule, if_version=version).version != version
-    except VersionConflict:
-        if tries == 1:
-            raise
-    return _put(store, schedule, labels, tries - 1)
+def _put(store: Store, schedule: Schedule, labels: Mapping[str, str]) -> tuple[int, Record]:
+    """Put a static schedule. Return the version that it had before (0: none), and the record.
+
+    If two deployments race for a name, the condition of the write lets one win.
+    """
+
+    def put() -> tuple[int, Record]:
+        before = _check_free(store, schedule.key, labels)
+        version = before.version if before else 0
+        return version, store.schedules.put(schedule, if_version=version)
+
+    return retry(put, VersionConflict, TRIES)
 
 
-def _check_free(store: Store, key: str, labels: Mapping[str, str]) -> Schedule | None:
-    """The record, where it is ours. What somebody else put there must not be written over.
+def _check_free(store: Store, key: str, labels: Mapping[str, str]) -> Record | None:
+    """Return the record of this deployment, or None. Raises InvalidSchedule if another has the key.
 
-    The row is read first: where another deployment makes both meanwhile, its record is seen.
+    The row is read first. If another deployment creates both meanwhile, its record is seen.
     """
     row, record = store.index.get(NOBODY, key), store.schedules.get(NOBODY, key)
     if record.labels == labels if record else not row:
@@ -78,10 +88,10 @@ def _check_free(store: Store, key: str, labels: Mapping[str, str]) -> Schedule |
     )
 
 
-def _labelled(store: Store, labels: Mapping[str, str]) -> Iterator[Schedule]:
+def _list_labelled(store: Store, labels: Mapping[str, str]) -> Iterator[Record]:
     cursor: str | None = None
     while True:
-        page = store.schedules.list(NOBODY, cursor=cursor)
+        page = store.schedules.list(NOBODY, cursor=cursor, state="all")
         yield from (schedule for schedule in page.schedules if schedule.labels == labels)
         cursor = page.cursor
         if cursor is None:

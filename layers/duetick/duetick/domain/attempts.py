@@ -1,248 +1,273 @@
-"""A begin, a settle and the end of a lease, decided: what an occurrence becomes, for every store.
-
-A store reads the occurrence as it stands, asks here, and writes the answer on the condition that
-nothing came in between. Every transition passes through `moved`.
-"""
+"""Begin, settle and the end of a lease: the answers to callers, and the traces."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from duetick.domain.errors import LeaseLost
-from duetick.domain.identity import SCHEDULE_ORIGIN
-from duetick.domain.lifecycle import (
-    after_failure,
-    after_lost_lease,
-    ended,
-    lease_over,
-    why_cancelled,
+from duetick.domain.failures import Event, note_failure, note_loss
+from duetick.domain.identity import stands_beside
+from duetick.domain.occurrence import Leased, NewOccurrence, Occurrence, storable
+from duetick.domain.overlap import beside
+from duetick.domain.policies import Policies
+from duetick.domain.schedule import Pause, Record
+from duetick.domain.states import (
+    WAITING,
+    Reason,
+    State,
+    check_reason,
+    check_transition,
+    ended_as,
 )
-from duetick.domain.occurrences import leased
-from duetick.domain.policies import Overlap
-from duetick.domain.schedule import Occurrence, Schedule
-from duetick.domain.states import LEASED, WAITING, Reason, State, check_reason, check_transition
+from duetick.domain.transitions import Said, fail, has_ended, holds_key, lease_over, move
 
 OnLost: TypeAlias = Callable[[Occurrence], object]
-"""Told of each occurrence that a call made dead, reason `lost`, when that is written."""
+"""A function that sees each occurrence that a call made dead, reason `lost`, after the write."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The attempt may not run.
+class Begun(NamedTuple):
+    """The answer that an attempt may run. `schedule` is the record after the begin, or None."""
 
-    `stale`: another holds the fence. `duplicate`: it ended, or waits for a retry. `in_progress`:
-    it is running. `cancelled`: this call ended it, for `reason`. `unknown`: it was never recorded.
+    occurrence: Occurrence
+    schedule: Record | None
+
+
+class Refused(NamedTuple):
+    """The answer that an attempt may not run.
+
+    `stale`: another lease has the fence. `duplicate`: the occurrence has ended, or waits for its
+    time or a retry. `in_progress`: it runs, or waits because of `reason`. `cancelled`: this call
+    ended it, for `reason`. `unknown`: it was never recorded. `due_at` is the time of the next
+    attempt.
     """
 
     verdict: Literal["stale", "duplicate", "in_progress", "cancelled", "unknown"]
     state: State | None = None
     reason: Reason | None = None
+    due_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an attempt. Its reason is one of its state's; a failure's, one of the dead."""
+    """The end of an attempt. `error` is for operators; `told` is what the user may read of it.
+
+    The state allows the reason; `failed` has the reasons of `dead`. If a failure is `final`, no
+    other attempt follows it, whatever the retry policy says.
+    """
 
     state: Literal[State.SUCCEEDED, State.FAILED, State.CANCELLED]
     reason: Reason
     error: str | None = None
+    final: bool = False
+    told: str | None = None
 
     def __post_init__(self) -> None:
         check_transition(State.PROCESSING, self.state)
         check_reason(State.DEAD if self.state is State.FAILED else self.state, self.reason)
+        for name, text in (("error", self.error), ("told", self.told)):
+            if text is not None:
+                object.__setattr__(self, name, storable(text))
+
+    def is_said_of(self, ended: Occurrence) -> bool:
+        """Return True if the attempt has ended with this outcome before.
+
+        Then the caller repeats itself. No occurrence stays `failed`: a failure shows as the retry
+        or the death that followed.
+        """
+        if self.state is State.FAILED:
+            dead = (ended.state, ended.reason) == (State.DEAD, self.reason)
+            return dead or ended.state is State.RETRYING
+        return (ended.state, ended.reason) == (self.state, self.reason)
 
 
 SUCCEEDED: Final = Outcome(State.SUCCEEDED, Reason.FIRED)
 
 
-def moved(held: Occurrence, state: State, now: int, reason: Reason | None = None) -> Occurrence:
-    """The same in another state. Raises IllegalTransition where that may not follow.
+def reject(why: str) -> Outcome:
+    """Return the end of an attempt that cannot run. The user may read why."""
+    return Outcome(State.FAILED, Reason.REJECTED, why, told=why)
 
-    A repeat of the state that it is in changes nothing: it comes back as it is.
+
+_NOT_DEPLOYED: Final = "not_deployed: "
+"""The beginning of the error of an occurrence whose flow, or action, is not in the deployment."""
+
+
+def reject_gone(why: str) -> Outcome:
+    """Return the end of an attempt whose flow, or action, is not in the deployment."""
+    return replace(reject(why), error=f"{_NOT_DEPLOYED}{why}")
+
+
+def died_of_gone(occurrence: Occurrence) -> bool:
+    """Return True if the occurrence is dead because its flow, or action, was not deployed."""
+    error = occurrence.error or ""
+    return occurrence.reason is Reason.REJECTED and error.startswith(_NOT_DEPLOYED)
+
+
+class Settled(NamedTuple):
+    """An attempt before and after its end. `event` is the trace that it leaves, if any."""
+
+    before: Occurrence
+    after: Occurrence
+    event: Event | None = None
+
+
+class CallerKey(NamedTuple):
+    """An idempotency key that an outside caller chose. At most one run has it within a flow."""
+
+    flow: str
+    key: str
+    window_ms: int
+
+
+def refuse(occurrence: Occurrence, leased: Leased, now: int) -> Refused | None:
+    """Return the refusal of a begin, as far as the occurrence alone decides it, or None.
+
+    To the caller, an occurrence of another flow does not exist.
     """
-    if not check_transition(held.state, state):
-        return held
-    check_reason(state, reason)
-    until = held.lease_until if state in LEASED else None
-    return replace(held, state=state, reason=reason, lease_until=until, updated_at=now)
-
-
-def cancelled(held: Occurrence, reason: Reason, now: int) -> Occurrence:
-    """The same, ended without having run."""
-    return moved(held, State.CANCELLED, now, reason)
-
-
-def brought(asked: Occurrence, name: str, now: int) -> Occurrence:
-    """A new one of a caller that is not the tick, under a lease. `name` is its id.
-
-    Whatever the caller wrote into it of a life before: it begins here, and nobody has tried it yet.
-    """
-    anew = replace(
-        asked,
-        id=name,
-        state=State.QUEUED,
-        reason=None,
-        fence=0,
-        attempts=0,
-        error=None,
-        range_end=None,
-        count=1,
-        begun_at=None,
-        created_at=now,
-    )
-    return leased(anew, now)
-
-
-def accounted(newest: Occurrence | None, asked: Occurrence) -> Occurrence | None:
-    """What already stands for the time that a caller brings: a range may, which it lies in.
-
-    `newest` is the newest of the schedule's own times that the ledger has up to that one.
-    """
-    if newest is None or asked.origin != SCHEDULE_ORIGIN:
-        return None
-    return newest if asked.nominal_at <= (newest.range_end or newest.nominal_at) else None
-
-
-def refuse(held: Occurrence, asked: Occurrence, now: int) -> Refused | None:
-    """Why `asked` may not begin, as far as `held`, its own row, tells.
-
-    One of another flow does not exist for the caller.
-    """
-    if asked.flow and held.flow and asked.flow != held.flow:
+    if leased.flow and occurrence.flow and leased.flow != occurrence.flow:
         return Refused("unknown")
-    if ended(held) or held.state in WAITING:
-        return Refused("duplicate", held.state, held.reason)
-    if held.state is State.PROCESSING:
-        return Refused("in_progress", held.state)
-    if asked.fence == held.fence:
-        return Refused("stale", held.state) if lease_over(held, now) else None
-    return Refused("stale" if asked.fence else "in_progress", held.state)
+    if has_ended(occurrence):
+        ended = ended_as(occurrence.state, occurrence.reason)
+        return Refused("duplicate", ended, occurrence.reason)
+    if occurrence.state in WAITING:
+        return Refused("duplicate", occurrence.state, due_at=occurrence.due_at)
+    if occurrence.state is State.PROCESSING:
+        return Refused("in_progress", occurrence.state)
+    if leased.fence != occurrence.fence or lease_over(occurrence, now):
+        return Refused("stale", occurrence.state)
+    return None
 
 
-def recorded_already(held: Occurrence, asked: Occurrence, now: int) -> Refused:
-    """What is told to who brings an occurrence that is there."""
-    return refuse(held, asked, now) or Refused("in_progress", held.state)
+def refuse_again(occurrence: Occurrence, wanted: NewOccurrence | None = None) -> Refused:
+    """Return the refusal of a request for an occurrence that is recorded already."""
+    if wanted and wanted.flow and occurrence.flow and wanted.flow != occurrence.flow:
+        return Refused("unknown")
+    if has_ended(occurrence):
+        ended = ended_as(occurrence.state, occurrence.reason)
+        return Refused("duplicate", ended, occurrence.reason)
+    if occurrence.state in WAITING:
+        return Refused("duplicate", occurrence.state, due_at=occurrence.due_at)
+    return Refused("in_progress", occurrence.state)
 
 
-def begun(
-    held: Occurrence,
-    schedule: Schedule | None,
-    now: int,
-    another_runs: Callable[[], bool],
-    count_run: Callable[[Schedule], bool],
-) -> Occurrence:
-    """What a begin makes of it: processing, cancelled, or queued still where it has to wait.
-
-    `another_runs` says whether one of the same schedule is under way; it is asked only where that
-    matters; so is `count_run`, which counts one more run where the limit of runs allows it. What
-    waits displaces those of its schedule that waited before (`displaces`).
-    """
-    policies = schedule.policies if schedule else held.policies
-    reason = why_cancelled(held, schedule)
-    if reason is None and policies.overlap is not Overlap.ALLOW and another_runs():
-        if policies.overlap is Overlap.WAIT:
-            return replace(held, lease_until=now + 1, updated_at=now)
-        reason = Reason.OVERLAP
-    if reason is None and schedule and schedule.policies.max_runs and not count_run(schedule):
-        reason = Reason.QUOTA
-    if reason:
-        return cancelled(held, reason, now)
-    return replace(
-        moved(held, State.PROCESSING, now),
-        attempts=held.attempts + 1,
-        begun_at=now,
-        lease_until=now + policies.lease_ms,
-        policies=policies,
-    )
+def refuse_key(holder: Occurrence, until: int, now: int) -> Refused | None:
+    """Return the refusal of a caller's key that `holder` took up to `until`, or None."""
+    verdict = holds_key(holder, until, now)
+    due_at = holder.due_at if holder.state in WAITING else None
+    return Refused(verdict, holder.state, holder.reason, due_at) if verdict else None
 
 
-def not_begun(after: Occurrence) -> Refused | None:
-    """What the caller is told of an answer of `begun`; None where the attempt may run."""
+def refuse_begun(after: Occurrence) -> Refused | None:
+    """Return the refusal for an occurrence after its begin; None if the attempt may run."""
     if after.state is State.PROCESSING:
         return None
     if after.state is State.QUEUED:
         return Refused("in_progress", State.QUEUED, Reason.OVERLAP)
+    if after.state is State.RETRYING:
+        why = Reason.PAUSED if after.lease_until is None else Reason.OVERLAP
+        return Refused("in_progress", State.RETRYING, why, after.due_at)
     return Refused("cancelled", after.state, after.reason)
 
 
-def displaces(waiting: Occurrence, other: Occurrence) -> bool:
-    """Whether one that has to wait ends another of its schedule: newer ones that wait stay."""
-    return other.state is State.QUEUED and other.nominal_at < waiting.nominal_at
+def policies_now(occurrence: Occurrence, record: Record | None) -> Policies:
+    """Return the policies of an occurrence under the current definition."""
+    if record is None:
+        return occurrence.policies
+    return beside(record.policies) if stands_beside(occurrence.origin) else record.policies
 
 
-def settled(held: Occurrence, outcome: Outcome, now: int) -> Occurrence:
-    """The end of an attempt: of the occurrence too, unless another attempt follows."""
-    done = replace(held, error=outcome.error)
+def counts_as_run(occurrence: Occurrence) -> bool:
+    """Return True if the begin of the occurrence uses up a run: the first one, of no backfill."""
+    return not occurrence.attempts and not stands_beside(occurrence.origin)
+
+
+def start(occurrence: Occurrence, record: Record | None, now: int) -> Occurrence:
+    """Return the occurrence with one more attempt running, under the current definition."""
+    policies = policies_now(occurrence, record)
+    return replace(
+        move(occurrence, State.PROCESSING, now),
+        attempts=occurrence.attempts + 1,
+        begun_at=now,
+        lease_until=now + policies.lease_ms,
+        policies=policies,
+        redefined_at=record.redefined_at
+        if record and occurrence.redefined_at
+        else occurrence.redefined_at,
+        labels=record.labels if record else occurrence.labels,
+    )
+
+
+def settle(occurrence: Occurrence, outcome: Outcome, now: int) -> Settled:
+    """End an attempt. The occurrence ends too, unless another attempt follows."""
+    said = Said(outcome.error, outcome.told)
     if outcome.state is not State.FAILED:
-        return moved(done, outcome.state, now, outcome.reason)
-    then = after_failure(held.policies, held.attempts, outcome.reason, now)
-    after = moved(moved(done, State.FAILED, now), then.state, now, then.reason)
-    return after if then.due_at is None else replace(after, due_at=then.due_at)
+        return Settled(occurrence, move(occurrence, outcome.state, now, outcome.reason, said))
+    after = fail(occurrence, outcome.reason, now, final=outcome.final, said=said)
+    if after.state is not State.RETRYING:
+        return Settled(occurrence, after)
+    note = note_failure(occurrence.attempts, after.error)
+    return Settled(occurrence, after, Event(now, occurrence.state, after.state, note, after.told))
 
 
-def settled_with_effects(held: Occurrence | None, fence: int, now: int) -> Occurrence:
-    """A success whose effects are written with it. Said again it is refused: they are there.
+def gives_run_back(occurrence: Occurrence, outcome: Outcome) -> bool:
+    """Return True if this attempt was counted as a run, and its schedule was rejected.
 
-    Raises LeaseLost where the attempt has ended, as succeeded too, or its fence is stale.
+    Then the schedule, not the action, failed. Only the first attempt is counted.
     """
-    if held is None or held.fence != fence or held.state is not State.PROCESSING:
+    if stands_beside(occurrence.origin):
+        return False
+    return occurrence.attempts == 1 and outcome.reason is Reason.REJECTED
+
+
+def check_running(occurrence: Occurrence | None, leased: Leased) -> Occurrence:
+    """Return the attempt that runs under the fence.
+
+    Raises LeaseLost if the fence is stale or the attempt has ended, even with success.
+    """
+    if (
+        occurrence is None
+        or occurrence.fence != leased.fence
+        or occurrence.state is not State.PROCESSING
+    ):
         raise LeaseLost("The attempt had ended before the transaction; nothing was written.")
-    return settled(held, SUCCEEDED, now)
-
-
-def lost(held: Occurrence, now: int) -> Occurrence:
-    """What the end of a lease makes of it: it passes through failed in the same write."""
-    then, failed = after_lost_lease(held, now), replace(held, state=State.FAILED)
-    if then.state is State.QUEUED:
-        return leased(failed, now)
-    return moved(failed, then.state, now, then.reason)
-
-
-def taken_up(held: Occurrence, now: int) -> Occurrence:
-    """One that waited under a lease, one that was lost as that leaves it."""
-    return leased(held, now) if held.state in WAITING else lost(held, now)
-
-
-def released(held: Occurrence, now: int) -> Occurrence:
-    """What never began, given back: due again at once, or lost when its time is over."""
-    after = lost(held, now)
-    return replace(after, lease_until=now + 1) if after.state is State.QUEUED else after
-
-
-def ousted(held: Occurrence, now: int) -> Occurrence:
-    """What a begin makes of another of its schedule that runs with its lease over.
-
-    One that may wait for its successor is due again at once. Any other would meet it and end as an
-    overlap: it comes back when its successor's lease is over.
-    """
-    may_wait = held.policies.overlap is Overlap.WAIT
-    return released(held, now) if may_wait else lost(held, now)
-
-
-def renewed(held: Occurrence, now: int) -> Occurrence:
-    """A begun attempt, held longer."""
-    return replace(held, lease_until=now + held.policies.lease_ms, updated_at=now)
+    return occurrence
 
 
 def tell_lost(on_lost: OnLost | None, after: Iterable[Occurrence]) -> None:
-    """Of what was made of ended leases and releases, those that are lost."""
+    """Pass each lost occurrence to `on_lost`."""
     for one in after:
         if on_lost and one.reason is Reason.LOST:
             on_lost(one)
 
 
-def trace_of_loss(before: Occurrence, after: Occurrence) -> str | None:
-    """What to note of a lost lease. One that never began and begins anew tells it by itself."""
-    if before.state is State.QUEUED and after.state is State.QUEUED:
-        return None
-    return f"lease ended during attempt {before.attempts}"
+def pause_of(occurrence: Occurrence, record: Record | None, now: int) -> Pause | None:
+    """Return the pause that holds an occurrence, or None. It holds what has begun once, and what a
+    backfill has brought.
+    """
+    is_held = occurrence.attempts or stands_beside(occurrence.origin)
+    pause = record.pause if record and is_held else None
+    return pause if pause and pause.holds(now) else None
 
 
-def trace_of_retry(held: Occurrence, after: Occurrence) -> str | None:
-    """What to note of an attempt that another one follows."""
-    if after.state is not State.RETRYING:
+def trace_loss(before: Occurrence, after: Occurrence) -> str | None:
+    """Return the note of a lost lease, or None.
+
+    An occurrence that never began and is leased again needs no note.
+    """
+    if before.state in WAITING:
         return None
-    return f"attempt {held.attempts}: {after.error or ''}"
+    if before.state is State.QUEUED:
+        return None if after.state is State.QUEUED else trace_wait(after)
+    return note_loss(before.attempts)
+
+
+def trace_wait(after: Occurrence) -> str | None:
+    """Return the note of a lease that a begin took away; None if it did not."""
+    refused = refuse_begun(after)
+    if refused is None or refused.state is not State.RETRYING:
+        return None
+    paused = refused.reason is Reason.PAUSED
+    return "put off: its schedule is paused" if paused else "put off: another one has begun"
 
 
 RELEASED: Final = "released: it never began"

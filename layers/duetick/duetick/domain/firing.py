@@ -1,28 +1,19 @@
-"""What fires for an index row that is due: the one decision of claim, explain and verify."""
+"""The decision which times of a due index row fire, shared by claim, explain and verify."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from duetick.domain.expression import count, fires, newest, next_fire
+from duetick.domain.occurrence import IndexRow, Missed
 from duetick.domain.policies import Misfire, Policies
-from duetick.domain.schedule import IndexRow
 
 MOST_AT_ONCE: Final = 100_000
-"""More than a day of grace of a schedule that fires each second."""
+"""The most times of one list: more than a day of grace of a schedule that fires each second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Missed:
-    """Nominal times that do not fire, collapsed into one range."""
-
-    first: int
-    last: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What becomes of every nominal time up to now, and when the row is due again."""
+class Decision(NamedTuple):
+    """The fate of every nominal time up to now, and the time at which the row is due again."""
 
     fires: tuple[int, ...]
     missed: tuple[Missed, ...]
@@ -31,7 +22,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The nominal times of one row: its own next one, then those that its expression names."""
+    """The nominal times that the expression of a row names, within the schedule's window."""
 
     cron: str
     timezone: str | None
@@ -40,19 +31,23 @@ class Times:
 
     @classmethod
     def of(cls, row: IndexRow) -> "Times":
-        """The times of an index row."""
+        """Return the times of an index row."""
         return cls(row.cron, row.timezone, row.anchor, row.policies)
 
     def after(self, instant: int) -> int | None:
-        """The first one later than `instant`."""
+        """Return the first time later than `instant`, or None."""
         p, since = self.policies, self._since(instant)
         found = next_fire(
             self.cron, self.timezone, since, gap=p.gap, repeat=p.repeat, anchor=self.anchor
         )
         return None if found is None or found > self._until(found) else found
 
-    def between(self, after: int, until: int) -> list[int]:
-        """Those in (after, until]."""
+    def names(self, at: int) -> bool:
+        """Return True if `at` is one of the times."""
+        return self.after(at - 1) == at
+
+    def between(self, after: int, until: int, limit: int = MOST_AT_ONCE) -> list[int]:
+        """Return the first times in (after, until], at most `limit`."""
         p, since, end = self.policies, self._since(after), self._until(until)
         if end <= since:
             return []
@@ -64,11 +59,11 @@ class Times:
             gap=p.gap,
             repeat=p.repeat,
             anchor=self.anchor,
-            limit=MOST_AT_ONCE,
+            limit=limit,
         )
 
     def count(self, after: int, until: int) -> int:
-        """How many are in (after, until]."""
+        """Count the times in (after, until]."""
         p, since, end = self.policies, self._since(after), self._until(until)
         if end <= since:
             return 0
@@ -77,7 +72,7 @@ class Times:
         )
 
     def newest(self, after: int, until: int) -> int | None:
-        """The last one in (after, until]."""
+        """Return the last time in (after, until], or None."""
         p, since, end = self.policies, self._since(after), self._until(until)
         if end <= since:
             return None
@@ -85,43 +80,102 @@ class Times:
             self.cron, self.timezone, since, end, gap=p.gap, repeat=p.repeat, anchor=self.anchor
         )
 
+    def gaps(self, after: int, until: int) -> Iterator[tuple[int, int]]:
+        """Yield the spans (after, until] in which times may fire: all of it."""
+        yield after, until
+
     def _since(self, after: int) -> int:
-        """Where the window begins, if that is later."""
+        """Return `after`, or the start of the window if that is later."""
         start = self.policies.starts_at
         return after if start is None else max(after, start - 1)
 
     def _until(self, until: int) -> int:
-        """Where the window ends, if that is earlier."""
+        """Return `until`, or the end of the window if that is earlier."""
         end = self.policies.ends_at
         return until if end is None else min(until, end)
 
 
-def unfired(row: IndexRow, fired_through: int | None) -> IndexRow | None:
-    """The row at its first time that has not fired; None where there is none.
+@dataclass(frozen=True, slots=True)
+class TimesOutside(Times):
+    """The nominal times outside of some spans: each from its first instant until before its end.
 
-    Only a row that was set back differs. `fired_through` is the newest time that was claimed.
+    The spans are in order, and do not overlap.
     """
-    if fired_through is None or row.next_fire_at > fired_through:
+
+    holes: tuple[tuple[int, int], ...] = ()
+
+    def after(self, instant: int) -> int | None:
+        """See `Times`."""
+        found = Times.after(self, instant)
+        for first, end in self.holes:
+            if found is not None and first <= found < end:
+                found = Times.after(self, end - 1)
+        return found
+
+    def between(self, after: int, until: int, limit: int = MOST_AT_ONCE) -> list[int]:
+        """See `Times`."""
+        found: list[int] = []
+        for start, end in self.gaps(after, until):
+            found += Times.between(self, start, end, limit - len(found))
+        return found
+
+    def count(self, after: int, until: int) -> int:
+        """See `Times`."""
+        return sum(Times.count(self, start, end) for start, end in self.gaps(after, until))
+
+    def newest(self, after: int, until: int) -> int | None:
+        """See `Times`."""
+        gaps = reversed(list(self.gaps(after, until)))
+        found = (Times.newest(self, start, end) for start, end in gaps)
+        return next((time for time in found if time is not None), None)
+
+    def gaps(self, after: int, until: int) -> Iterator[tuple[int, int]]:
+        """Yield the spans (after, until] outside of the holes."""
+        for first, end in self.holes:
+            if after < min(first - 1, until):
+                yield after, min(first - 1, until)
+            after = max(after, end - 1)
+        if after < until:
+            yield after, until
+
+
+def unfired(row: IndexRow, mark: int | None) -> IndexRow | None:
+    """Return the row at its first time beyond the mark; None if there is none.
+
+    The time differs only if the row was set back.
+    """
+    if mark is None or row.next_fire_at > mark:
         return row
-    following = Times.of(row).after(fired_through)
+    following = Times.of(row).after(mark)
     return None if following is None else replace(row, next_fire_at=following)
 
 
 def may_count_from_anchor(cron: str) -> bool:
-    """Whether its times may: only a rate's do, so that any other row's anchor is no matter.
+    """Return True if the times may depend on the anchor: only a rate's do.
 
-    A text in which "rate" stands somewhere else costs a decision of its own, no more.
+    If "rate" stands elsewhere in the text, the row only costs a separate decision.
     """
     return "rate" in cron.lower()
 
 
-def decide(row: IndexRow, now: int, ahead: int = 0) -> Decision:
-    """On time each fires; what is past its grace goes to the misfire policy.
+def decide(
+    row: IndexRow, now: int, ahead: int = 0, holes: tuple[tuple[int, int], ...] = ()
+) -> Decision:
+    """Decide which times of a due row fire. A time past its grace goes to the misfire policy.
 
-    With `ahead`, the times of (now, now + ahead] fire as well: no policy applies to the future.
-    Raises ValueError where the expression or the zone cannot be read.
+    With `ahead`, the times in (now, now + ahead] fire as well: no policy applies to the future.
+    The times in `holes` are left out, as if nothing named them.
+    Raises ValueError if the expression or the zone cannot be read.
     """
     times, first, end = Times.of(row), row.next_fire_at, now + ahead
+    if holes:
+        p = row.policies
+        times = TimesOutside(row.cron, row.timezone, row.anchor, p, holes)
+        if any(start <= first < stop for start, stop in holes):
+            following = times.after(first)
+            if following is None or following > end:
+                return Decision((), (), following)
+            first = following
     grace = row.policies.on_time_ms
     if now - first > grace:
         return _decide_late(times, first, now, now - grace - 1, end)
@@ -131,28 +185,8 @@ def decide(row: IndexRow, now: int, ahead: int = 0) -> Decision:
     return Decision((first, *times.between(first, end)), (), times.after(end))
 
 
-class Decisions:
-    """Decides once for all rows of a claim that are alike; raises as `decide` does."""
-
-    __slots__ = ("_ahead", "_known", "_now")
-
-    def __init__(self, now: int, ahead: int = 0) -> None:
-        self._now = now
-        self._ahead = ahead
-        self._known: dict[tuple[object, ...], Decision] = {}
-
-    def of(self, row: IndexRow) -> Decision:
-        """What becomes of a row."""
-        anchor = row.anchor if may_count_from_anchor(row.cron) else 0
-        group = (row.cron, row.timezone, row.next_fire_at, anchor, row.policies)
-        decision = self._known.get(group)
-        if decision is None:
-            decision = self._known[group] = decide(row, self._now, self._ahead)
-        return decision
-
-
 def _decide_late(times: Times, first: int, now: int, edge: int, end: int) -> Decision:
-    """`edge` is the last instant that is past its grace; `first` is at or before it."""
+    """Decide about a row whose first time is past its grace. `edge` is the last instant past it."""
     young = tuple(times.between(edge, end))
     on_time = bool(young) and young[0] <= now
     caught_up = _catch_up(times, first, edge, on_time, now)
@@ -161,7 +195,7 @@ def _decide_late(times: Times, first: int, now: int, edge: int, end: int) -> Dec
 
 
 def _catch_up(times: Times, first: int, edge: int, on_time: bool, now: int) -> tuple[int, ...]:
-    """Those of [first, edge] that still fire."""
+    """Return the times in [first, edge] that still fire."""
     policies = times.policies
     longest = policies.longest_lateness
     oldest = first if longest is None else max(first, now - longest * 1_000)
@@ -175,7 +209,7 @@ def _catch_up(times: Times, first: int, edge: int, on_time: bool, now: int) -> t
 
 
 def _last(times: Times, first: int, oldest: int, edge: int, wanted: int) -> list[int]:
-    """The last `wanted` of [oldest, edge], ascending; `first` counts as one of the times."""
+    """Return the last `wanted` times in [oldest, edge], ascending. `first` is one of the times."""
     found: list[int] = []
     until = edge
     while len(found) < wanted:
@@ -190,8 +224,12 @@ def _last(times: Times, first: int, oldest: int, edge: int, wanted: int) -> list
 
 
 def _collapse(times: Times, first: int, until: int) -> tuple[Missed, ...]:
-    """[first, until] as one range; empty where nothing is in it."""
-    if until < first:
-        return ()
-    last = times.newest(first, until)
-    return (Missed(first, first if last is None else last, 1 + times.count(first, until)),)
+    """Return the times in [first, until] as one range, or as one for each gap between holes."""
+    missed: list[Missed] = []
+    for after, end in times.gaps(first - 1, until):
+        start = first if after == first - 1 else times.after(after)
+        if start is not None and start <= end:
+            last = times.newest(start, end)
+            count = 1 + times.count(start, end)
+            missed.append(Missed(start, start if last is None else last, count))
+    return tuple(missed)

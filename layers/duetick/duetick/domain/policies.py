@@ -1,16 +1,25 @@
-"""How a schedule wants to be fired. Every duration is in seconds, every instant in milliseconds."""
+"""The policies of a schedule. Every duration is in seconds, every instant in milliseconds."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from functools import lru_cache
-from typing import Any, Final, Literal, Self, get_args
+from functools import lru_cache, partial
+from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.choosing import Choosing
+from duetick.domain.errors import (
+    Flaw,
+    InvalidSchedule,
+    Refusal,
+    kind_of,
+    refusals_of,
+    refuse,
+)
 
 Gap = Literal["run", "skip"]
 Repeat = Literal["first", "both"]
+AfterCompletion = Literal["keep", "delete"]
 
 LEASE_MARGIN: Final = 35
 LONGEST_TIMEOUT: Final = 900
@@ -21,7 +30,7 @@ LAST_INSTANT: Final = 253_402_300_799_999
 
 
 class Delivery(StrEnum):
-    """What a lost or failed attempt means."""
+    """The promise of a schedule: the meaning of a lost or failed attempt."""
 
     AT_MOST_ONCE = "at_most_once"
     AT_LEAST_ONCE = "at_least_once"
@@ -29,7 +38,7 @@ class Delivery(StrEnum):
 
 
 class Overlap(StrEnum):
-    """What happens to an occurrence while an earlier one is still running."""
+    """The fate of an occurrence while an earlier one is still running."""
 
     SKIP = "skip"
     ALLOW = "allow"
@@ -37,7 +46,7 @@ class Overlap(StrEnum):
 
 
 class Misfire(StrEnum):
-    """Which of the nominal times that are past their grace still fire."""
+    """The choice of the nominal times past their grace that still fire."""
 
     LATEST = "latest"
     ALL = "all"
@@ -45,26 +54,91 @@ class Misfire(StrEnum):
 
 
 class Backoff(StrEnum):
-    """How the delay before the next attempt grows."""
+    """The growth of the delay before the next attempt."""
 
     NONE = "none"
     FIXED = "fixed"
     EXPONENTIAL = "exponential"
 
 
-def _bounded(name: str, value: object, low: int, high: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise InvalidSchedule(name, f"expected a whole number from {low} to {high}, got {value!r}.")
+def _check_bounds(name: str, value: object, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        wanted = f"expected a whole number from {low} to {high}, got {_show(value)}."
+        raise InvalidSchedule(name, wanted, "wrong_type")
+    if not low <= value <= high:
+        wanted = f"expected a whole number from {low} to {high}, got {value}."
+        raise InvalidSchedule(name, wanted, "out_of_range")
 
 
-def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise InvalidSchedule(name, f"expected one of {', '.join(allowed)}, got {value!r}.")
+        wanted = f"expected one of {', '.join(allowed)}, got {_show(value)}."
+        raise InvalidSchedule(name, wanted, "not_one_of")
+
+
+def _show(value: object) -> str:
+    return repr(value[:40]) if isinstance(value, str) else kind_of(value)
+
+
+Choice: TypeAlias = tuple[str, tuple[str, ...]]
+Bounds: TypeAlias = tuple[str, int, int]
+
+OPTIONAL: Final = frozenset({"longest_lateness", "max_runs", "starts_at", "ends_at", "pause_after"})
+"""The fields for which None means that there is no limit."""
+
+
+def _find_wrong(
+    prefix: str, given: object, choices: Sequence[Choice], bounds: Sequence[Bounds]
+) -> list[Refusal]:
+    """Return the refusals of texts and numbers. Mostly there is none, and then it is quick."""
+    checks: list[Callable[[], None]] = []
+    for name, allowed in choices:
+        value = getattr(given, name)
+        if value not in allowed:
+            checks.append(partial(_check_choice, f"{prefix}.{name}", value, allowed))
+    for name, low, high in bounds:
+        value = getattr(given, name)
+        fits = type(value) is int and low <= value <= high
+        if not fits and (value is not None or name not in OPTIONAL):
+            checks.append(partial(_check_bounds, f"{prefix}.{name}", value, low, high))
+    return refusals_of(checks)
+
+
+BACKOFFS: Final[tuple[Choice, ...]] = (("backoff", tuple(Backoff)),)
+RETRY: Final[tuple[Bounds, ...]] = (
+    ("attempts", 1, 185),
+    ("first", 1, DAY),
+    ("longest", 1, DAY),
+)
+_KINDS: Final = (("delivery", Delivery), ("overlap", Overlap), ("misfire", Misfire))
+CHOICES: Final[tuple[Choice, ...]] = (
+    *((name, tuple(kind)) for name, kind in _KINDS),
+    ("gap", get_args(Gap)),
+    ("repeat", get_args(Repeat)),
+    ("after_completion", get_args(AfterCompletion)),
+)
+BOUNDS: Final[tuple[Bounds, ...]] = (
+    ("grace", 0, DAY),
+    ("catch_up", 0, 1_000),
+    ("longest_lateness", 1, 366 * DAY),
+    ("spread", 0, DAY),
+    ("priority", -100, 100),
+    ("timeout", 1, LONGEST_TIMEOUT),
+    ("starts_at", 0, LAST_INSTANT),
+    ("ends_at", 0, LAST_INSTANT),
+    ("max_runs", 1, 1_000_000),
+    ("pause_after", 1, 1_000),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
-    """When a failed attempt of an at-least-once schedule is tried again."""
+class Retry(Choosing):
+    """The retries of an at-least-once schedule: how many, and how long after a failure.
+
+    The longest wait is the first one at least. If only one of them was chosen, that is checked once
+    the other one is known: by `over`, or by the book that is put. Beside another flaw it is checked
+    at once.
+    """
 
     backoff: Backoff = Backoff.EXPONENTIAL
     attempts: int = 5
@@ -72,14 +146,23 @@ class Retry:
     longest: int = 3_600
 
     def __post_init__(self) -> None:
-        _one_of("policies.retry.backoff", self.backoff, tuple(Backoff))
+        found = _find_wrong("policies.retry", self, BACKOFFS, RETRY)
+        waits, wrong = {"first", "longest"}, {one.path[-1] for each in found for one in each.flaws}
+        if (waits <= self._given or wrong) and not waits & wrong:
+            found += refusals_of([self.check_waits])
+        refuse(found)
         object.__setattr__(self, "backoff", Backoff(self.backoff))
-        _bounded("policies.retry.attempts", self.attempts, 1, 185)
-        _bounded("policies.retry.first", self.first, 1, DAY)
-        _bounded("policies.retry.longest", self.longest, self.first, DAY)
+
+    def check_waits(self) -> None:
+        """Raise InvalidSchedule if the longest wait is shorter than the first one."""
+        _check_bounds("policies.retry.longest", self.longest, self.first, DAY)
+
+    def over(self, defaults: "Retry") -> "Retry":
+        """Return the defaults, but for the fields that were chosen here."""
+        return replace(defaults, **self.chosen)
 
     def delay(self, attempt: int) -> int | None:
-        """Milliseconds to wait after the failed `attempt`; None when they are spent."""
+        """Return the milliseconds to wait after a failed `attempt`; None if none remains."""
         if self.backoff is Backoff.NONE or attempt >= self.attempts:
             return None
         if self.backoff is Backoff.FIXED:
@@ -88,11 +171,12 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
-class Policies:
-    """The defaults are those of the README's table.
+class Policies(Choosing):
+    """The policies of a schedule. The layer's README has a table of them.
 
-    Nothing fires before `starts_at` or after `ends_at`. `max_runs` counts what has begun since
-    the limit was set: the schedule is done with the last of them.
+    Nothing fires before `starts_at` or after `ends_at`. `max_runs` limits the runs that begin: with
+    the last of them, the schedule is done. `after_completion` says if it is deleted then. After so
+    many failures in a row as `pause_after` says, the schedule is paused.
     """
 
     delivery: Delivery = Delivery.AT_MOST_ONCE
@@ -110,91 +194,115 @@ class Policies:
     starts_at: int | None = None
     ends_at: int | None = None
     max_runs: int | None = None
+    after_completion: AfterCompletion = "keep"
+    pause_after: int | None = None
 
     def __post_init__(self) -> None:
-        for name, kind in (("delivery", Delivery), ("overlap", Overlap), ("misfire", Misfire)):
-            value = getattr(self, name)
-            _one_of(f"policies.{name}", value, tuple(kind))
-            object.__setattr__(self, name, kind(value))
-        _one_of("policies.gap", self.gap, get_args(Gap))
-        _one_of("policies.repeat", self.repeat, get_args(Repeat))
-        _bounded("policies.grace", self.grace, 0, DAY)
-        _bounded("policies.catch_up", self.catch_up, 0, 1_000)
-        _bounded("policies.spread", self.spread, 0, DAY)
-        _bounded("policies.priority", self.priority, -100, 100)
-        _bounded("policies.timeout", self.timeout, 1, LONGEST_TIMEOUT)
-        if self.longest_lateness is not None:
-            _bounded("policies.longest_lateness", self.longest_lateness, 1, 366 * DAY)
-        if self.max_runs is not None:
-            _bounded("policies.max_runs", self.max_runs, 1, 1_000_000)
-        self._check_window()
+        found = refusals_of([self._read_retry])
+        found += _find_wrong("policies", self, CHOICES, BOUNDS)
+        refuse(found or refusals_of([self._check_window]))
+        for name, kind in _KINDS:
+            object.__setattr__(self, name, kind(getattr(self, name)))
+
+    def _read_retry(self) -> None:
+        """Take the retry as a mapping, too: JSON has it so."""
+        given: object = self.retry
+        if not isinstance(given, Retry):
+            named = _check_names(Retry, "policies.retry", given)
+            object.__setattr__(self, "retry", Retry(**named))
 
     def _check_window(self) -> None:
-        for name in ("starts_at", "ends_at"):
-            if getattr(self, name) is not None:
-                _bounded(f"policies.{name}", getattr(self, name), 0, LAST_INSTANT)
         if self.ends_at is not None and self.ends_at < (self.starts_at or 0):
-            raise InvalidSchedule("policies.ends_at", "is before the start; put it after.")
+            raise InvalidSchedule(
+                "policies.ends_at", "is before the start; put it after.", "out_of_range"
+            )
 
     @property
     def on_time_ms(self) -> int:
-        """How late is still on time: the grace, unless the longest lateness is shorter."""
+        """The lateness that is still on time: the shorter of grace and longest lateness."""
         longest = self.grace if self.longest_lateness is None else self.longest_lateness
         return min(self.grace, longest) * 1_000
 
     @property
     def lease_ms(self) -> int:
-        """How long an attempt is held before it counts as lost."""
+        """The length of a lease: an attempt that takes longer counts as lost."""
         return (self.timeout + LEASE_MARGIN) * 1_000
 
     @property
     def begin_within_ms(self) -> int:
-        """How long after its due time an occurrence that never began may still begin."""
+        """The time after its due time in which an occurrence that never began may still begin."""
         return (3_600 if self.longest_lateness is None else self.longest_lateness) * 1_000
 
     @property
     def retries(self) -> bool:
-        """Whether a failed or lost attempt is followed by another."""
+        """True if another attempt follows a failed or lost one."""
         return self.delivery is not Delivery.AT_MOST_ONCE
 
+    def over(self, defaults: "Policies") -> "Policies":
+        """Return the defaults, but for the fields that were chosen here.
+
+        All fields of the result count as chosen.
+        """
+        return replace(defaults, **self.chosen | {"retry": self.retry.over(defaults.retry)})
+
     def dump(self) -> str | None:
-        """The fields that differ from the defaults as compact JSON; None where none does."""
-        different = {
-            f.name: getattr(self, f.name)
-            for f in fields(self)
-            if f.name != "retry" and getattr(self, f.name) != getattr(_DEFAULTS, f.name)
-        }
-        if self.retry != _DEFAULTS.retry:
-            different["retry"] = {f.name: getattr(self.retry, f.name) for f in fields(Retry)}
-        return json.dumps(different, sort_keys=True, separators=(",", ":")) if different else None
+        """Return the fields that differ from the defaults as compact JSON; None if none differs."""
+        return _dump(self)
 
     @staticmethod
     def load(text: str | None) -> "Policies":
-        """What `dump` wrote. Remembered: many schedules have the same, and nothing changes them."""
-        return _loaded(text)
+        """Return the policies that `dump` wrote. All of them are chosen: no default changes them.
+
+        They are cached: many schedules have the same, and nothing changes them.
+        """
+        return _load(text)
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
-        """Policies as an API body names them; an unknown name is refused with the known ones."""
+        """Return the policies of an API body. An unknown name is refused, with the known names."""
         values = dict(given)
-        retry = values.pop("retry", None)
-        if retry is not None:
-            values["retry"] = Retry(**_known(Retry, "policies.retry", retry))
-        return cls(**_known(cls, "policies", values))
+        found = refusals_of([partial(_check_names, cls, "policies", values)])
+        known: dict[str, Any] = {name: values[name] for name in values if name in _field_names(cls)}
+        made: list[Self] = []
+        found += refusals_of([lambda: made.append(cls(**known))])
+        refuse(found)
+        return made[0]
 
 
 @lru_cache(maxsize=1_000)
-def _loaded(text: str | None) -> Policies:
-    return Policies.of(json.loads(text)) if text else Policies()
+def _dump(policies: Policies) -> str | None:
+    """Return the text of the policies, cached: a claim writes the same for each of its rows."""
+    different = {
+        f.name: getattr(policies, f.name)
+        for f in fields(policies)
+        if f.name != "retry" and getattr(policies, f.name) != getattr(_DEFAULTS, f.name)
+    }
+    if policies.retry != _DEFAULTS.retry:
+        different["retry"] = {f.name: getattr(policies.retry, f.name) for f in fields(Retry)}
+    return json.dumps(different, sort_keys=True, separators=(",", ":")) if different else None
 
 
-def _known(kind: type, name: str, given: object) -> dict[str, Any]:
-    names = [f.name for f in fields(kind)]
+@lru_cache(maxsize=1_000)
+def _load(text: str | None) -> Policies:
+    return (Policies.of(json.loads(text)) if text else _DEFAULTS).over(_DEFAULTS)
+
+
+def _field_names(kind: type) -> list[str]:
+    return [f.name for f in fields(kind)]
+
+
+def _check_names(kind: type, name: str, given: object) -> dict[str, Any]:
     if not isinstance(given, Mapping):
-        raise InvalidSchedule(name, f"expected an object, got {type(given).__name__}.")
-    for key in given:
-        if key not in names:
-            raise InvalidSchedule(name, f"{key!r} is not known; known are {', '.join(names)}.")
+        raise InvalidSchedule(name, f"expected an object, got {kind_of(given)}.", "wrong_type")
+    names = _field_names(kind)
+    known = ", ".join(names)
+    unknown = [
+        Flaw((*name.split("."), str(key)), "unknown_field", f"is not known; known are {known}.")
+        for key in given
+        if key not in names
+    ]
+    if unknown:
+        raise InvalidSchedule.of(unknown)
     return dict(given)
 
 

@@ -1,4 +1,4 @@
-"""What may become of an occurrence: states, the transitions between them, and reasons."""
+"""The states of an occurrence, the transitions between them, and the reasons."""
 
 from enum import StrEnum
 from typing import Final
@@ -7,7 +7,7 @@ from duetick.domain.errors import IllegalTransition
 
 
 class State(StrEnum):
-    """Where an occurrence stands. `failed` is passed through, never rested in."""
+    """The state of an occurrence. No occurrence stays `failed`: it passes through."""
 
     SCHEDULED = "scheduled"
     QUEUED = "queued"
@@ -21,7 +21,7 @@ class State(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why an occurrence ended as it did. A terminal state has exactly one."""
+    """The reason why an occurrence ended as it did. A terminal state has exactly one."""
 
     FIRED = "fired"
     FAILED = "failed"
@@ -73,7 +73,10 @@ LEASED: Final = frozenset({State.QUEUED, State.PROCESSING})
 
 
 def check_transition(before: State, after: State) -> bool:
-    """Whether something changes; raise where `after` may not follow `before`."""
+    """Return True if the state changes.
+
+    Raises IllegalTransition if `after` may not follow `before`.
+    """
     if before == after:
         return False
     if after in TRANSITIONS[before]:
@@ -82,8 +85,18 @@ def check_transition(before: State, after: State) -> bool:
     raise IllegalTransition(f"{before} cannot become {after}; only {allowed} may follow it.")
 
 
+def ended_as(state: State, reason: Reason | None) -> State:
+    """Return the state in which an occurrence ended, also if it was deleted since."""
+    if state is not State.DELETED:
+        return state
+    return next((one for one, reasons in REASONS.items() if reason in reasons), state)
+
+
 def check_reason(state: State, reason: Reason | None) -> None:
-    """Raise unless a terminal state has one of its reasons, and another state has none."""
-    allowed = REASONS.get(state)
+    """Raise IllegalTransition unless a terminal state has one of its reasons, any other none.
+
+    A deleted occurrence keeps the reason of its end.
+    """
+    allowed = frozenset(Reason) if state is State.DELETED else REASONS.get(state)
     if (reason is None) != (allowed is None) or (allowed and reason not in allowed):
         raise IllegalTransition(f"{state} does not end with the reason {reason}.")

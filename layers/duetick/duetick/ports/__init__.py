@@ -1,34 +1,61 @@
-"""What the core asks of the world: a store, a transport, a clock.
+"""The ports of the core: a shelf of books, a transport, a clock, a witness."""
 
-Every method that depends on the time takes `now` in milliseconds since the epoch; without it the
-store asks its own clock. A store raises `StoreUnavailable` where its database does not answer, and
-`SchemaOutdated` where its schema is missing.
-"""
-
-from duetick.domain.attempts import SUCCEEDED, OnLost, Outcome, Refused
-from duetick.ports.delivery import Delivery, Transport
-from duetick.ports.index import Index, OnPoisoned
-from duetick.ports.ledger import Begun, CallerKey, Clock, Event, Ledger, Transaction
-from duetick.ports.schedules import Page, Schedules
-from duetick.ports.store import Difference, Store
+from duetick.ports.shelf import (
+    EVERYBODY,
+    NO_TERMS,
+    Alter,
+    Chunk,
+    Clock,
+    Counted,
+    Dialect,
+    Fair,
+    KeyHeld,
+    Listed,
+    Migrated,
+    Query,
+    Records,
+    Shelf,
+    StateCounts,
+    Terms,
+    Transaction,
+)
+from duetick.ports.transport import (
+    Deliverable,
+    Delivered,
+    Observer,
+    RunTransport,
+    Tell,
+    Transport,
+    Trouble,
+    tell_nobody,
+)
+from duetick.ports.witness import Witness
 
 __all__ = [
-    "SUCCEEDED",
-    "Begun",
-    "CallerKey",
+    "EVERYBODY",
+    "NO_TERMS",
+    "Alter",
+    "Chunk",
     "Clock",
-    "Delivery",
-    "Difference",
-    "Event",
-    "Index",
-    "Ledger",
-    "OnLost",
-    "OnPoisoned",
-    "Outcome",
-    "Page",
-    "Refused",
-    "Schedules",
-    "Store",
+    "Counted",
+    "Deliverable",
+    "Delivered",
+    "Dialect",
+    "Fair",
+    "KeyHeld",
+    "Listed",
+    "Migrated",
+    "Observer",
+    "Query",
+    "Records",
+    "RunTransport",
+    "Shelf",
+    "StateCounts",
+    "Tell",
+    "Terms",
     "Transaction",
     "Transport",
+    "Trouble",
+    "Witness",
+    "tell_nobody",
 ]

@@ -1,4 +1,4 @@
-"""CloudFormation's custom resources: whatever happens, it is answered, or it waits for an hour."""
+"""CloudFormation's custom resources. Without an answer, CloudFormation waits for an hour."""
 
 import http.client
 import json
@@ -9,43 +9,48 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
-Event: TypeAlias = Mapping[str, Any]
-Work: TypeAlias = Callable[[Event], dict[str, object]]
+from duetick.core.retrying import retry
+from duetick.domain.redaction import redact_text
+
+ResourceEvent: TypeAlias = Mapping[str, Any]
+Work: TypeAlias = Callable[[ResourceEvent], dict[str, object]]
 Send: TypeAlias = Callable[[str, bytes], None]
 
 LONGEST_REASON: Final = 2_000
-"""As it is sent: CloudFormation refuses answers beyond 4 KB."""
+"""Characters of the reason as JSON: CloudFormation refuses answers beyond 4 KB."""
 
 RESERVE: Final = 10.0
-"""Seconds of the function's time that are kept for answering."""
+"""Seconds of the function's time that remain for the answer."""
 
 TRIES: Final = 4
 
 logger = logging.getLogger("duetick.migrate")
 
 
-class Context(Protocol):
-    """As much of the runtime's context as is used."""
+class ResourceContext(Protocol):
+    """The part of the runtime's context that is used here."""
 
     log_stream_name: str
 
     def get_remaining_time_in_millis(self) -> int:
-        """Until the runtime ends the invocation."""
+        """Return the milliseconds until the runtime ends the invocation."""
 
 
-class Refused(OSError):
-    """The place where the answer goes did not take it."""
+class ResourceRefused(OSError):
+    """The ResponseURL did not take the answer."""
 
 
 def is_asked_by_cloudformation(event: object) -> bool:
-    """Whether somebody waits at a ResponseURL."""
+    """Return True if CloudFormation waits for an answer at a ResponseURL."""
     return isinstance(event, Mapping) and "ResponseURL" in event
 
 
-class Answering:
-    """One request of CloudFormation's, answered once: by its end, or shortly before its time is."""
+class ResourceRequest:
+    """A request of CloudFormation. It is answered once: at its end, or before the timeout."""
 
-    def __init__(self, event: Event, context: Context, send: Send | None = None) -> None:
+    def __init__(
+        self, event: ResourceEvent, context: ResourceContext, send: Send | None = None
+    ) -> None:
         self._event = event
         self._seconds = context.get_remaining_time_in_millis() / 1_000
         self._log_stream = context.log_stream_name
@@ -53,24 +58,25 @@ class Answering:
         self._once = threading.Lock()
 
     def run(self, work: Work) -> None:
-        """Do what is asked, and answer. A delete does nothing: the data stays.
+        """Do the work and answer. A delete does nothing: the data stays.
 
-        It does not raise: Lambda would invoke it again, and nobody waits any more.
+        It never raises: Lambda would invoke the function again, but nobody waits any more.
         """
-        alarm = threading.Timer(max(self._seconds - RESERVE, 0), self._too_late)
+        alarm = threading.Timer(max(self._seconds - RESERVE, 0), self._time_out)
         alarm.daemon = True
         alarm.start()
         try:
             done = {} if self._event["RequestType"] == "Delete" else work(self._event)
         except Exception as problem:
             logger.exception("deployment failed", extra={"action": "deploy_failed"})
-            self._answer("FAILED", f"{type(problem).__name__}: {problem}")
+            why = redact_text(f"{type(problem).__name__}: {problem}") or ""
+            self._answer("FAILED", why)
         else:
             self._answer("SUCCESS", "", done)
         finally:
             alarm.cancel()
 
-    def _too_late(self) -> None:
+    def _time_out(self) -> None:
         self._answer("FAILED", "It did not end in the time that the function has.")
 
     def _answer(self, status: str, reason: str, data: Mapping[str, object] | None = None) -> None:
@@ -79,7 +85,7 @@ class Answering:
         event = self._event
         body = {
             "Status": status,
-            "Reason": f"{_shortened(reason)} Log stream: {self._log_stream}".strip(),
+            "Reason": f"{_shorten(reason)} Log stream: {self._log_stream}".strip(),
             "PhysicalResourceId": event.get("PhysicalResourceId") or event["LogicalResourceId"],
             "StackId": event["StackId"],
             "RequestId": event["RequestId"],
@@ -89,23 +95,21 @@ class Answering:
         self._send(event["ResponseURL"], json.dumps(body).encode())
 
 
-def _shortened(reason: str) -> str:
-    """JSON may make six bytes of one character."""
+def _shorten(reason: str) -> str:
+    """Shorten the reason as JSON, which may make six bytes of one character."""
     while len(json.dumps(reason)) > LONGEST_REASON:
         reason = reason[: len(reason) * 9 // 10]
     return reason
 
 
 def put(url: str, body: bytes) -> None:
-    """Send the answer; a bad moment of the network must not cost an hour."""
-    for attempt in range(TRIES):
-        try:
-            _put(url, body)
-            break
-        except (OSError, http.client.HTTPException):
-            if attempt == TRIES - 1:
-                raise
-        time.sleep(2**attempt * 0.3)
+    """Send the answer, and repeat it if the network fails: no answer costs an hour."""
+    retry(
+        lambda: _put(url, body),
+        (OSError, http.client.HTTPException),
+        TRIES,
+        lambda tried: time.sleep(2**tried * 0.15),
+    )
 
 
 def _put(url: str, body: bytes) -> None:
@@ -121,4 +125,4 @@ def _put(url: str, body: bytes) -> None:
     finally:
         connection.close()
     if status >= 300:
-        raise Refused(f"The answer was refused with status {status}.")
+        raise ResourceRefused(f"The answer was refused with status {status}.")

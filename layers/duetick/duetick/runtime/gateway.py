@@ -1,20 +1,26 @@
-"""Between API Gateway's REST events and the core."""
+"""API Gateway's REST events as requests of the core, and the core's answers as responses."""
 
 import base64
 import json
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from duetick.core.answers import Answer, error
-from duetick.core.calls import Request
+from duetick.core.dispatch import Request
 from duetick.domain.schedule import Principal
 
-Event: TypeAlias = Mapping[str, Any]
+GatewayEvent: TypeAlias = Mapping[str, Any]
 Response: TypeAlias = dict[str, object]
+
+METHODS: Final = "GET, POST, PUT, PATCH, DELETE"
+SENT: Final = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"
+SHOWN: Final = "Allow, ETag, Location, Retry-After, Warning"
+KEPT_SECONDS: Final = "7200"
+"""The longest time for which any browser keeps the answer."""
 
 
 def respond(answer: Answer) -> Response:
-    """An answer in the form that API Gateway takes."""
+    """Return the answer in the form that API Gateway takes."""
     return {
         "statusCode": answer.status,
         "headers": {"content-type": "application/json", **answer.headers},
@@ -22,23 +28,23 @@ def respond(answer: Answer) -> Response:
     }
 
 
-def headers(event: Event) -> dict[str, str]:
-    """The headers, by lower-case name."""
+def headers(event: GatewayEvent) -> dict[str, str]:
+    """Return the headers by lower-case name."""
     return {name.lower(): value for name, value in (event.get("headers") or {}).items()}
 
 
-def body(event: Event) -> str:
-    """The body as text; one that is not UTF-8 counts as none."""
+def body(event: GatewayEvent) -> str:
+    """Return the body as text. Encoded bytes that are not UTF-8 are dropped."""
     text = event.get("body") or ""
     if event.get("isBase64Encoded"):
         return base64.b64decode(text).decode(errors="ignore")
     return str(text)
 
 
-def dispatch_request(event: Event, seconds: float | None = None) -> Request | Answer:
-    """The call of a flow's route, or why it is none.
+def dispatch_request(event: GatewayEvent, seconds: float | None = None) -> Request | Answer:
+    """Return the call of a flow's route, or the answer that refuses it.
 
-    The path is read as it was sent: still encoded, because an id may hold a slash.
+    The path is read as it was sent, still encoded: an id may have a slash.
     """
     parts = str(event["path"]).split("/")
     flow_alone = len(parts) == 5
@@ -52,14 +58,39 @@ def dispatch_request(event: Event, seconds: float | None = None) -> Request | An
         path_id=None if flow_alone else "/".join(parts[5:-1]),
         headers=headers(event),
         body=body(event),
-        request_id=str(event["requestContext"].get("requestId", "")),
+        request_id=request_id(event),
         method=event["httpMethod"],
-        caller=_caller(event),
+        caller=caller(event),
         seconds=seconds,
     )
 
 
-def _caller(event: Event) -> Principal | None:
-    """Whom IAM says is calling."""
+def request_id(event: GatewayEvent) -> str:
+    """Return the id of the call, which the answer names too; empty if there is none."""
+    return str(event.get("requestContext", {}).get("requestId", ""))
+
+
+def caller(event: GatewayEvent) -> Principal | None:
+    """Return the principal whose signature IAM checked, or None if the call is unsigned."""
     arn = (event["requestContext"].get("identity") or {}).get("userArn")
     return Principal(str(arn)) if arn else None
+
+
+def preflight_headers(origin: str) -> dict[str, str]:
+    """Return the headers of the answer to a browser's preflight request: the rights of a page of
+    that origin. The request carries no token, and the answer no data of any user.
+    """
+    return {
+        "Access-Control-Allow-Origin": origin,
+        "Access-Control-Allow-Methods": METHODS,
+        "Access-Control-Allow-Headers": SENT,
+        "Access-Control-Max-Age": KEPT_SECONDS,
+    }
+
+
+def allow_origin(answer: dict[str, Any], origin: str) -> dict[str, Any]:
+    """Return the answer, with headers that let a page of that origin read it."""
+    if not origin:
+        return answer
+    headers = {"Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": SHOWN}
+    return {**answer, "headers": {**(answer.get("headers") or {}), **headers}}

@@ -1,4 +1,4 @@
-"""The environment, read once and checked; nothing else reads it."""
+"""The settings of a deployment: its environment variables, read once and checked."""
 
 import os
 from collections.abc import Mapping
@@ -7,15 +7,19 @@ from typing import Final, Literal, cast
 
 from duetick.domain.errors import ConfigurationError
 from duetick.domain.schedule import LARGEST_INPUT
+from duetick.runtime.secrets import read_secret
 
 LONGEST_LOOK_AHEAD: Final = 600_000
+LONGEST_DAYS: Final = 365
+"""See `domain.retention`, which a start without a purge does not load."""
 
 DispatchAuth = Literal["iam", "secret"]
+GoneFlows = Literal["die", "pause"]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a deployment is told. Each field is the variable DUETICK_<NAME>."""
+    """The settings of a deployment. `region` is AWS_REGION; others are DUETICK_<NAME>."""
 
     store: str
     store_secret_arn: str
@@ -25,12 +29,14 @@ class Settings:
     api_url: str
     api_address: str
     flows: str
+    row_flow: str
     deployment: str
     dispatch_auth: DispatchAuth
-    dispatch_secrets: tuple[str, ...]
+    dispatch_secret: str
     dispatch_secret_arn: str
     dispatch_function: str
     allowed_origin: str
+    user_clients: frozenset[str]
     look_ahead: int
     region: str
     local: bool
@@ -39,10 +45,18 @@ class Settings:
     tick_seconds: int
     quota_input_bytes: int
     quota_runs: int
+    quota_writes: int
+    gone_flows: GoneFlows
+    verified_per_hour: int
+    retention_days: int
+    retention_dead_days: int
+    retention_by_flow: str
+    witness: str
+    event_bus: str
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> "Settings":
-        """From the environment; raise ConfigurationError naming what is missing."""
+        """Read the environment. Raise ConfigurationError for a missing or wrong variable."""
         env = os.environ if environment is None else environment
         store = env.get("DUETICK_STORE", "")
         if not store:
@@ -53,6 +67,10 @@ class Settings:
         auth = env.get("DUETICK_DISPATCH_AUTH", "iam")
         if auth not in ("iam", "secret"):
             raise ConfigurationError(f"DUETICK_DISPATCH_AUTH is iam or secret, not {auth!r}.")
+        gone = env.get("DUETICK_GONE_FLOWS", "die")
+        if gone not in ("die", "pause"):
+            raise ConfigurationError(f"DUETICK_GONE_FLOWS is die or pause, not {gone!r}.")
+        secret = env.get("DUETICK_DISPATCH_SECRET", "")
         return cls(
             store=store,
             store_secret_arn=env.get("DUETICK_STORE_SECRET_ARN", ""),
@@ -62,12 +80,14 @@ class Settings:
             api_url=env.get("DUETICK_API_URL", ""),
             api_address=env.get("DUETICK_API_ADDRESS", ""),
             flows=env.get("DUETICK_FLOWS", "flows"),
+            row_flow=env.get("DUETICK_ROW_FLOW", ""),
             deployment=env.get("DUETICK_DEPLOYMENT", ""),
             dispatch_auth=cast("DispatchAuth", auth),
-            dispatch_secrets=tuple(filter(None, env.get("DUETICK_DISPATCH_SECRET", "").split())),
+            dispatch_secret=read_secret(secret) if secret else "",
             dispatch_secret_arn=env.get("DUETICK_DISPATCH_SECRET_ARN", ""),
             dispatch_function=env.get("DUETICK_DISPATCH_FUNCTION", ""),
             allowed_origin=env.get("DUETICK_ALLOWED_ORIGIN", ""),
+            user_clients=frozenset(filter(None, env.get("DUETICK_USER_CLIENTS", "").split(","))),
             look_ahead=_number(
                 env, "DUETICK_LOOK_AHEAD", 0, LONGEST_LOOK_AHEAD, "milliseconds, from 0 (off)"
             ),
@@ -80,6 +100,14 @@ class Settings:
                 env, "DUETICK_QUOTA_INPUT_BYTES", LARGEST_INPUT, LARGEST_INPUT
             ),
             quota_runs=_number(env, "DUETICK_QUOTA_RUNS", 30, 1_000_000),
+            quota_writes=_number(env, "DUETICK_QUOTA_WRITES", 120, 1_000_000),
+            gone_flows=cast("GoneFlows", gone),
+            verified_per_hour=_number(env, "DUETICK_VERIFIED_PER_HOUR", 1_000_000, 10_000_000),
+            retention_days=_number(env, "DUETICK_RETENTION_DAYS", 30, LONGEST_DAYS),
+            retention_dead_days=_number(env, "DUETICK_RETENTION_DEAD_DAYS", 90, LONGEST_DAYS),
+            retention_by_flow=env.get("DUETICK_RETENTION_BY_FLOW", ""),
+            witness=env.get("DUETICK_WITNESS", ""),
+            event_bus=env.get("DUETICK_EVENT_BUS", ""),
         )
 
 
@@ -93,6 +121,6 @@ def _number(
 
 
 def lambda_credentials() -> tuple[str, str, str | None]:
-    """The access key, secret key and token that the runtime keeps fresh in the environment."""
+    """Return access key, secret key and token: the runtime renews them in the environment."""
     env = os.environ
     return env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], env.get("AWS_SESSION_TOKEN")

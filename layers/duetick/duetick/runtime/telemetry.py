@@ -1,9 +1,11 @@
-"""Logs and metrics: the one place that knows the tools behind them."""
+"""Logs and metrics, and the tools behind them."""
 
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.logging.utils import copy_config_to_registered_loggers
@@ -13,24 +15,29 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
     AmazonCloudWatchEMFProvider,
 )
 
-from duetick.core.deaths import log_dead
-from duetick.domain.redaction import redact_text
+from duetick.core.correlation import stamp
+from duetick.core.log_lines import log_dead
 from duetick.domain.states import Reason, State
 
 if TYPE_CHECKING:
     from duetick.core.audit import Audit
-    from duetick.core.tally import TickReport
-    from duetick.domain.schedule import Occurrence
+    from duetick.core.gone import Gone
+    from duetick.core.tick import TickReport
+    from duetick.core.verify import Verified
+    from duetick.domain.schedule import Occurrence, Record
 
-# The stack's name, so that the metrics of two stacks in one account do not run together.
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
+# The stack's name: it separates the metrics of two stacks in one account.
 SERVICE: Final = os.environ.get("POWERTOOLS_SERVICE_NAME", "duetick")
 
 
 class Provider(AmazonCloudWatchEMFProvider):
-    """Where metrics are off, as in the local stack, nothing is gathered.
+    """A provider that gathers nothing while metrics are off, as in the local stack.
 
-    The tool would gather them all the same, publish them at the hundredth value, and then warn
-    that there are none.
+    Powertools would gather metrics anyway, publish them at the hundredth value, and then warn that
+    there are none.
     """
 
     def add_metric(
@@ -40,12 +47,12 @@ class Provider(AmazonCloudWatchEMFProvider):
         value: float,
         resolution: MetricResolution | int = 60,
     ) -> None:
-        """Gather one, unless metrics are off."""
+        """Add a metric, unless metrics are off."""
         if not is_metrics_disabled():
             super().add_metric(name, unit, value, resolution)
 
     def flush_metrics(self, raise_on_empty_metrics: bool = False) -> None:
-        """Publish what was gathered, unless metrics are off."""
+        """Publish the gathered metrics, unless metrics are off."""
         if not is_metrics_disabled():
             super().flush_metrics(raise_on_empty_metrics)
 
@@ -58,20 +65,53 @@ copy_config_to_registered_loggers(logger, include={"duetick"})
 
 
 def _withhold(record: logging.LogRecord) -> bool:
-    """A stack that is logged does not tell what stands behind a secret's name (J-11).
+    """Redact the values of secret names in a stack, and in the words of a warning or an error:
+    they may be a driver's (J-11).
 
-    The record is changed for the loggers above too: Lambda's own would write the same stack again.
+    The record itself changes, so that parent loggers see no stack: Lambda's handler would write
+    the same stack again.
     """
+    if record.levelno >= logging.WARNING:
+        from duetick.domain.redaction import redact_text  # for a failure: no start pays for it
+
+        record.msg, record.args = redact_text(record.getMessage()), ()
     if record.exc_info and record.exc_info[0]:
         stack = logging.Formatter().formatException(record.exc_info)
+        from duetick.domain.redaction import redact_text  # for a failure: no start pays for it
+
         record.__dict__["exception"] = redact_text(stack)
         record.__dict__["exception_name"] = record.exc_info[0].__name__
         record.exc_info = None
     return True
 
 
+def withhold_raised(handler: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+    """Redact the words of whatever a function raises (J-11).
+
+    Lambda logs them, and puts them into the queue of dead letters, beside the event.
+    """
+
+    @wraps(handler)
+    def handle(*args: _Given.args, **names: _Given.kwargs) -> _Answer:
+        try:
+            return handler(*args, **names)
+        except Exception as problem:
+            from duetick.domain.redaction import redact_text  # for a failure: no start pays for it
+
+            said = str(problem)
+            told = redact_text(said)
+            if told != said:
+                problem.args = (told,)
+            if str(problem) != told:  # it makes its words of something else
+                raise RuntimeError(f"{type(problem).__name__}: {told}") from None
+            raise
+
+    return handle
+
+
 for _handler in logger.handlers:
     _handler.addFilter(_withhold)
+    _handler.addFilter(stamp)
 
 SERVER_ERROR: Final = 500
 _COUNTED: Final = (
@@ -87,21 +127,22 @@ _COUNTED: Final = (
 
 
 def record_tick(report: "TickReport") -> None:
-    """What a tick did, as one log line and as metrics."""
+    """Record the report of a tick, as one log line and as metrics."""
     for name in _COUNTED:
         metrics.add_metric(name.capitalize(), MetricUnit.Count, getattr(report, name))
+    metrics.add_metric("Dead", MetricUnit.Count, report.rejected)
     metrics.add_metric("Lateness", MetricUnit.Milliseconds, report.lateness_ms)
     logger.info("tick", action="tick", **asdict(report))
 
 
 def record_answer(status: int) -> None:
-    """One call of dispatch, by how it was answered."""
+    """Count a call of dispatch by the status of its answer."""
     metrics.add_metric("Dispatches", MetricUnit.Count, 1)
     metrics.add_metric("DispatchErrors", MetricUnit.Count, int(status >= SERVER_ERROR))
 
 
 def record_settled(occurrence: "Occurrence") -> None:
-    """One attempt's end, where it is counted: the death of an occurrence wants an alarm."""
+    """Count and log the death of an occurrence: it raises an alarm."""
     dead, lost = occurrence.state is State.DEAD, occurrence.reason is Reason.LOST
     metrics.add_metric("Dead", MetricUnit.Count, int(dead and not lost))
     if lost:
@@ -110,10 +151,47 @@ def record_settled(occurrence: "Occurrence") -> None:
         log_dead(occurrence)
 
 
+def record_gone_death(occurrence: "Occurrence") -> None:
+    """Count and log a death whose cause is a flow, or action, that is gone: that alarm alone."""
+    metrics.add_metric("Gone", MetricUnit.Count, 1)
+    log_dead(occurrence)
+
+
+def record_auto_paused(_schedule: "Record") -> None:
+    """Count a schedule that was paused because it failed too often in a row."""
+    metrics.add_metric("AutoPaused", MetricUnit.Count, 1)
+
+
+def record_gone(found: "Gone") -> dict[str, object]:
+    """Record how many schedules miss their flow or action. Return all that was found."""
+    metrics.add_metric("Gone", MetricUnit.Count, found.schedules)
+    metrics.flush_metrics()
+    return asdict(found)
+
+
+def record_verified(found: "Verified") -> None:
+    """Record how much an hourly verification saw, and how many faults it found."""
+    metrics.add_metric("Verified", MetricUnit.Count, found.schedules)
+    metrics.add_metric("Unaccounted", MetricUnit.Count, found.found.total())
+    metrics.flush_metrics()
+    counts: dict[str, Any] = {
+        "schedules": found.schedules,
+        "times": found.times,
+        "under_way": found.under_way,
+        "unverified": found.unverified,
+        "since": found.since,
+        "until": found.until,
+        "complete": found.is_complete,
+        **found.found,
+    }
+    logger.info("verify", action="verify", **counts)
+
+
 def record_audit(found: "Audit") -> dict[str, object]:
-    """What is active, and what should be, as one log line and as metrics."""
-    metrics.add_metric("Active", MetricUnit.Count, found.active)
-    metrics.add_metric("Unindexed", MetricUnit.Count, found.unindexed)
+    """Record the counts of an audit, and return them."""
+    for name, count in asdict(found).items():
+        metric = "".join(part.capitalize() for part in name.split("_"))
+        metrics.add_metric(metric, MetricUnit.Count, count)
     metrics.flush_metrics()
     logger.info("audit", action="audit", **asdict(found))
     return asdict(found)

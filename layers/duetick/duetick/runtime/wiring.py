@@ -1,93 +1,135 @@
-"""What a function needs, made once for each sandbox from the settings.
+"""The parts of a function, made once for each sandbox from the settings.
 
-Each part is imported where it is made: a tick needs neither flows nor dispatch, and starts without.
+Each part is imported when it is made: a tick starts without flows and dispatch.
 """
 
 import time
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
-from duetick.ports import Store, Transport
+from duetick.core.store import Store
+from duetick.domain.errors import ConfigurationError, WitnessUnavailable
+from duetick.ports import RunTransport, Transport, Trouble, Witness
 from duetick.runtime.settings import Settings, lambda_credentials
 from duetick.stores import open_store
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from duetick.core.accepting import Quotas
     from duetick.core.answers import Answer
-    from duetick.core.calls import Request
-    from duetick.core.dispatch import Dispatcher
-    from duetick.core.flows import Flow, Flows
-    from duetick.domain.schedule import Occurrence
+    from duetick.core.audit import Finding
+    from duetick.core.dispatch import Dispatcher, Request
+    from duetick.core.flows import Flows
+    from duetick.core.notices import Notices
+    from duetick.domain.accounts import Fault
+    from duetick.domain.retention import Retention
+    from duetick.domain.schedule import Occurrence, Record
+    from duetick.ports import Listed
     from duetick.runtime.secrets import Guard, SecretSource
-    from duetick.transports.http import Authorize, Headers
+    from duetick.transports.http import CallSigner, Headers, HttpTransport
 
 
 class LambdaContext(Protocol):
-    """As much of the runtime's context as is used."""
+    """The part of the runtime's context that is used here."""
+
+    aws_request_id: str
 
     def get_remaining_time_in_millis(self) -> int:
-        """Until the runtime ends the invocation."""
+        """Return the milliseconds until the runtime ends the invocation."""
 
 
 @cache
 def settings() -> Settings:
-    """The environment's."""
+    """Return the settings of the environment."""
     return Settings.read()
 
 
 @cache
 def store() -> Store:
-    """The store at DUETICK_STORE."""
+    """Return the store at DUETICK_STORE."""
     chosen = settings()
-    looks_ahead = chosen.look_ahead > 0
+    looks_ahead, cadence = chosen.look_ahead > 0, chosen.tick_seconds
     if chosen.store_secret_arn:
-        from duetick.runtime.database_password import open_with_secret
+        from duetick.runtime.database import open_with_secret
 
-        return open_with_secret(chosen.store, chosen.store_secret_arn, look_ahead=looks_ahead)
-    return open_store(chosen.store, look_ahead=looks_ahead)
-
-
-def migrate() -> None:
-    """Bring the schema up to date: as its owner, where the functions connect as another."""
-    if settings().owner_store:
-        from duetick.runtime.owner import migrate_as_owner
-
-        migrate_as_owner(settings())
+        opened = open_with_secret(
+            chosen.store, chosen.store_secret_arn, look_ahead=looks_ahead, tick_seconds=cadence
+        )
     else:
-        store().migrate()
+        kept = retention() if chosen.store.startswith("dynamodb:") else None
+        opened = open_store(
+            chosen.store, look_ahead=looks_ahead, tick_seconds=cadence, retention=kept
+        )
+    opened.ledger.on_paused = _count_paused
+    return opened
+
+
+def _count_paused(schedule: "Record") -> None:
+    """Count a schedule that failed too often: the tools for that are loaded by then."""
+    from duetick.runtime.telemetry import record_auto_paused
+
+    record_auto_paused(schedule)
+    if is_told():
+        from duetick.core.notices import Subject
+        from duetick.runtime.announcing import announce_alone
+
+        subject = Subject(schedule.user_id, schedule.key)
+        announce_alone("auto_paused", schedule.flow, subject, settings(), store())
+
+
+@cache
+def retention() -> "Retention":
+    """Return how long what has ended is kept. Only the purge and DynamoDB's items ask for it."""
+    from duetick.domain.retention import Retention
+
+    chosen = settings()
+    days = chosen.retention_days, chosen.retention_dead_days
+    try:
+        return Retention.of(*days, chosen.retention_by_flow)
+    except ValueError as error:
+        raise ConfigurationError(f"DUETICK_RETENTION_…: {error}") from error
+
+
+@cache
+def witness() -> Witness | None:
+    """Return the witness of the store, or None."""
+    from duetick.runtime.witness import open_witness
+
+    return open_witness(settings().witness, settings().store)
+
+
+def migrate() -> int:
+    """Update the schema, as its owner if the functions connect as another user. Return how many
+    rows were taken over from an index that was there before.
+
+    A store that is new catches up with its witness before anything is put into it.
+    """
+    if settings().owner_store:
+        from duetick.runtime.database import migrate_as_owner
+
+        taken_over = migrate_as_owner(settings())
+    else:
+        taken_over = store().migrate()
+    known = witness()
+    if known:
+        from duetick.core.witness import find_restore
+
+        with suppress(WitnessUnavailable):
+            find_restore(store(), known, store().now())
+    return taken_over
 
 
 @cache
 def flows() -> "Flows":
-    """Every flow of the package DUETICK_FLOWS."""
-    import pkgutil
-    from importlib import import_module
+    """Return every flow of the package DUETICK_FLOWS."""
+    from duetick.runtime.loading import load_flows
 
-    from duetick.core.flows import Flow, Flows
-    from duetick.domain.errors import ConfigurationError
-
-    package = import_module(settings().flows)
-    names = [m.name for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
-    found: dict[str, Flow] = {}
-    for module in [package, *map(import_module, names)]:
-        for flow in _flows_of(module, Flow):
-            if found.setdefault(flow.name, flow) is not flow:
-                raise ConfigurationError(
-                    f"Two flows are called {flow.name!r}; the second is in {module.__name__}. "
-                    "Give one of them another name."
-                )
-    return Flows(found)
-
-
-def _flows_of(module: "ModuleType", kind: "type[Flow]") -> "list[Flow]":
-    return [value for value in vars(module).values() if isinstance(value, kind)]
+    return load_flows(settings().flows, settings().row_flow)
 
 
 @cache
 def quotas() -> "Quotas":
-    """What a user may have."""
+    """Return the limits of a user."""
     from duetick.core.accepting import Quotas
 
     chosen = settings()
@@ -96,25 +138,28 @@ def quotas() -> "Quotas":
         gap_seconds=chosen.quota_gap_seconds,
         input_bytes=chosen.quota_input_bytes,
         runs_a_minute=chosen.quota_runs,
-        tick_seconds=chosen.tick_seconds,
+        writes_a_minute=chosen.quota_writes,
+        look_ahead=chosen.look_ahead > 0,
     )
 
 
 @cache
 def dispatcher() -> "Dispatcher":
-    """Dispatch, with the caller's authentication as the settings say."""
+    """Return the dispatcher. The settings say how it authenticates callers."""
     from duetick.core.dispatch import Dispatcher
-    from duetick.runtime.background import in_thread, invoke
-    from duetick.runtime.telemetry import record_settled
+    from duetick.runtime.invoking import enqueue, enqueue_in_thread
+    from duetick.runtime.telemetry import record_gone_death, record_settled
 
     return Dispatcher(
         store(),
         flows(),
         authenticate,
         store().now,
-        enqueue=in_thread(_run_queued) if settings().local else invoke,
+        enqueue=enqueue_in_thread(_run_queued) if settings().local else enqueue,
         on_settled=record_settled,
+        on_gone=record_gone_death,
         quotas=quotas(),
+        tell=tell_alone,
     )
 
 
@@ -124,58 +169,122 @@ def _run_queued(request: "Request") -> "Answer":
 
 @cache
 def secrets() -> "SecretSource":
-    """The live secrets, from Secrets Manager or the environment."""
-    from duetick.runtime.secrets import given, kept_in_secrets_manager
+    """Return the source of live secrets: Secrets Manager or the environment."""
+    from duetick.runtime.secrets import fixed_source, secrets_manager_source
 
     chosen = settings()
     if chosen.dispatch_secret_arn:
-        return kept_in_secrets_manager(chosen.dispatch_secret_arn)
-    return given(chosen.dispatch_secrets)
+        return secrets_manager_source(chosen.dispatch_secret_arn)
+    return fixed_source((chosen.dispatch_secret,) if chosen.dispatch_secret else ())
 
 
 @cache
 def guard() -> "Guard":
-    """Who may dispatch in secret mode."""
+    """Return the guard of secret mode."""
     from duetick.runtime.secrets import Guard
 
     return Guard(secrets())
 
 
 def authenticate(request: "Request") -> bool:
-    """In IAM mode the gateway has refused everyone else; in secret mode the secret tells."""
+    """Return True if the call is signed (IAM mode), or has a live secret (secret mode).
+
+    In IAM mode the gateway refuses unsigned calls. If it lets one in, this refuses it.
+    """
     if settings().dispatch_auth == "iam":
-        return True
+        return request.caller is not None
     return guard().admits(request.headers.get("authorization", ""))
 
 
 @cache
 def transport() -> Transport:
-    """HTTP to the dispatch API, signed or with the secret."""
+    """Return the transport of a tick: HTTP to the dispatch API, signed or with the secret."""
+    return _http()
+
+
+@cache
+def _http() -> "HttpTransport":
     from duetick.transports.http import HttpTransport, bearer
 
     chosen = settings()
-    authorize = _signed(chosen.region) if chosen.dispatch_auth == "iam" else bearer(secrets())
+    authorize = _signer(chosen.region) if chosen.dispatch_auth == "iam" else bearer(secrets())
     return HttpTransport(chosen.api_url, authorize, connect_to=chosen.api_address)
 
 
 @cache
-def runs() -> Transport:
-    """For runs by hand: the dispatch function itself, where it is named."""
+def runs() -> RunTransport:
+    """Return the transport of runs by hand: the dispatch function itself if it is named."""
     if settings().dispatch_function:
         from duetick.runtime.invoking import InvokeTransport
 
         return InvokeTransport(settings().dispatch_function)
-    return transport()
+    return _http()
 
 
 def observe(occurrence: "Occurrence", status: int) -> None:
-    """Tell the flows' hooks of a delivery. The first one imports them: a tick that finds nothing
-    due does without.
+    """Call the flows' hooks for a delivery. The first delivery imports the flows: a tick that finds
+    nothing due does not need them.
     """
     flows().observe(occurrence, status)
 
 
-def _signed(region: str) -> "Authorize":
+def is_told() -> bool:
+    """Return True if events go anywhere: to a bus, or to the local stack's terminal."""
+    return bool(settings().event_bus) or settings().local
+
+
+@cache
+def notices() -> "Notices":
+    """Return what is to be told at the end of an invocation."""
+    from duetick.core.notices import Notices
+
+    return Notices()
+
+
+def tell(trouble: Trouble, occurrence: "Occurrence") -> None:
+    """Note an occurrence in trouble: `announce` tells of it. Nothing is loaded before there is
+    one.
+    """
+    if is_told():
+        notices().tell(trouble, occurrence)
+
+
+def tell_finding(finding: "Finding", one: "Listed") -> None:
+    """Note a finding of the hourly count."""
+    if is_told():
+        from duetick.core.notices import Subject
+
+        source = one.record or one.row
+        notices().add(finding, source.flow if source else "", Subject(one.user_id, one.key))
+
+
+def tell_unaccounted(schedule: str, found: "Fault") -> None:
+    """Note what the hourly verification found. It knows no flow."""
+    if is_told():
+        from duetick.core.notices import Subject
+
+        user_id, _, key = schedule.partition("/")
+        notices().add("unaccounted", "", Subject(user_id, key, "", found.first, found.problem))
+
+
+def announce(seconds: float) -> None:
+    """Tell of all that was noted, within so many seconds."""
+    if notices.cache_info().currsize:
+        from duetick.runtime.announcing import announce
+
+        announce(notices().take(), settings(), time.time_ns() // 1_000_000, seconds)
+
+
+def tell_alone(trouble: Trouble, occurrence: "Occurrence") -> None:
+    """Tell at once of an occurrence of which no tick is told."""
+    if is_told():
+        from duetick.core.notices import subject_of
+        from duetick.runtime.announcing import announce_alone
+
+        announce_alone(trouble, occurrence.flow, subject_of(occurrence), settings(), store())
+
+
+def _signer(region: str) -> "CallSigner":
     from duetick.transports.sigv4 import Credentials, Signer
 
     signer = Signer(lambda: Credentials(*lambda_credentials()), region)
@@ -183,7 +292,7 @@ def _signed(region: str) -> "Authorize":
     def authorize(
         host: str, path: str, body: bytes, *, refused: "Headers | None" = None
     ) -> "Headers | None":
-        """Signatures are of this minute: a new one would be refused as well."""
+        """Return None after a refusal: a new signature of this minute would be refused too."""
         now = time.time_ns() // 1_000_000
         return None if refused else signer.headers(host, path, body, now)
 

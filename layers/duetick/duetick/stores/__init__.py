@@ -1,64 +1,70 @@
-"""Stores: one contract, and a database behind it. Only the chosen one is imported."""
+"""Open a store by its address. Only the chosen backend is imported."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from duetick.core.store import Store
+from duetick.domain.cadence import EACH_MINUTE
 from duetick.domain.errors import InvalidStoreUrl
-from duetick.ports import Clock, Store
+from duetick.ports import Clock, Shelf
+
+if TYPE_CHECKING:
+    from duetick.domain.retention import Retention
 
 _KNOWN = "sqlite:///file.db, sqlite:// (memory), postgresql://…, dynamodb://table?region=…"
 
 
 def open_store(
-    url: str | Callable[[], object], *, clock: Clock | None = None, look_ahead: bool = False
+    url: str | Callable[[], object],
+    *,
+    clock: Clock | None = None,
+    look_ahead: bool = False,
+    tick_seconds: int = EACH_MINUTE,
+    retention: "Retention | None" = None,
 ) -> Store:
-    """The store at an address, or on connections of a factory of your own. Never runs DDL.
+    """Open the store at an address, or on the connections of a factory. Never runs DDL.
 
-    `clock` replaces the store's own (milliseconds since the epoch). `look_ahead` says that ticks
-    claim ahead, so that a put may accept a rate below a minute.
+    `clock` replaces the store's clock (milliseconds since the epoch). With `look_ahead`, ticks
+    claim ahead, so a put may accept a rate below a minute. `tick_seconds` is how often a tick
+    comes: a put of a schedule that fires more often answers with a `warning`. `retention` is for
+    DynamoDB, whose items say when they expire; elsewhere a purge is told it.
     """
+    shelf = _open_shelf(url, retention, checks_clock=clock is None)
+    return Store(shelf, clock, look_ahead=look_ahead, tick_seconds=tick_seconds)
+
+
+def _open_shelf(
+    url: str | Callable[[], object], retention: "Retention | None", *, checks_clock: bool
+) -> Shelf:
     if callable(url):
-        return _open_connections(url, clock, look_ahead)
+        from duetick.stores.connections import open_connections
+
+        return open_connections(url)
     scheme, separator, _ = url.partition("://")
     if scheme == "sqlite":
-        return _open_sqlite(url, clock, look_ahead)
+        return _open_sqlite(url)
     if scheme == "dynamodb":
-        return _open_dynamodb(url, clock, look_ahead)
+        from duetick.stores.dynamodb.shelf import open_dynamodb
+
+        if retention is None:
+            return open_dynamodb(url, checks_clock=checks_clock)
+        return open_dynamodb(url, checks_clock=checks_clock, retention=retention)
     if scheme in ("postgresql", "postgres"):
-        return _open_postgres(url, clock, look_ahead)
+        from duetick.stores.postgres.shelf import open_postgres
+
+        return open_postgres(url)
     begins = repr(scheme[:20]) if separator else "no scheme"
     raise InvalidStoreUrl(f"No store has an address that begins with {begins}. Known: {_KNOWN}.")
 
 
-def _open_sqlite(url: str, clock: Clock | None, look_ahead: bool) -> Store:
+def _open_sqlite(url: str) -> Shelf:
     from duetick.stores.sqlite.database import connect_file
-    from duetick.stores.sqlite.store import open_sqlite
+    from duetick.stores.sqlite.shelf import open_sqlite
 
     parts = urlsplit(url)
     if parts.netloc:
         raise InvalidStoreUrl(
-            f"{url!r} names a host. A file is sqlite:///relative.db or sqlite:////absolute.db."
+            "The address names a host. A file is sqlite:///relative.db or sqlite:////absolute.db."
         )
-    return open_sqlite(
-        connect_file(unquote(parts.path)[1:] or ":memory:"), clock, look_ahead=look_ahead
-    )
-
-
-def _open_dynamodb(url: str, clock: Clock | None, look_ahead: bool) -> Store:
-    from duetick.stores.dynamodb.store import open_dynamodb
-
-    return open_dynamodb(url, clock, look_ahead=look_ahead)
-
-
-def _open_postgres(url: str, clock: Clock | None, look_ahead: bool) -> Store:
-    from duetick.stores.postgres.store import open_postgres
-
-    return open_postgres(url, clock, look_ahead=look_ahead)
-
-
-def _open_connections(
-    connect: Callable[[], object], clock: Clock | None, look_ahead: bool
-) -> Store:
-    from duetick.stores.connections import open_connections
-
-    return open_connections(connect, clock, look_ahead=look_ahead)
+    return open_sqlite(connect_file(unquote(parts.path)[1:] or ":memory:"))

@@ -1,33 +1,31 @@
-"""A store on connections that the caller makes: which backend it is, the connection tells."""
+"""Shelves on connections that the caller makes. The connection's type decides the backend."""
 
 import sqlite3
 from collections.abc import Callable
 from typing import TypeVar
 
 from duetick.domain.errors import InvalidStoreUrl, NoTransactions
-from duetick.ports import Clock, Store
-from duetick.stores.sql.store import SqlStore
+from duetick.ports import Shelf
+from duetick.stores.sql.shelf import SqlShelf
 
 Connection = TypeVar("Connection")
 
 
-def open_connections(
-    connect: Callable[[], object], clock: Clock | None, *, look_ahead: bool = False
-) -> Store:
-    """Take the first connection to see what it is, and try a transaction on it at once."""
-    first = _first(connect)
+def open_connections(connect: Callable[[], object]) -> Shelf:
+    """Make the first connection, open its backend, and check that it can hold a transaction."""
+    first = _connect_first(connect)
     if isinstance(first, sqlite3.Connection):
-        return _open_sqlite(first, connect, clock, look_ahead)
+        return _open_sqlite(first, connect)
     if _is_pg8000(first):
-        return _open_postgres(first, connect, clock, look_ahead)
+        return _open_postgres(first, connect)
     raise InvalidStoreUrl(
         f"A connection of type {type(first).__module__}.{type(first).__qualname__} is not known; "
         "give a factory of sqlite3 or pg8000 connections."
     )
 
 
-def _first(connect: Callable[[], object]) -> object:
-    """The first connection; that there is none is told as it is later on, if it is Postgres."""
+def _connect_first(connect: Callable[[], object]) -> object:
+    """Make the first connection. If pg8000 fails, raise the same error as for later connections."""
     try:
         return connect()
     except Exception as error:
@@ -39,59 +37,52 @@ def _first(connect: Callable[[], object]) -> object:
         raise
 
 
-def _is_pg8000(made: object) -> bool:
-    """Told by the name of its module: asking pg8000 itself would import it for SQLite too."""
-    return any(base.__module__.startswith("pg8000.") for base in type(made).__mro__)
+def _is_pg8000(connection_or_error: object) -> bool:
+    """Compare the name of the module: isinstance would import pg8000 for SQLite too."""
+    bases = type(connection_or_error).__mro__
+    return any(base.__module__.startswith("pg8000.") for base in bases)
 
 
-def _open_postgres(
-    first: object, connect: Callable[[], object], clock: Clock | None, look_ahead: bool
-) -> Store:
+def _open_postgres(first: object, connect: Callable[[], object]) -> Shelf:
     from pg8000.core import CoreConnection
 
-    from duetick.stores.postgres.store import open_postgres
+    from duetick.stores.postgres.shelf import open_postgres
 
-    store = open_postgres(_again(first, connect, CoreConnection), clock, look_ahead=look_ahead)
-    return _checked(store, autocommit=bool(getattr(first, "autocommit", False)))
+    shelf = open_postgres(_reuse(first, connect, CoreConnection))
+    return _check(shelf, autocommit=bool(getattr(first, "autocommit", False)))
 
 
-def _checked(store: SqlStore, *, autocommit: bool = False) -> Store:
-    """The store, if its first connection keeps a transaction; else nothing is left open."""
+def _check(shelf: SqlShelf, *, autocommit: bool = False) -> Shelf:
+    """Return the shelf if its first connection can hold a transaction; else close it and raise."""
     try:
-        store.check_transactions()
+        shelf.check_transactions()
         if autocommit:
             raise NoTransactions(
                 "The connection commits each statement by itself. Give a factory of connections "
                 "with autocommit off."
             )
     except BaseException:
-        store.close()
+        shelf.close()
         raise
-    return store
+    return shelf
 
 
-def _again(
+def _reuse(
     first: object, connect: Callable[[], object], kind: type[Connection]
 ) -> Callable[[], Connection]:
-    """The factory, which gives the connection that was looked at first."""
+    """Return a factory that returns the first connection, then connections of `connect`."""
     unused = [first]
 
-    def again() -> Connection:
+    def reuse_or_connect() -> Connection:
         made = unused.pop() if unused else connect()
         if not isinstance(made, kind):
             raise InvalidStoreUrl("The factory gave a connection of another kind than at first.")
         return made
 
-    return again
+    return reuse_or_connect
 
 
-def _open_sqlite(
-    first: sqlite3.Connection,
-    connect: Callable[[], object],
-    clock: Clock | None,
-    look_ahead: bool,
-) -> Store:
-    from duetick.stores.sqlite.store import open_sqlite
+def _open_sqlite(first: sqlite3.Connection, connect: Callable[[], object]) -> Shelf:
+    from duetick.stores.sqlite.shelf import open_sqlite
 
-    again = _again(first, connect, sqlite3.Connection)
-    return _checked(open_sqlite(again, clock, look_ahead=look_ahead))
+    return _check(open_sqlite(_reuse(first, connect, sqlite3.Connection)))

@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to go on."""
+"""A clock that stands still until a test advances it."""
 
 
 class FakeClock:
@@ -11,7 +11,7 @@ class FakeClock:
         return self.now
 
     def advance(self, milliseconds: int) -> int:
-        """Let time pass; the new time. It never goes back."""
+        """Let time pass. Return the new time. The clock never goes back."""
         if milliseconds < 0:
             raise ValueError(f"time does not go back; got {milliseconds} ms.")
         self.now += milliseconds

@@ -1,4 +1,4 @@
-"""Flows on a stage: the real tick and dispatch, a store in memory, and a clock in your hands."""
+"""A stage for flows: the real tick and dispatch, any store, and a clock that you advance."""
 
 import inspect
 from collections.abc import Coroutine, Iterator, Mapping
@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Final, Self
 
+from duetick.core.action import Action
 from duetick.core.agents import AgentSchedules
-from duetick.core.calls import Request
-from duetick.core.dispatch import Dispatcher
-from duetick.core.flows import Action, Flow, Flows
+from duetick.core.definitions import GivenPolicies, read_policies
+from duetick.core.dispatch import Dispatcher, Request
+from duetick.core.flows import Flow, Flows
 from duetick.core.schedules import UserSchedules
-from duetick.core.tally import TickReport
-from duetick.core.tick import run_tick
-from duetick.domain.schedule import Json, Occurrence, Schedule
+from duetick.core.store import Store
+from duetick.core.tick import TickReport, run_tick
+from duetick.domain.schedule import Json, Occurrence, Record, Schedule
 from duetick.stores import open_store
 from duetick.testing.clock import FakeClock
 from duetick.transports.inline import InlineTransport
@@ -27,10 +28,10 @@ USER: Final = "ann"
 
 @dataclass(frozen=True, slots=True)
 class Fired:
-    """What became of one firing; `schedules` are its user's, as the action left them."""
+    """The result of one firing. `schedules` are its user's, as the action left them."""
 
     occurrence: Occurrence
-    schedules: Mapping[str, Schedule]
+    schedules: Mapping[str, Record]
 
     @property
     def state(self) -> str:
@@ -39,45 +40,62 @@ class Fired:
 
     @property
     def reason(self) -> str | None:
-        """Why it ended so."""
+        """The reason of its end."""
         return self.occurrence.reason
 
     @property
     def error(self) -> str | None:
-        """What the history says of a failure."""
+        """The error that operators read."""
         return self.occurrence.error
+
+    @property
+    def told(self) -> str | None:
+        """The message that the action chose for its user."""
+        return self.occurrence.told
 
 
 class Stage:
-    """Flows with a store in memory. Use it in a `with` block, or call `close`.
+    """Flows with a store, in memory unless you name one. Use it in a `with` block, or `close` it.
 
-    What an action raises comes out of `fire` and `tick`, once it is settled; `failed` keeps it.
+    If an action raises, `fire` and `tick` raise the same error after its attempt is settled.
+    `failed` keeps all such errors.
     """
 
-    def __init__(self, *flows: Flow, clock: FakeClock | None = None) -> None:
+    def __init__(
+        self,
+        *flows: Flow,
+        clock: FakeClock | None = None,
+        store: str | Store = "sqlite://",
+        row_flow: str = "",
+    ) -> None:
+        """Open and migrate the store: an address, or a store of your own, which stays open.
+
+        `row_flow` is the DUETICK_ROW_FLOW of a deployment.
+        """
         self.clock = clock or FakeClock(MORNING)
         self.failed: list[Exception] = []
-        self._flows = Flows({flow.name: self._watched(flow) for flow in flows})
-        self.store = open_store("sqlite://", clock=self.clock)
-        self.store.migrate()
+        self._flows = Flows({flow.name: self._watch_flow(flow) for flow in flows}, row_flow)
+        self._owns_store = isinstance(store, str)
+        self.store = open_store(store, clock=self.clock) if isinstance(store, str) else store
         self._dispatch = Dispatcher(
             self.store, self._flows, lambda _request: True, self.clock, enqueue=self._run_queued
         )
+        self.store.migrate()
         self._transport = InlineTransport(self._dispatch)
 
     def schedules(self, user: str = USER, *, flow: str = "") -> AgentSchedules:
-        """A user's schedules, with the API's checks."""
+        """Return a user's schedules, with the checks of the API."""
         return AgentSchedules(UserSchedules(self.store, self._flows, user, self.clock), flow)
 
-    def put(self, schedule: Schedule) -> Schedule:
-        """Put a schedule, with the API's checks; a flow's static one as a deployment would."""
+    def put(self, schedule: Schedule) -> Record:
+        """Put a schedule with the API's checks, or a flow's static one as a deployment does."""
         if not schedule.user_id:
-            return self.store.schedules.put(schedule, now=self.clock())
-        own = self.schedules(schedule.user_id).own
+            return self.store.schedules.put(self._flows.with_defaults(schedule), now=self.clock())
+        own = self.schedules(schedule.user_id).schedules
         return replace(own, owns_names=True).replace(schedule)[0]
 
     def tick(self, milliseconds: int = 0) -> TickReport:
-        """Let so much time pass, and fire what is due then."""
+        """Let so much time pass, and fire all that is due then."""
         now, before = self.clock.advance(milliseconds), len(self.failed)
         report = run_tick(self.store, self._transport, now=now, on_dispatch=self._flows.observe)
         for problem in self.failed[before:]:
@@ -85,23 +103,24 @@ class Stage:
         return report
 
     def fire(self, schedule: Schedule) -> Fired:
-        """Put the schedule, go to its next fire time, and fire what is due by then."""
+        """Put the schedule, go to its next fire time, and fire all that is due by then."""
         made = self.put(schedule)
         due = made.next_fire_at or self.clock()
         self.tick(max(0, due - self.clock()))
         return self.fired(made, due)
 
     def fired(self, schedule: Schedule, nominal_at: int) -> Fired:
-        """What became of it."""
+        """Return the result of one fire. Raise LookupError if the schedule did not fire then."""
         found = self.store.ledger.get(schedule.user_id, schedule.key, nominal_at, "schedule")
         if found is None:
             raise LookupError(f"{schedule.id} did not fire at {nominal_at}.")
         user = schedule.runs_as.user_id
-        return Fired(found, {one.key: one for one in self.schedules(user).list()})
+        return Fired(found, {one.key: one for one in self.schedules(user).list("all")})
 
     def close(self) -> None:
-        """Let go of the memory."""
-        self.store.close()
+        """Close the store, unless it is yours."""
+        if self._owns_store:
+            self.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -114,24 +133,24 @@ class Stage:
     ) -> None:
         self.close()
 
-    def _watched(self, flow: Flow) -> Flow:
-        actions = {name: self._watching(action) for name, action in flow.actions.items()}
+    def _watch_flow(self, flow: Flow) -> Flow:
+        actions = {name: self._watch_action(action) for name, action in flow.actions.items()}
         return replace(flow, actions=actions)
 
-    def _watching(self, action: Action) -> Action:
+    def _watch_action(self, action: Action) -> Action:
         def run(given: object, context: object) -> object:
-            with self._keeping():
+            with self._keep_failures():
                 result = action.run(given, context)
-            return self._awaited(result) if inspect.iscoroutine(result) else result
+            return self._await(result) if inspect.iscoroutine(result) else result
 
         return replace(action, run=run)
 
-    async def _awaited(self, result: Coroutine[object, None, object]) -> object:
-        with self._keeping():
+    async def _await(self, result: Coroutine[object, None, object]) -> object:
+        with self._keep_failures():
             return await result
 
     @contextmanager
-    def _keeping(self) -> Iterator[None]:
+    def _keep_failures(self) -> Iterator[None]:
         try:
             yield
         except Exception as problem:
@@ -139,7 +158,7 @@ class Stage:
             raise
 
     def _run_queued(self, request: Request) -> None:
-        """A background action, in this process: here nothing is too long to wait for."""
+        """Run a background action in this process: here, none is too long to wait for."""
         self._dispatch.run_queued(request)
 
 
@@ -152,16 +171,26 @@ def fire(
     user: str = USER,
     cron: str = "0 9 * * *",
     timezone: str | None = None,
+    policies: GivenPolicies | None = None,
+    store: str | Store = "sqlite://",
 ) -> Fired:
-    """Fire a schedule of the flow once, as dispatch would, and say what became of it.
+    """Fire a schedule of the flow once, as dispatch would. Return the result.
 
-    `schedule` is one, or the name of a static one of the flow; without it one is made of the rest.
-    What the action raises is raised here.
+    `schedule` is a schedule, or the name of a static one of the flow. Without it, the other
+    arguments describe one. If the action raises, `fire` raises the same error. `store` is as in
+    `Stage`.
     """
     if isinstance(schedule, str):
         schedule = flow.static[schedule]
     made = schedule or Schedule(
-        user, "fired", cron, flow.name, action, timezone=timezone, input=input
+        user,
+        "fired",
+        cron,
+        flow.name,
+        action,
+        timezone=timezone,
+        input=input,
+        policies=read_policies(policies),
     )
-    with Stage(flow) as stage:
+    with Stage(flow, store=store) as stage:
         return stage.fire(made)

@@ -1,7 +1,7 @@
-"""As much of HTTP/1.1 as one POST and its answer need, on a connection that is kept.
+"""An HTTP/1.1 client for one POST at a time, on a connection that stays open.
 
-http.client takes four times the processor's time for it, most of that for its mail parser. This
-reader is strict: what it does not understand is no answer.
+http.client takes four times as much processor time, most of it in its mail parser. This reader is
+strict: if it does not understand an answer, it raises BadAnswer.
 """
 
 import re
@@ -10,25 +10,24 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from duetick.core.timing import ended_within
+from duetick.core.timeouts import run_in_thread
 
 Place: TypeAlias = tuple[
     socket.AddressFamily, socket.SocketKind, int, str, tuple[str | int | bytes, ...]
 ]
-"""An address, with what it takes to connect there."""
+"""An address as getaddrinfo returns it: family, kind, protocol, canonical name, address."""
 
 LONGEST_HEAD: Final = 16_384
 LONGEST_BODY: Final = 4_096
 MOST_INTERIM: Final = 8
-"""Answers of status 1xx before the one that counts."""
+"""The number of answers with status 1xx that may come before the final one."""
 
 PART: Final = 65_536
 SLACK: Final = 0.05
-"""Seconds by which a wait may miss its end: to set a socket's patience is a system call."""
+"""Seconds by which a wait may miss its end: each new timeout of a socket is a system call."""
 
 START: Final = b"HTTP/1."
 STATUS: Final = re.compile(r"HTTP/1\.([01]) ([1-5][0-9]{2})(?: .*)?")
@@ -42,62 +41,61 @@ class Unanswered(ConnectionError):
 
 
 class BadAnswer(Exception):
-    """What came is no answer. Says what is wrong in our own words: its words may repeat ours."""
+    """The received bytes are no answer. The message quotes none: they may repeat the request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A status, as much of the body as is wanted, and whether the connection can go on."""
+class HttpAnswer(NamedTuple):
+    """The status and the beginning of the body. If `kept`, the connection can be used again."""
 
     status: int
     body: bytes
     kept: bool
 
 
-def connect(host: str, port: int, end: float, *, secure: bool) -> "Line":
-    """A connection that is open, TLS checked, by `end`."""
-    made = _reached(host, port, end)
+def connect(host: str, port: int, end: float, *, secure: bool) -> "Channel":
+    """Open a connection by `end`. If `secure`, check the certificate of the host."""
+    sock = _connect_to_any(host, port, end)
     try:
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if secure:
-            made.settimeout(time_left(end))
-            made = _tls().wrap_socket(made, server_hostname=host)
+            sock.settimeout(time_left(end))
+            sock = _tls().wrap_socket(sock, server_hostname=host)
     except BaseException:
-        made.close()
+        sock.close()
         raise
-    return Line(made)
+    return Channel(sock)
 
 
-def _reached(host: str, port: int, end: float) -> socket.socket:
-    """The first of the host's addresses that answers; all of them share the time."""
+def _connect_to_any(host: str, port: int, end: float) -> socket.socket:
+    """Connect to the first of the host's addresses that answers. All of them share the time."""
     problem = OSError(f"{host} has no address")
-    for family, kind, protocol, _, address in _addresses(host, port, end):
-        made = socket.socket(family, kind, protocol)
+    for family, kind, protocol, _, address in _resolve(host, port, end):
+        sock = socket.socket(family, kind, protocol)
         try:
-            made.settimeout(time_left(end))
-            made.connect(address)
+            sock.settimeout(time_left(end))
+            sock.connect(address)
         except OSError as error:
-            made.close()
+            sock.close()
             problem = error
         else:
-            return made
+            return sock
     raise problem
 
 
-def _addresses(host: str, port: int, end: float) -> Sequence[Place]:
-    """What the name stands for, by `end`: a resolver has patience of its own, often more."""
+def _resolve(host: str, port: int, end: float) -> Sequence[Place]:
+    """Resolve the name by `end`: the resolver's own timeout is often longer."""
     found: list[Place] = []
 
     def ask() -> None:
         found.extend(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
 
-    if not ended_within(time_left(end), ask):
+    if not run_in_thread(time_left(end), ask):
         raise TimeoutError(f"the name {host} was not resolved in time")
     return found
 
 
 def time_left(end: float) -> float:
-    """Seconds until then; raise where there are none."""
+    """Return the seconds until `end`. Raise TimeoutError if none remain."""
     left = end - time.monotonic()
     if left <= 0:
         raise TimeoutError("the deadline of the delivery is over")
@@ -106,96 +104,96 @@ def time_left(end: float) -> float:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """One context for all: making it costs 15 ms."""
+    """Return the one TLS context of the process: to make it costs 15 ms."""
     return ssl.create_default_context()
 
 
-class Line:
-    """A connection, and what was read ahead on it."""
+class Channel:
+    """A connection, and the bytes that were read ahead on it."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._ahead = b""
         self._end = 0.0
-        self._patience = -1.0
-        self._heard = select.poll()
-        self._heard.register(connected, select.POLLIN)
+        self._timeout = -1.0
+        self._poll = select.poll()
+        self._poll.register(connected, select.POLLIN)
 
     def silent(self) -> bool:
-        """Whether nothing came unasked. What comes to an idle one is its end, or is nobody's."""
-        return not self._heard.poll(0)
+        """Return True if nothing can be read. Bytes on an idle connection are its end, or stray."""
+        return not self._poll.poll(0)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
-    def exchange(self, request: bytes, end: float) -> Answer:
-        """Send it and read the answer, all by `end`.
+    def exchange(self, request: bytes, end: float) -> HttpAnswer:
+        """Send a request and read its answer, both by `end`.
 
-        Raises Unanswered where the connection had ended, or ends before an answer begins.
+        Raise Unanswered if the connection has ended, or ends before an answer received.
         """
         self._end = end
         try:
-            self._set_patience()
+            self._set_timeout()
             self._socket.sendall(request)
-            begins = self._receive()
+            received = self._receive()
         except (ConnectionError, ssl.SSLEOFError) as problem:
             raise Unanswered(f"{type(problem).__name__} before an answer came") from problem
-        if not begins:
+        if not received:
             raise Unanswered("the connection was closed before an answer came")
         if not self._ahead.startswith(START[: len(self._ahead)]):
             raise BadAnswer("it is not HTTP/1")
         for _ in range(MOST_INTERIM):
-            http11, status, fields = _read_head(self._until(b"\r\n\r\n", LONGEST_HEAD))
+            http11, status, fields = _read_head(self._read_until(b"\r\n\r\n", LONGEST_HEAD))
             if status >= 200:
-                body, whole = self._body(status, fields)
+                body, whole = self._read_body(status, fields)
                 stays = http11 and "close" not in fields.get("connection", "").lower()
-                return Answer(status, body, stays and whole and not self._ahead)
+                return HttpAnswer(status, body, stays and whole and not self._ahead)
         raise BadAnswer("it has no end of interim answers")
 
-    def _body(self, status: int, fields: Mapping[str, str]) -> tuple[bytes, bool]:
-        """The body, or its beginning, and whether that is all."""
+    def _read_body(self, status: int, fields: Mapping[str, str]) -> tuple[bytes, bool]:
+        """Read the body, or its beginning. Return it, and True if it is whole."""
         coding, length = fields.get("transfer-encoding"), fields.get("content-length")
         if status in WITHOUT_BODY:
             return b"", True
         if coding is not None:
             if coding.lower() != "chunked" or length is not None:
                 raise BadAnswer("its length cannot be told")
-            return self._chunks()
+            return self._read_chunks()
         if length is None:
-            return self._rest(), False
+            return self._read_rest(), False
         if not LENGTH.fullmatch(length):
             raise BadAnswer("its length is no number")
         size = int(length)
-        return self._exactly(min(size, LONGEST_BODY)), size <= LONGEST_BODY
+        return self._read_exactly(min(size, LONGEST_BODY)), size <= LONGEST_BODY
 
-    def _chunks(self) -> tuple[bytes, bool]:
+    def _read_chunks(self) -> tuple[bytes, bool]:
         body = b""
-        while size := _read_size(self._until(b"\r\n", LONGEST_HEAD)):
+        while size := _read_size(self._read_until(b"\r\n", LONGEST_HEAD)):
             if len(body) + size > LONGEST_BODY:
-                return body + self._exactly(LONGEST_BODY - len(body)), False
-            body += self._exactly(size)
-            if self._exactly(2) != b"\r\n":
+                return body + self._read_exactly(LONGEST_BODY - len(body)), False
+            body += self._read_exactly(size)
+            if self._read_exactly(2) != b"\r\n":
                 raise BadAnswer("a chunk does not end where it should")
         room = LONGEST_HEAD
-        while trailer := self._until(b"\r\n", room):
+        while trailer := self._read_until(b"\r\n", room):
             room -= len(trailer)
         return body, True
 
-    def _rest(self) -> bytes:
-        """What comes until the connection ends."""
+    def _read_rest(self) -> bytes:
+        """Read until the connection ends, or until the body is long enough."""
         while len(self._ahead) < LONGEST_BODY and self._receive():
             pass
         return self._ahead[:LONGEST_BODY]
 
-    def _exactly(self, count: int) -> bytes:
+    def _read_exactly(self, count: int) -> bytes:
         while len(self._ahead) < count:
             self._need_more()
         taken, self._ahead = self._ahead[:count], self._ahead[count:]
         return taken
 
-    def _until(self, mark: bytes, most: int) -> bytes:
-        """What stands before the mark."""
+    def _read_until(self, mark: bytes, most: int) -> bytes:
+        """Read up to the mark, and drop the mark."""
         while (at := self._ahead.find(mark)) < 0:
             if len(self._ahead) > most:
                 break
@@ -210,22 +208,22 @@ class Line:
             raise BadAnswer("it ends in the middle")
 
     def _receive(self) -> bool:
-        """Whether more came."""
-        self._set_patience()
+        """Receive a part. Return False if the connection has ended."""
+        self._set_timeout()
         part = self._socket.recv(PART)
         self._ahead += part
         return bool(part)
 
-    def _set_patience(self) -> None:
-        """What is left until the end, for the next call of the socket."""
+    def _set_timeout(self) -> None:
+        """Set the timeout of the socket to the remaining time."""
         left = time_left(self._end)
-        if abs(left - self._patience) > SLACK:
+        if abs(left - self._timeout) > SLACK:
             self._socket.settimeout(left)
-            self._patience = left
+            self._timeout = left
 
 
 def _read_head(head: bytes) -> tuple[bool, int, Mapping[str, str]]:
-    """Whether it is HTTP/1.1, the status, and the fields by lower-case name."""
+    """Return True for HTTP/1.1, then the status, then the fields by lower-case name."""
     first, *lines = head.decode("latin-1").split("\r\n")
     found = STATUS.fullmatch(first)
     if not found:

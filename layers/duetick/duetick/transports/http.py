@@ -10,10 +10,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from duetick.core.wire import delivery_json
 from duetick.domain.errors import ConfigurationError
-from duetick.domain.identity import to_path
-from duetick.domain.schedule import Occurrence
-from duetick.ports import Delivery
-from duetick.transports.exchange import Line, Unanswered, connect
+from duetick.domain.identity import NO_FLOW, to_path
+from duetick.ports import Deliverable, Delivered
+from duetick.transports.exchange import Channel, Unanswered, connect
 
 UNAUTHORIZED: Final = 401
 PORTS: Final = {"http": 80, "https": 443}
@@ -22,38 +21,41 @@ PORTS: Final = {"http": 80, "https": 443}
 Headers: TypeAlias = dict[str, str]
 
 
-class Authorize(Protocol):
-    """Headers for a call. After a 401 they may have been replaced."""
+class CallSigner(Protocol):
+    """A function that returns the headers that authorize a call."""
 
     def __call__(
         self, host: str, path: str, body: bytes, *, refused: Headers | None = None
     ) -> Headers | None:
-        """The headers; None where there are none but those that were refused."""
+        """Return the headers.
+
+        After a 401, `refused` has the headers of that call. Return None if there are no others.
+        """
 
 
-class Secrets(Protocol):
-    """The live secrets, the newest first."""
+class LiveSecrets(Protocol):
+    """A function that returns the live secrets, the newest first."""
 
     def __call__(self, *, fresh: bool = False) -> Sequence[str]:
-        """`fresh` asks their keeper instead of memory."""
+        """Return the secrets. If `fresh`, ask the place that keeps them, not memory."""
 
 
-def bearer(secrets: Secrets) -> Authorize:
-    """Authorize by the newest shared secret."""
+def bearer(secrets: LiveSecrets) -> CallSigner:
+    """Return a signer that sends the newest shared secret."""
 
     def authorize(
         host: str, path: str, body: bytes, *, refused: Headers | None = None
     ) -> Headers | None:
         del host, path, body
-        known = _by(secrets())
-        # Another thread may have asked since, whose call was refused as well.
-        live = _by(secrets(fresh=True)) if known == refused else known
+        known = _headers_of(secrets())
+        # Another thread, whose call was refused too, may have fetched new secrets.
+        live = _headers_of(secrets(fresh=True)) if known == refused else known
         return None if live == refused else live
 
     return authorize
 
 
-def _by(live: Sequence[str]) -> Headers:
+def _headers_of(live: Sequence[str]) -> Headers:
     if not live:
         raise ConfigurationError("Secret mode without a secret: set the dispatch secret.")
     return {"authorization": f"Bearer {live[0]}"}
@@ -62,32 +64,34 @@ def _by(live: Sequence[str]) -> Headers:
 class HttpTransport:
     """`ports.Transport` over HTTP.
 
-    A kept connection may have ended unseen, or end as it is used. Where it does so before a byte
-    of an answer, the call is made again at once, on a new one: mostly nobody has read it, and where
-    somebody has, the second call begins nothing. To begin is one conditional write on the
-    occurrence's fence, so of two calls with one fence the second is told that the first is under
-    way, or what became of it. Whatever ends otherwise was taken, and is not repeated: the tick
-    gives back what never began.
+    A kept connection may have ended unseen, or may end as it is used. If it ends before the first
+    byte of an answer, the call is made again at once, on a new connection. Mostly dispatch has not
+    read the first call. If it has, the second call begins nothing: to begin is one conditional
+    write on the occurrence's fence, so the second call learns that the first is under way, or how
+    it ended. A call that fails in any other way counts as read and is not repeated: the tick
+    releases an occurrence that never began.
     """
 
-    def __init__(self, api_url: str, authorize: Authorize, *, connect_to: str = "") -> None:
-        """`connect_to` is the address to connect to where the API's own name does not lead there,
-        such as an endpoint of a private network: https://vpce-….amazonaws.com.
+    def __init__(self, api_url: str, authorize: CallSigner, *, connect_to: str = "") -> None:
+        """Prepare calls of the API at `api_url`.
+
+        If the API's own name does not lead to it, `connect_to` is the address to connect to, such
+        as an endpoint of a private network: https://vpce-….amazonaws.com.
         """
-        api, door = _split(api_url), _split(connect_to or api_url)
+        api, door = split_url(api_url), split_url(connect_to or api_url)
         self._secure = door.scheme == "https"
         self._host = door.hostname or ""
         self._port = door.port or PORTS[door.scheme]
         self._netloc = api.netloc
         self._base = api.path.rstrip("/")
         self._authorize = authorize
-        self._idle: list[Line] = []
+        self._idle: list[Channel] = []
         self._lock = threading.Lock()
 
-    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
-        """See `Transport`. The deadline is for the whole exchange, however slowly it drips."""
+    def deliver(self, occurrence: Deliverable, *, timeout: float) -> Delivered:
+        """See `Transport`. The timeout covers the whole exchange, even if the answer drips in."""
         end = time.monotonic() + timeout
-        path = f"{self._base}/api/flows/{occurrence.flow}/schedules"
+        path = f"{self._base}/api/flows/{occurrence.flow or NO_FLOW}/schedules"
         path = f"{path}/{to_path(occurrence.schedule_id)}/dispatch"
         body = json.dumps(delivery_json(occurrence)).encode()
         try:
@@ -97,53 +101,53 @@ class HttpTransport:
                 fresh = self._authorize(self._netloc, path, body, refused=headers)
                 return self._post(path, body, fresh, end) if fresh else answer
         except Exception as error:
-            return Delivery(0, f"{type(error).__name__}: {error}")
+            return Delivered(0, f"{type(error).__name__}: {error}")
         return answer
 
     def close(self) -> None:
         """See `Transport`."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for line in idle:
-            line.close()
+        for channel in idle:
+            channel.close()
 
-    def _post(self, path: str, body: bytes, given: Headers | None, end: float) -> Delivery:
-        headers = {"host": self._netloc, "content-type": "application/json", **(given or {})}
+    def _post(self, path: str, body: bytes, auth: Headers | None, end: float) -> Delivered:
+        headers = {"host": self._netloc, "content-type": "application/json", **(auth or {})}
         request = _request(path, headers, body)
         kept = self._take()
         if kept is not None:
             with suppress(Unanswered):
                 return self._call(kept, request, end)
-        line = connect(self._host, self._port, end, secure=self._secure)
-        return self._call(line, request, end)
+        channel = connect(self._host, self._port, end, secure=self._secure)
+        return self._call(channel, request, end)
 
-    def _call(self, line: Line, request: bytes, end: float) -> Delivery:
+    def _call(self, channel: Channel, request: bytes, end: float) -> Delivered:
         try:
-            answer = line.exchange(request, end)
+            answer = channel.exchange(request, end)
         except BaseException:
-            line.close()
+            channel.close()
             raise
         if answer.kept:
             with self._lock:
-                self._idle.append(line)
+                self._idle.append(channel)
         else:
-            line.close()
-        return Delivery(answer.status, answer.body.decode(errors="replace"))
+            channel.close()
+        return Delivered(answer.status, answer.body.decode(errors="replace"))
 
-    def _take(self) -> Line | None:
-        """The one that was used last, of those that are still good."""
+    def _take(self) -> Channel | None:
+        """Take the idle connection that was used last and is still open, or None."""
         while True:
             with self._lock:
                 if not self._idle:
                     return None
-                line = self._idle.pop()
-            if line.silent():
-                return line
-            line.close()
+                channel = self._idle.pop()
+            if channel.silent():
+                return channel
+            channel.close()
 
 
 def _request(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
-    """A POST as it travels. A flow's name is any text in an index, and must not make a header."""
+    """Return the bytes of a POST. A flow's name may be any text; it must not become a header."""
     lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
     lines.append(f"content-length: {len(body)}")
     head = "".join(lines)
@@ -152,8 +156,12 @@ def _request(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-def _split(url: str) -> SplitResult:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigurationError(f"The API's address is no http(s) URL: {url[:80]!r}.")
-    return parts
+def split_url(url: str) -> SplitResult:
+    """Split the address of the API. Raise ConfigurationError if it is no http(s) URL."""
+    with suppress(ValueError):  # such as a port above 65535, or half of an IPv6 address
+        parts = urlsplit(url)
+        if parts.scheme in PORTS and parts.hostname and parts.port != 0:
+            return parts
+    raise ConfigurationError(
+        f"The API's address is no http(s) URL with a port from 1 to 65535: {url[:80]!r}."
+    )

@@ -1,12 +1,11 @@
-"""Deliver within the process: for a cron source of one's own, and for tests."""
+"""Deliver within the process: for your own cron source, and for tests."""
 
 import json
 from collections.abc import Callable
 
 from duetick.core.answers import Answer
-from duetick.core.calls import Request, request_of
-from duetick.domain.schedule import Occurrence
-from duetick.ports import Delivery
+from duetick.core.dispatch import Request, request_of
+from duetick.ports import Deliverable, Delivered
 
 
 class InlineTransport:
@@ -15,11 +14,11 @@ class InlineTransport:
     def __init__(self, dispatch: Callable[[Request], Answer]) -> None:
         self._dispatch = dispatch
 
-    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivery:
-        """See `Transport`. Nothing can cut an action of this process short."""
+    def deliver(self, occurrence: Deliverable, *, timeout: float) -> Delivered:
+        """See `Transport`. `timeout` has no effect: nothing can stop an action in this process."""
         del timeout
         answer = self._dispatch(request_of(occurrence))
-        return Delivery(answer.status, json.dumps(answer.body))
+        return Delivered(answer.status, json.dumps(answer.body))
 
     def close(self) -> None:
         """See `Transport`."""

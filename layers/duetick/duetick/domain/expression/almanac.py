@@ -1,8 +1,8 @@
-"""Which minutes of which local days an expression names: no zones and no instants here.
+"""The local minutes that an expression names, without zones and instants.
 
-A day is counted from 1970-01-01 and a minute from that day's midnight, both on the local clock.
-Sets are strings of bytes, one byte for each minute of a day or day of a year, because
-`find`, `rfind` and `count` then do the search at the speed of C.
+Days count from 1970-01-01, and minutes from the midnight of that day, both on the local clock. A
+set is a bytes object with one byte for each minute of a day, or day of a year: `find`, `rfind` and
+`count` then search at the speed of C.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import accumulate
 from operator import and_, or_
+from typing import TYPE_CHECKING, Final
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Final
 
     from duetick.domain.expression.fields import Reading
     from duetick.domain.expression.monthdays import InMonth
@@ -46,7 +45,7 @@ def month_lengths(leap: bool) -> tuple[int, ...]:
 
 
 def day_of(year: int, month: int, day: int) -> int | None:
-    """Return the day's number, or None where the calendar has no such day."""
+    """Return the day's number, or None if the calendar has no such day."""
     lengths = month_lengths(_leap(year))
     if not (
         FIRST_YEAR <= year <= LAST_YEAR and 1 <= month <= 12 and 1 <= day <= lengths[month - 1]
@@ -56,7 +55,7 @@ def day_of(year: int, month: int, day: int) -> int | None:
 
 
 def day_minutes(minutes: frozenset[int], hours: frozenset[int]) -> bytes:
-    """Return the 1,440 minutes of a day, each 1 where both its minute and its hour are named."""
+    """Return the 1,440 minutes of a day: 1 for each whose minute and hour are named."""
     row = row_of(minutes, 60)
     if len(hours) == 24:
         return row * 24
@@ -75,14 +74,14 @@ def row_of(values: Iterable[int], length: int) -> bytes:
 
 
 class DateFields:
-    """The day-of-month, month and day-of-week fields of an expression, once read."""
+    """The day-of-month, month and day-of-week fields of an expression."""
 
     __slots__ = ("_date_row", "_dates", "_join", "_months", "_week_row", "_weekdays")
 
     def __init__(
         self, dates: Reading, months: Reading, weekdays: Reading, *, either: bool = False
     ) -> None:
-        """Take the fields; with `either`, a day matches that one of the two names, not both."""
+        """Take the fields. With `either`, one field of days is enough for a match."""
         self._date_row: Final = row_of(dates.values, 32)[1:]
         self._week_row: Final = row_of(weekdays.values, 7) * 6
         self._dates: Final = dates.in_month
@@ -91,7 +90,7 @@ class DateFields:
         self._join: Final = or_ if either else and_
 
     def year(self, january_1: int, leap: bool) -> bytes:
-        """Return the days of a year that starts on that weekday, 1 for each that matches."""
+        """Return the days of a year that starts on a weekday: 1 for each day that matches."""
         first = january_1
         rows = []
         for month, length in enumerate(month_lengths(leap), 1):
@@ -119,15 +118,15 @@ def _with(days: tuple[InMonth, ...], row: bytes, first: int) -> bytes:
 
 
 class Dates:
-    """The days on which an expression with a date in it may fire.
+    """The days on which an expression with a date may fire.
 
-    There are only 14 kinds of year; each is worked out when first met.
+    There are only 14 kinds of year. Each is computed on first use.
     """
 
     __slots__ = ("_days", "_end", "_fields", "_kinds", "_start", "_years")
 
     def __init__(self, fields: DateFields, years: frozenset[int] | None = None) -> None:
-        """Take the fields, and the years to which they are confined, if they are."""
+        """Take the fields, and the years of the expression if it names years."""
         self._fields: Final = fields
         self._years: Final = years
         self._start: Final = min(years) - FIRST_YEAR if years else 0
@@ -136,13 +135,13 @@ class Dates:
         self._days: Final[dict[int, bytes]] = {}
 
     def _year(self, index: int) -> bytes:
-        """Return the days of a year, by its place in YEAR_STARTS."""
+        """Return the days of the year at a place in YEAR_STARTS."""
         days = self._days.get(index)
         if days is None:
-            days = self._days[index] = self._work_out(index)
+            days = self._days[index] = self._compute(index)
         return days
 
-    def _work_out(self, index: int) -> bytes:
+    def _compute(self, index: int) -> bytes:
         if self._years is not None and index + FIRST_YEAR not in self._years:
             return b""
         start = YEAR_STARTS[index]
@@ -152,12 +151,12 @@ class Dates:
         return self._kinds[kind]
 
     def ever(self) -> bool:
-        """Say whether any day of the calendar matches."""
+        """Return True if any day of the calendar matches."""
         years = range(2026, 2054) if self._years is None else self._years  # or all 14 kinds
         return any(1 in self._year(year - FIRST_YEAR) for year in years)
 
     def first(self, day: int) -> int:
-        """Return the first matching day from `day` on, or NEVER_DAY."""
+        """Return the first matching day from `day` on, or NEVER_DAY if there is none."""
         day = max(day, YEAR_STARTS[self._start])
         index = bisect_right(YEAR_STARTS, day) - 1
         rest = day - YEAR_STARTS[index]
@@ -169,7 +168,7 @@ class Dates:
         return NEVER_DAY
 
     def last(self, day: int) -> int:
-        """Return the last matching day up to `day`, or one before FIRST_DAY."""
+        """Return the last matching day up to `day`, or a day before FIRST_DAY if there is none."""
         index = min(bisect_right(YEAR_STARTS, day), self._end) - 1
         while index >= self._start:
             found = self._year(index).rfind(1, 0, max(day - YEAR_STARTS[index] + 1, 0))
@@ -180,21 +179,21 @@ class Dates:
 
 
 class Almanac:
-    """The local minutes that an expression names, and whether it is *fixed* (C-01)."""
+    """The local minutes that an expression names. `fixed` is the sense of C-01."""
 
     __slots__ = ("_dates", "_week", "fixed")
 
     def __init__(self, week: tuple[bytes, ...], dates: Dates | None, *, fixed: bool) -> None:
-        """Take the minutes of each weekday from Sunday on, and the days; None is every day.
+        """Take the minutes of each weekday from Sunday on, and the days; None means every day.
 
-        Where `dates` is given, no weekday may be without minutes.
+        With `dates`, every weekday must have minutes.
         """
         self._week: Final = week
         self._dates: Final = dates
         self.fixed: Final = fixed
 
     def first(self, minute: int) -> int:
-        """Return the first named minute from `minute` on, or NEVER."""
+        """Return the first named minute from `minute` on, or NEVER if there is none."""
         day, rest = divmod(minute, 1440)
         week, dates = self._week, self._dates
         if dates is not None:
@@ -208,7 +207,7 @@ class Almanac:
         return day * 1440 + found if day < NEVER_DAY else NEVER
 
     def last(self, minute: int) -> int:
-        """Return the last named minute up to `minute`, or one before the calendar begins."""
+        """Return the last named minute up to `minute`, or one before the calendar if none."""
         day, rest = divmod(min(minute, NEVER - 1), 1440)
         end = rest + 1
         while day >= FIRST_DAY:
@@ -220,7 +219,7 @@ class Almanac:
         return FIRST_DAY * 1440 - 1
 
     def count(self, start: int, end: int) -> int:
-        """Return how many named minutes there are from `start` up to, not including, `end`."""
+        """Count the named minutes in [start, end)."""
         (first, rest), (last, until) = divmod(start, 1440), divmod(end, 1440)
         if first == last:
             return self._minutes(first).count(1, rest, until)

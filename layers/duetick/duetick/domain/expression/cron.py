@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from duetick.domain.errors import counted
 from duetick.domain.expression import fields
 from duetick.domain.expression.almanac import Almanac, DateFields, Dates, day_minutes
 from duetick.domain.expression.errors import InvalidExpression, quoted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -31,7 +33,7 @@ _ALL_DATES = frozenset(range(1, 32))
 
 
 def read_macro(text: str) -> tuple[str, Almanac]:
-    """Read @daily and the like, which stand for five fields."""
+    """Read @daily and the other macros. Each stands for five fields."""
     name = text.lower()
     if name == "@reboot":
         raise InvalidExpression(
@@ -61,7 +63,8 @@ def read_five(text: str) -> tuple[str, Almanac]:
 def _not_five(text: str, parts: list[str]) -> str:
     right = "minute hour day-of-month month day-of-week; for example: 0 9 * * MON-FRI"
     if len(parts) < 5:
-        return f"{quoted(text)} has {len(parts)} fields, and cron has five: {right}"
+        has = counted(len(parts), "field")
+        return f"{quoted(text)} has {has}, and cron has five: {right}"
     readings = ", or ".join(_readings(parts))
     year = parts[-1] if parts[-1].isdigit() and _is_year(parts[-1]) else "2030"
     advice = f"it may be written {readings}; " if readings else ""
@@ -73,7 +76,7 @@ def _not_five(text: str, parts: list[str]) -> str:
 
 
 def _readings(parts: list[str]) -> Iterator[str]:
-    """What six or seven fields may have meant: those readings that can be read."""
+    """Yield the valid readings of six or seven fields."""
     if len(parts) == 6 and _readable(read_aws, " ".join(parts)):
         yield f"'cron({' '.join(parts)})'"
     plain = ["*" if part == "?" else part for part in parts]
@@ -103,11 +106,12 @@ def _is_year(text: str) -> bool:
 
 
 def read_aws(inner: str) -> tuple[str, Almanac]:
-    """Read EventBridge's six fields: Sunday is 1, exactly one `?`, and a year at the end."""
+    """Read the six fields of EventBridge: Sunday is 1, one field is `?`, the last is the year."""
     parts = inner.upper().split()
     if len(parts) != 6:
+        has = counted(len(parts), "field")
         raise InvalidExpression(
-            f"cron({quoted(inner)[1:-1]}) has {len(parts)} fields, and EventBridge's cron has six: "
+            f"cron({quoted(inner)[1:-1]}) has {has}, and EventBridge's cron has six: "
             "minute hour day-of-month month day-of-week year; "
             "for example: cron(0 9 ? * MON-FRI *)"
         )
@@ -146,6 +150,7 @@ def _almanac(
         raise InvalidExpression(
             f"{quoted(canonical)} can never fire: no such day ever comes (day-of-month "
             f"{quoted(date.text)}, month {quoted(month.text)}, day-of-week "
-            f"{quoted(weekday.text)}); for example, the last day of February: {example}"
+            f"{quoted(weekday.text)}); for example, the last day of February: {example}",
+            "never_fires",
         )
     return Almanac((minutes,) * 7, dates, fixed=fixed)

@@ -1,12 +1,14 @@
-"""Day maps (G-05): one time for each enabled day, for one target or for several."""
+"""Day maps (G-05): a time for each enabled day, for one target or several."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from duetick.domain.errors import kind_of
 from duetick.domain.expression.almanac import Almanac, row_of
 from duetick.domain.expression.errors import InvalidExpression, quoted
 from duetick.domain.expression.firing import Recurring
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -19,14 +21,14 @@ _Days = dict[str, int]  # a weekday's name -> the minute of the day
 
 
 def day_map_text(mapping: Mapping[str, object]) -> str:
-    """Write {"mon": "09:00", "tue": None}, or one such dict for each target, as days(…).
+    """Write {"mon": "09:00", "tue": None}, or such a dict for each target, as days(…).
 
-    A day is enabled when its time is a string; nothing else is consulted.
+    A day is enabled if its time is a string.
     """
-    from collections.abc import Mapping  # the write path alone pays for it
+    from collections.abc import Mapping  # only writes need this import
 
     if not isinstance(mapping, Mapping):
-        raise _refusal(type(mapping).__name__, "is no mapping of days to times")
+        raise _refusal(kind_of(mapping), "is no mapping of days to times")
     targets = {name: days for name, days in mapping.items() if isinstance(days, Mapping)}
     if not targets:
         return _text({"": _mapped(mapping)})
@@ -50,7 +52,9 @@ def read_days(inner: str) -> tuple[str, Recurring]:
 
 def _text(maps: dict[str, _Days]) -> str:
     if not any(maps.values()):
-        raise InvalidExpression(f"the day map enables no day, so it can never fire; {_EXAMPLE}")
+        raise InvalidExpression(
+            f"the day map enables no day, so it can never fire; {_EXAMPLE}", "never_fires"
+        )
     parts = [(f"{name}: " if name else "", days) for name, days in maps.items() if days]
     return f"days({'; '.join(name + _days_text(days) for name, days in parts)})"
 
@@ -75,7 +79,7 @@ def _target(part: str) -> tuple[str, str]:
 
 def _checked(name: object) -> str:
     if not isinstance(name, str):
-        raise _refusal(str(name), f"is {type(name).__name__}, and a target's name is text")
+        raise _refusal(str(name), f"is {kind_of(name)}, and a target's name is text")
     if not name or len(name) > 64 or not _NAME.issuperset(name):
         raise _refusal(name, "is no target's name (letters, digits, _ . - and at most 64 of them)")
     return name
@@ -112,7 +116,7 @@ def _almanac(maps: list[_Days]) -> Almanac:
 
 
 def _day(minutes: set[int]) -> bytes:
-    """The minutes of a day up to the last that is named: many days of many maps are kept."""
+    """Return the minutes of a day up to the last named one: many maps stay in memory."""
     return row_of(minutes, max(minutes, default=-1) + 1)
 
 

@@ -1,19 +1,42 @@
-"""Why a schedule's words are refused."""
+"""The errors of expressions and zones."""
 
 from __future__ import annotations
 
-from duetick.domain.errors import DuetickError
+from typing import TYPE_CHECKING
+
+from duetick.domain.errors import Flaw, Refusal
+
+if TYPE_CHECKING:
+    from duetick.domain.codes import Code
 
 
-class InvalidExpression(DuetickError, ValueError):
-    """The text is no expression, or one that can never fire.
+class InvalidExpression(Refusal, ValueError):
+    """A text that is no expression, or that can never fire.
 
-    The message says what is wrong and where, and shows a right one.
+    The message says what is wrong and where, and shows a correct expression.
     """
+
+    def __init__(self, message: str, code: Code = "invalid_cron") -> None:
+        super().__init__(message)
+        self.code: Code = code
+
+    @property
+    def flaws(self) -> tuple[Flaw, ...]:
+        """See `Refusal`."""
+        return (Flaw(("cron",), self.code, str(self)),)
 
 
 class InvalidTimezone(InvalidExpression):
-    """The name is no IANA zone of the pinned database. The message offers the nearest names."""
+    """A name that is no IANA zone of the pinned database. The message offers similar names."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"timezone: {problem}", "unknown_timezone")
+        self.problem = problem
+
+    @property
+    def flaws(self) -> tuple[Flaw, ...]:
+        """See `Refusal`."""
+        return (Flaw(("timezone",), self.code, self.problem),)
 
 
 def quoted(text: str) -> str:

@@ -1,6 +1,8 @@
-"""One field of a cron expression: from text to the values it names, or a refusal that helps."""
+"""One field of a cron expression: from a text to its values, or a helpful refusal."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 from duetick.domain.expression.errors import InvalidExpression, quoted
 from duetick.domain.expression.monthdays import (
@@ -11,10 +13,7 @@ from duetick.domain.expression.monthdays import (
     nth_weekday,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
-
     from duetick.domain.expression.monthdays import InMonth
 
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
@@ -22,7 +21,7 @@ _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
 class Field:
-    """What one field may hold: its bounds, its names, and an expression that shows it right."""
+    """A field of cron: its bounds, its names, and an example of an expression."""
 
     __slots__ = ("aws", "example", "high", "low", "name", "names", "sunday", "top")
 
@@ -36,9 +35,9 @@ class Field:
         names: tuple[str, ...] = (),
         sunday: int | None = None,
     ) -> None:
-        """Take the bounds; `sunday` is the number that stands for Sunday in a field of weekdays.
+        """Take the bounds. In a field of weekdays, `sunday` is the number of Sunday.
 
-        The example tells whether it is a field of EventBridge's.
+        If the example is a cron(…), the field belongs to EventBridge's cron.
         """
         self.name: Final = name
         self.low: Final = low
@@ -52,24 +51,24 @@ class Field:
         self.aws: Final = example.startswith("cron(")
 
     def refusal(self, piece: str, why: str) -> InvalidExpression:
-        """Return an error that says what is wrong with the piece, and shows the field right."""
+        """Return the refusal of a piece, with the reason and the example."""
         return InvalidExpression(f"{self.name}: {quoted(piece)} {why}; for example: {self.example}")
 
 
 class Reading:
-    """A field that was read: its canonical text, its values, and the days that L, W and # name."""
+    """A field that was read: its canonical text, its values, and its days of L, W and #."""
 
     __slots__ = ("in_month", "text", "values")
 
     def __init__(self, text: str, values: frozenset[int], in_month: tuple[InMonth, ...]) -> None:
-        """Take the three."""
+        """Take text, values and days."""
         self.text: Final = text
         self.values: Final = values
         self.in_month: Final = in_month
 
     @property
     def starred(self) -> bool:
-        """Say whether the field begins with a star as written (`*/2` does): C-01 turns on it."""
+        """True if the field begins with a star as written (`*/2` does): C-01 depends on it."""
         return self.text[0] == "*"
 
 
@@ -86,12 +85,12 @@ AWS_DAY_OF_WEEK = Field("day-of-week", 1, 7, "cron(0 9 ? * MON-FRI *)", names=_D
 YEAR = Field("year", 1970, 2199, "cron(0 9 1 1 ? 2027-2030)")
 
 
-READINGS: dict[tuple[Field, str], Reading] = {}  # short fields come again and again
+READINGS: dict[tuple[Field, str], Reading] = {}  # a cache: short fields come again and again
 _LONGEST_KEPT, _MOST_KEPT = 12, 1024
 
 
 def read(field: Field, text: str) -> Reading:
-    """Read a comma-separated list of items; names and weekdays become numbers, order is kept."""
+    """Read a comma-separated list of items. Names become numbers; the order stays."""
     known = READINGS.get((field, text))
     if known is not None:
         return known
@@ -131,7 +130,7 @@ def _plain(field: Field, item: str) -> tuple[str, range]:
     first, dash, last = body.partition("-")
     step = 1
     if item == "L" and field is AWS_DAY_OF_WEEK:
-        return item, range(7, 8)  # there, the last day of the week
+        return item, range(7, 8)  # alone in day-of-week, L is the last day of the week
     if body == "*":
         text, low, high = "*", field.low, field.top
     elif dash:
@@ -152,7 +151,7 @@ def _plain(field: Field, item: str) -> tuple[str, range]:
 def _range_end(field: Field, low: int, last: str, item: str) -> int:
     end = _number(field, last, item)
     if last == "SUN" and field.sunday == 0 and low:
-        return 7  # FRI-SUN can mean one thing only; in cron(…), where Sunday is 1, it is refused
+        return 7  # FRI-SUN has one meaning; cron(…), where Sunday is 1, refuses it
     return end
 
 
@@ -218,7 +217,7 @@ def _not_a_number(field: Field, text: str) -> str:
 
 
 def _special(field: Field, item: str) -> tuple[str, InMonth] | None:
-    """Read L, LW and 15W of a day of month, FRIL and MON#2 of a day of week; else None."""
+    """Read L, LW and 15W in day-of-month, or FRIL and MON#2 in day-of-week, else return None."""
     if field.name == "day-of-month":
         return _special_date(field, item)
     if field.sunday is None:
@@ -252,7 +251,7 @@ def _nth(field: Field, name: str, text: str, item: str) -> tuple[str, InMonth]:
 
 
 def _weekday(field: Field, text: str, item: str) -> tuple[int, int]:
-    """Return the number as this field writes it, and as 0 for Sunday to 6."""
+    """Return the number of a weekday in this field, and its number with Sunday as 0."""
     number = _number(field, text, item)
     on = (number - (field.sunday or 0)) % 7
     return on + (field.sunday or 0), on

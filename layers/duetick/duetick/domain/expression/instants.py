@@ -1,24 +1,24 @@
-"""What the rest of Duetick asks of an expression in a zone: which instants it names."""
+"""The instants that an expression names in a zone, for the rest of Duetick."""
 
 from __future__ import annotations
 
 from itertools import islice, pairwise, takewhile
+from typing import TYPE_CHECKING, Literal
 
 from duetick.domain.expression.daymap import read_days
-from duetick.domain.expression.firing import DAWN, DUSK, Options
+from duetick.domain.expression.firing import DAWN, DUSK, Once, Options, Recurring
 from duetick.domain.expression.texts import plan_of
 from duetick.domain.expression.zones import FAR_ZONES, NEAR, ZONES, check_zone
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Literal
+    from collections.abc import Iterator, Mapping
 
     from duetick.domain.expression.texts import Plan
     from duetick.domain.expression.zones import Zone
 
     Gap = Literal["run", "skip"]
     Repeat = Literal["first", "both"]
+    ClockRule = Literal["fixed", "once", "real", "elapsed"]
 
 _YEAR = 366 * 86_400_000
 _MOST_FIRES = 10_000
@@ -38,10 +38,10 @@ def next_fire(
     repeat: Repeat = "first",
     anchor: int = 0,
 ) -> int | None:
-    """Return the first fire strictly later than `after`; None: never again.
+    """Return the first fire strictly later than `after`, or None if none follows.
 
-    Fire k of a rate is `anchor` + k times its interval. Where `after` lies before the anchor, k may
-    be negative; a schedule's anchor is its creation, and nothing asks for its times before that.
+    Fire k of a rate is `anchor` + k times its interval. If `after` is before the anchor, k may be
+    negative. The anchor of a schedule is its creation, and no caller reads times before that.
     """
     after = after if after > DAWN else DAWN
     return _next(plan_of(text), timezone, after, _options(gap, repeat), anchor)
@@ -50,20 +50,22 @@ def next_fire(
 def _next(
     plan: Plan, timezone: str | None, after: int, options: Options, anchor: int
 ) -> int | None:
-    try:
-        zone = ZONES[timezone]
-    except TypeError:  # it cannot be a key
-        check_zone(timezone)
-        raise
-    found = plan.next(zone, after, options, anchor)
+    found = plan.next(_zone(ZONES, timezone), after, options, anchor)
     if found is None or found >= NEAR:
         return plan.next(FAR_ZONES[timezone], after, options, anchor)
     return found
 
 
 def _clock(timezone: str | None, until: int) -> Zone:
-    check_zone(timezone)
-    return (ZONES if until < NEAR else FAR_ZONES)[timezone]
+    return _zone(ZONES if until < NEAR else FAR_ZONES, timezone)
+
+
+def _zone(zones: Mapping[str | None, Zone], timezone: str | None) -> Zone:
+    try:
+        return zones[timezone]
+    except TypeError:  # the value is not hashable
+        check_zone(timezone)
+        raise
 
 
 def _options(gap: Gap, repeat: Repeat) -> Options:
@@ -94,7 +96,7 @@ def upcoming(
     repeat: Repeat = "first",
     anchor: int = 0,
 ) -> list[int]:
-    """Return the next `count` fires, or as many as there are."""
+    """Return the next `count` fires; fewer if the expression has fewer."""
     check_zone(timezone)
     times = _walk(plan_of(text), timezone, after, _options(gap, repeat), anchor)
     return list(islice(times, count))
@@ -111,7 +113,7 @@ def fires(
     repeat: Repeat = "first",
     anchor: int = 0,
 ) -> list[int]:
-    """Return the fires later than `after` and not later than `until`, at most the first `limit`."""
+    """Return the fires in (after, until], at most the first `limit`."""
     times = _walk(plan_of(text), timezone, after, _options(gap, repeat), anchor)
     return list(islice(takewhile(lambda time: time <= until, times), limit))
 
@@ -126,7 +128,7 @@ def newest(
     repeat: Repeat = "first",
     anchor: int = 0,
 ) -> int | None:
-    """Return the last fire later than `after` and not later than `until`, found from its end."""
+    """Return the last fire in (after, until], or None. The search begins at `until`."""
     options, after, until = _options(gap, repeat), max(after, DAWN), min(until, DUSK)
     if until <= after:
         return None
@@ -143,7 +145,7 @@ def count(
     repeat: Repeat = "first",
     anchor: int = 0,
 ) -> int:
-    """Return how many fires are later than `after` and not later than `until`, without a walk."""
+    """Count the fires in (after, until], without visiting each."""
     options, after, until = _options(gap, repeat), max(after, DAWN), min(until, DUSK)
     if until <= after:
         return 0
@@ -159,21 +161,38 @@ def smallest_gap(
     repeat: Repeat = "first",
     anchor: int = 0,
 ) -> int:
-    """Return the least time between two fires, over 366 days from `after` or 10,000 fires.
+    """Return the least time between two fires, within 366 days or 10,000 fires.
 
-    Where fewer than two fires lie within that, the answer is the 366 days.
+    The first fire later than `after` begins that span. If the span has fewer than two fires, return
+    366 days.
     """
+    first = next_fire(text, timezone, after, gap=gap, repeat=repeat, anchor=anchor)
+    if first is None:
+        return _YEAR
     times = fires(
         text,
         timezone,
-        after,
-        after + _YEAR,
+        first - 1,
+        first + _YEAR,
         limit=_MOST_FIRES,
         gap=gap,
         repeat=repeat,
         anchor=anchor,
     )
     return min((later - earlier for earlier, later in pairwise(times)), default=_YEAR)
+
+
+def clock_rule(text: str) -> ClockRule:
+    """Return the rule by which an expression follows changes of the clock.
+
+    `fixed` and `once` depend on the local time, and skipped or repeated times are special; `once`
+    has no second pass. `real` fires whenever the clock reads a matching minute. `elapsed` does not
+    follow the clock.
+    """
+    plan = plan_of(text)
+    if isinstance(plan, Recurring):
+        return "fixed" if plan.almanac.fixed else "real"
+    return "once" if isinstance(plan, Once) else "elapsed"
 
 
 def targets(
@@ -184,7 +203,7 @@ def targets(
     gap: Gap = "run",
     repeat: Repeat = "first",
 ) -> tuple[str, ...]:
-    """Return the targets of a day map that are due at that nominal time, as written."""
+    """Return the targets of a day map that are due at a nominal time, as written."""
     options = _options(gap, repeat)
     clock = _clock(timezone, nominal)
     return tuple(

@@ -1,12 +1,13 @@
-"""The days that can only be named month by month: L, LW, 15W, FRIL, MON#2.
+"""The days that depend on the month: L, LW, 15W, FRIL, MON#2.
 
-Each is asked with the weekday of the month's first day (Sunday is 0) and the month's length,
-and answers with a day of the month, or 0 where the month has none such.
+Each is a function of the weekday of the month's first day (Sunday is 0) and the month's length. It
+returns a day of the month, or 0 if the month has no such day.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -14,17 +15,17 @@ if TYPE_CHECKING:
 
 
 def last_day(_first: int, length: int) -> int:
-    """L: the last day."""
+    """Return the day of L: the last day."""
     return length
 
 
 def last_working_day(first: int, length: int) -> int:
-    """LW: the last day from Monday to Friday."""
+    """Return the day of LW: the last day from Monday to Friday."""
     return nearest_working_day(length)(first, length)
 
 
 def nearest_working_day(day: int) -> InMonth:
-    """15W: the day itself, or the working day nearest to it in the same month."""
+    """Return the finder of 15W: the working day nearest to a day, in the same month."""
 
     def find(first: int, length: int) -> int:
         on = (first + day - 1) % 7
@@ -40,7 +41,7 @@ def nearest_working_day(day: int) -> InMonth:
 
 
 def nth_weekday(on: int, nth: int) -> InMonth:
-    """MON#2: the second Monday; a month without a fifth has none."""
+    """Return the finder of MON#2: the second Monday."""
 
     def find(first: int, length: int) -> int:
         day = 1 + (on - first) % 7 + 7 * (nth - 1)
@@ -50,5 +51,5 @@ def nth_weekday(on: int, nth: int) -> InMonth:
 
 
 def last_weekday(on: int) -> InMonth:
-    """FRIL: the last Friday."""
+    """Return the finder of FRIL: the last Friday."""
     return lambda first, length: length - (first + length - 1 - on) % 7

@@ -1,17 +1,18 @@
-"""From any text to what it means: which form it is, and its canonical text."""
+"""The reader of expressions: from a text to its form, its plan and its canonical text."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
+from duetick.domain.errors import kind_of
 from duetick.domain.expression import cron
 from duetick.domain.expression.almanac import day_of
 from duetick.domain.expression.daymap import day_map_text, read_days
 from duetick.domain.expression.errors import InvalidExpression, quoted
 from duetick.domain.expression.firing import HORIZON, Interval, Once, Recurring
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Final
 
     from duetick.domain.expression.almanac import Almanac
 
@@ -33,47 +34,47 @@ Plan = Recurring | Interval | Once
 
 
 class Expression:
-    """A text that was read: its canonical form and the plan that it stands for."""
+    """An expression that was read: its canonical text, and the plan of its fire times."""
 
     __slots__ = ("plan", "text")
 
     def __init__(self, text: str, plan: Plan) -> None:
-        """Take both."""
+        """Take text and plan."""
         self.text: Final = text
         self.plan: Final = plan
 
 
 def parse(text: str) -> str:
-    """Return the canonical form of an expression; raise InvalidExpression with what is wrong.
+    """Return the canonical form of an expression. Raises InvalidExpression with the mistake.
 
-    Names become numbers and macros become fields; all else, a star above all, stays as it was
-    written, because C-01 turns on it. The canonical form of a canonical form is itself.
+    Names become numbers, and macros become fields. Everything else stays as written, stars above
+    all: C-01 depends on them. The canonical form of a canonical form is the form itself.
     """
-    return EXPRESSIONS[_text(text)].text
+    return EXPRESSIONS[_check_text(text)].text
 
 
 def from_day_map(mapping: Mapping[str, object]) -> str:
-    """Return the canonical form of {"mon": "09:00", "tue": None}, or of one such map per target."""
+    """Return the canonical form of {"mon": "09:00", "tue": None}, or of such a map per target."""
     return parse(day_map_text(mapping))
 
 
 def plan_of(text: str) -> Plan:
-    """Return what an expression stands for."""
+    """Return the plan of an expression."""
     try:
         return EXPRESSIONS[text].plan
-    except TypeError:  # it cannot be a key
-        _text(text)
+    except TypeError:  # the value is not hashable
+        _check_text(text)
         raise
 
 
 def sub_minute(text: str) -> bool:
-    """Say whether it is a rate below a minute, which only look-ahead can keep (C-05)."""
+    """Return True if the text is a rate below a minute. It needs look-ahead (C-05)."""
     plan = plan_of(text)
     return isinstance(plan, Interval) and plan.step < 60_000
 
 
 class _Memory(dict[str, Expression]):
-    """Texts that were read; a dict, because functools would double the time to import this."""
+    """The cache of expressions: a dict, because functools would double the import time."""
 
     def __missing__(self, text: str) -> Expression:
         expression = _read(text)
@@ -83,7 +84,7 @@ class _Memory(dict[str, Expression]):
         return expression
 
     def _thin(self) -> None:
-        """Forget every eighth: rows that come round in turn would miss all if the oldest went."""
+        """Forget every eighth text: without the oldest, rows read in turn would all be missed."""
         for text in tuple(self)[::8]:
             self.pop(text, None)
 
@@ -102,14 +103,14 @@ def _read(text: str) -> Expression:
     return _form(name, rest[:-1])
 
 
-def _text(text: str) -> str:
+def _check_text(text: str) -> str:
     if not isinstance(text, str):
-        raise InvalidExpression(f"an expression is text, not {type(text).__name__}; {_FORMS}")
+        raise InvalidExpression(f"an expression is text, not {kind_of(text)}; {_FORMS}")
     return text
 
 
 def _bounded(text: str) -> str:
-    if len(_text(text)) > LONGEST_TEXT:
+    if len(_check_text(text)) > LONGEST_TEXT:
         raise InvalidExpression(
             f"the text has {len(text)} characters, and {LONGEST_TEXT} are the most; {_FORMS}"
         )
@@ -170,7 +171,7 @@ def _rate(inner: str) -> Expression:
 
 
 def _at(inner: str) -> Expression:
-    """Read yyyy-mm-ddThh:mm:ss, a local time: the zone stands beside it, not in it."""
+    """Read yyyy-mm-ddThh:mm:ss, a local time. The zone is the schedule's."""
     text = inner.strip().upper()
     shape = "".join("9" if letter.isdigit() else letter for letter in text)
     if shape != "9999-99-99T99:99:99":
@@ -191,5 +192,5 @@ def _bad_at(inner: str, why: str) -> InvalidExpression:
     )
 
 
-# Gives the Expression of any text, or raises InvalidExpression.
+# The lookup returns the Expression of any text, or raises InvalidExpression.
 EXPRESSIONS = _Memory()

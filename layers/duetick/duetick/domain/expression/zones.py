@@ -1,7 +1,7 @@
 """The zones of the pinned tzdata package, as stretches of time with one offset each.
 
-The system's own database is never looked at, whatever PYTHONTZPATH says: which instant a
-schedule names must not depend on the machine that works it out. Times are in milliseconds.
+The system's database is never read, whatever PYTHONTZPATH says: the fire times of a schedule must
+not depend on the machine. Times are in milliseconds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from importlib import import_module
 from itertools import accumulate, pairwise
 from operator import add
 from struct import unpack_from
+from typing import TYPE_CHECKING, Final
 
+from duetick.domain.errors import kind_of
 from duetick.domain.expression.almanac import (
     FIRST_DAY,
     FIRST_YEAR,
@@ -22,10 +24,8 @@ from duetick.domain.expression.almanac import (
 )
 from duetick.domain.expression.errors import InvalidTimezone, quoted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Final
 
 _PACKAGE = import_module("tzdata")
 TZDATA_VERSION: str = _PACKAGE.IANA_VERSION
@@ -38,15 +38,15 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class Zone:
     """A zone's clock: stretch `i` runs from `starts[i - 1]` up to `ends[i]` with `offsets[i]`.
 
-    `reached[i]` is the furthest local time to which the clock had come by the end of stretch `i`,
-    and `fresh[i]` the first whole local minute that no stretch before `i` has read: below it the
-    clock only repeats.
+    `reached[i]` is the latest local time that the clock has shown by the end of stretch `i`.
+    `fresh[i]` is the first whole local minute that no stretch before `i` has shown: the clock
+    repeats the minutes below it.
     """
 
     __slots__ = ("ends", "fresh", "offsets", "reached", "starts")
 
     def __init__(self, starts: list[int], offsets: list[int]) -> None:
-        """Take the instants of the changes, ascending, and the offsets: one more of these."""
+        """Take the instants of the changes, ascending, and the offsets: one more than changes."""
         self.starts: Final = tuple(starts)
         self.ends: Final = (*starts, FOREVER)
         self.offsets: Final = tuple(offsets)
@@ -55,27 +55,36 @@ class Zone:
 
 
 class _Zones(dict[str | None, Zone]):
-    """Zones that were read, each with its rule worked out up to the start of one year."""
+    """A cache of zones. The rule of each is applied up to the start of one year."""
 
     def __init__(self, until_year: int) -> None:
-        """Take the year."""
+        """Take that year."""
         super().__init__()
         self._until: Final = until_year
 
     def __missing__(self, name: str | None) -> Zone:
         check_zone(name)
-        self[name] = zone = _read(_data(f"zoneinfo/{name or 'UTC'}"), self._until)
+        return self.learn(name, rules_of(name))
+
+    def learn(self, name: str | None, rules: bytes) -> Zone:
+        """Keep a zone of these rules under a name."""
+        self[name] = zone = _read(rules, self._until)
         return zone
 
 
 def check_zone(name: str | None) -> None:
-    """Refuse what is not the exact name of an IANA zone; None stands for UTC."""
+    """Raise InvalidTimezone unless `name` is the exact name of an IANA zone, or None for UTC."""
     if name is None:
         return
     if not isinstance(name, str):
-        raise InvalidTimezone(f"timezone: a name is text, not {type(name).__name__}")
+        raise InvalidTimezone(f"a name is text, not {kind_of(name)}")
     if name not in ZONE_NAMES:
         raise InvalidTimezone(_unknown(name[:64]))
+
+
+def rules_of(name: str | None) -> bytes:
+    """Return the rules of a zone of the package: the content of its file."""
+    return _data(f"zoneinfo/{name or 'UTC'}")
 
 
 def _data(path: str) -> bytes:
@@ -85,16 +94,15 @@ def _data(path: str) -> bytes:
 
 def _unknown(name: str) -> str:
     if not name:
-        return "timezone: an empty name is no zone; leave it out for UTC, or write 'Europe/Berlin'"
-    from difflib import get_close_matches  # a refusal alone pays for it
+        return "an empty name is no zone; leave it out for UTC, or write 'Europe/Berlin'"
+    from duetick.domain.expression.nearest import nearest, zone_of_offset  # for refusals only
 
-    spelled = {known.lower(): known for known in sorted(ZONE_NAMES)}
-    for known in sorted(ZONE_NAMES):
-        spelled.setdefault(known.rpartition("/")[2].lower(), known)
-    near = get_close_matches(name.lower().replace(" ", "_"), spelled)
-    offers = " or ".join(repr(known) for known in dict.fromkeys(spelled[each] for each in near))
+    if offset := zone_of_offset(name, ZONE_NAMES):
+        hint = f"for that offset write {offset!r} (the sign is the other way round there), or a "
+        return f"{quoted(name)} is no IANA zone; {hint}place such as 'Europe/Berlin'"
+    offers = " or ".join(map(repr, nearest(name, ZONE_NAMES)))
     hint = f"did you mean {offers}?" if offers else "names look like 'Europe/Berlin'"
-    return f"timezone: {quoted(name)} is no IANA zone (upper and lower case count); {hint}"
+    return f"{quoted(name)} is no IANA zone (upper and lower case count); {hint}"
 
 
 def _read(data: bytes, until_year: int) -> Zone:
@@ -126,7 +134,7 @@ def _stretches(first: int, points: list[tuple[int, int]]) -> Zone:
 
 
 def _by_rule(footer: str, after: int, until_year: int) -> list[tuple[int, int]]:
-    """Return the changes later than `after` that a rule makes: CET-1CEST,M3.5.0,M10.5.0/3."""
+    """Return the changes of a rule later than `after`. A rule: CET-1CEST,M3.5.0,M10.5.0/3."""
     names, _, rules = footer.partition(",")
     if not rules:
         return []
@@ -141,7 +149,7 @@ def _by_rule(footer: str, after: int, until_year: int) -> list[tuple[int, int]]:
 
 
 def _offset(text: str) -> tuple[int, str]:
-    """Take one name and offset off the front; POSIX counts west of Greenwich as positive."""
+    """Return the first offset of a rule, and the rest. In POSIX, west of Greenwich is positive."""
     text = text.partition(">")[2] if text[0] == "<" else text.lstrip(_LETTERS)
     rest = text.lstrip("+-:0123456789")
     return -_seconds(text[: len(text) - len(rest)]), rest
@@ -154,7 +162,7 @@ def _seconds(text: str) -> int:
 
 
 def _local_times(rule: str, years: tuple[int, ...]) -> Iterator[int]:
-    """Return the local time of Mmonth.week.weekday/time in each of the years but the last."""
+    """Yield the local time of Mmonth.week.weekday/time in each year but the last."""
     date, _, time = rule.partition("/")
     month, week, on = (int(part) for part in date.removeprefix("M").split("."))
     of_day = _seconds(time or "2")
@@ -167,7 +175,7 @@ def _local_times(rule: str, years: tuple[int, ...]) -> Iterator[int]:
 
 
 def _nth_day(january_1: int, days: int, month: int, week: int, on: int) -> int:
-    """Return the day of year; the fifth week is the last, whether or not it is the fifth."""
+    """Return the day of the year. The fifth week means the last one, even if it is the fourth."""
     lengths = month_lengths(days == 366)
     before = sum(lengths[: month - 1])
     day = (on - january_1 - before) % 7 + 7 * (week - 1)
@@ -175,10 +183,10 @@ def _nth_day(january_1: int, days: int, month: int, week: int, on: int) -> int:
 
 
 ZONE_NAMES = frozenset(_data("zones").decode("ascii").split())
-# Each gives a zone's clock by name, and that of UTC for None, or raises InvalidTimezone. There are
-# two because few ask beyond NEAR, up to which ZONES is right, and the years behind it take three
-# times as long to work out. Only the names of the package's own list become paths, so that none
-# can be smuggled in, and no more zones than that can be kept.
+# Each lookup returns a zone's clock by name (UTC for None), or raises InvalidTimezone. ZONES is
+# correct up to NEAR, and few callers need later times: those take three times as long to compute.
+# Only names of the package's list become paths. So no other file can be read, and the caches cannot
+# grow beyond that list.
 ZONES = _Zones(2050)
 FAR_ZONES = _Zones(LAST_YEAR + 1)
 NEAR = (YEAR_STARTS[2050 - FIRST_YEAR] - 2) * 86_400_000

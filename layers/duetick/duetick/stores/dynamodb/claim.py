@@ -1,138 +1,103 @@
-"""One chunk of a claim: what each row that is due yields, and the write that makes it so."""
+"""One chunk of a claim: the plan of each due row, and its conditional write."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from duetick.domain.firing import Decision, Decisions, Missed, unfired
-from duetick.domain.occurrences import apart, fired, poisoned, ranged
-from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.domain.claims import Templates, pick_shares
+from duetick.domain.occurrence import Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import OnPoisoned
-from duetick.stores.dynamodb.entities import Entities, pause, tell_too_large
+from duetick.stores.dynamodb.books import Books, pause, tell_too_large
 from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge
-from duetick.stores.dynamodb.items import Entity, Poison
-from duetick.stores.dynamodb.occurrences import slot_of
-
-MOST_OPEN: Final = 500
-"""How many occurrences of one schedule may be under way; what comes then is over its quota."""
+from duetick.stores.dynamodb.items import BookItem
+from duetick.stores.dynamodb.occurrences import MOST_OPEN, slot_of
 
 TRIES: Final = 5
 
 
-class Plan:
-    """What became of one row: its item, altered but not yet written."""
+@dataclass(slots=True)
+class RowPlan:
+    """The item of one row, altered but not yet written. `seen` is the time for which it was due."""
 
-    __slots__ = ("claimed", "entity", "poisoned", "seen")
-
-    def __init__(
-        self,
-        entity: Entity,
-        seen: int,
-        claimed: list[Occurrence],
-        poisoned: Occurrence | None = None,
-    ) -> None:
-        self.poisoned = poisoned
-        self.entity = entity
-        self.seen = seen
-        self.claimed = claimed
+    item: BookItem
+    seen: int
+    made: Sequence[Occurrence]
 
 
-class Claim:
-    """The rows of one chunk are decided alike where they are alike."""
+class ItemsClaim:
+    """The claim of one chunk. Rows that are alike share a decision (`Templates`)."""
 
-    def __init__(
-        self,
-        entities: Entities,
-        now: int,
-        ahead: int,
-        new_id: Callable[[], str],
-        on_poisoned: OnPoisoned | None,
-    ) -> None:
-        self._on_poisoned = on_poisoned
-        self._entities = entities
-        self._now = now
-        self._ahead = ahead
-        self._new_id = new_id
-        self._decisions = Decisions(now, ahead)
+    def __init__(self, books: Books, templates: Templates) -> None:
+        self._books = books
+        self._templates = templates
+        self.now = templates.now
+        self.pauses = templates.pauses
         self.contended = False
+        self.written = 0
 
-    def plan(self, entity: Entity) -> Plan | None:
-        """Advance the row in its item; None where it is not due.
+    def within(self, share: int, due: Sequence[BookItem]) -> list[BookItem]:
+        """Return the items of each user's share, and those that a pause only lets advance."""
+        free = [one for one in due if self._is_left_out(one)]
+        others = [one for one in due if one not in free]
+        picked = pick_shares([one.book.user_id for one in others], share)
+        return [*free, *(others[n] for n in picked)]
 
-        What the index showed may be late: the item itself decides.
+    def _is_left_out(self, found: BookItem) -> bool:
+        row = found.book.row
+        return row is not None and self.pauses.leaves_out(row.user_id, row.flow, row.next_fire_at)
+
+    def plan(self, found: BookItem) -> RowPlan | None:
+        """Advance the row in its item; None if it is not due, or if there is no room.
+
+        The index may be late, so the item decides.
         """
-        row, until = entity.indexed, self._now + self._ahead
-        if row is None or row.next_fire_at > until:
+        book, room = found.book, max(0, MOST_OPEN - len(found.open))
+        seen = book.row.next_fire_at if book.row else 0
+        made = book.claim(self._templates, room)
+        if not found.is_altered:
             return None
-        try:
-            fresh = unfired(row, entity.fired_through)
-            if fresh is None or fresh.next_fire_at > until:
-                entity.row = fresh
-                return Plan(entity, row.next_fire_at, [])
-            decision = self._decisions.of(fresh)
-        except ValueError as error:
-            entity.poison = Poison(str(error), self._now)
-            entity.mark(row.next_fire_at)
-            broken = poisoned(row, error, self._now)
-            return Plan(entity, row.next_fire_at, self._hold(entity, [broken]), broken)
-        return Plan(entity, row.next_fire_at, self._advance(entity, fresh, decision))
+        new = [one for one in made if slot_of(one) not in found.open]
+        found.apply()
+        return RowPlan(found, seen, new)
 
-    def _advance(self, entity: Entity, row: IndexRow, decision: Decision) -> list[Occurrence]:
-        missed = [ranged(row, part, Reason.MISSED, self._now) for part in decision.missed]
-        fires = self._within_quota(entity, row, [*fired(row, decision, self._now, self._ahead)])
-        entity.mark(max(row.next_fire_at, *decision.fires, *(m.last for m in decision.missed)))
-        next_at = decision.next_at
-        entity.row = None if next_at is None else replace(row, next_fire_at=next_at)
-        return self._hold(entity, [*missed, *fires])
-
-    def _within_quota(
-        self, entity: Entity, row: IndexRow, fires: Sequence[Occurrence]
-    ) -> Sequence[Occurrence]:
-        """As many as the item may hold; the rest is one range, or the item would grow too large."""
-        room = max(0, MOST_OPEN - len(entity.open))
-        over = fires[room:]
-        if not over:
-            return fires
-        beyond = Missed(over[0].nominal_at, over[-1].nominal_at, len(over))
-        return [*fires[:room], ranged(row, beyond, Reason.QUOTA, self._now)]
-
-    def _hold(self, entity: Entity, made: Sequence[Occurrence]) -> list[Occurrence]:
-        """Record them in the item; those that it holds already are not made again."""
-        known = entity.known
-        named = [replace(part, id=self._new_id()) for one in made for part in apart(one, known)]
-        new = [one for one in named if entity.keep(one)]
-        return [occurrence for occurrence in new if occurrence.state is State.QUEUED]
-
-    def write(self, plan: Plan) -> list[Occurrence]:
-        """Make it so; nothing where another claimed it first."""
-        current: Plan | None = plan
+    def write(self, plan: RowPlan) -> Sequence[Occurrence]:
+        """Write the plan; return its new occurrences, none if another tick wrote the row first."""
+        current: RowPlan | None = plan
         for attempt in range(TRIES):
             if current is None:
                 return []
             if current.seen != plan.seen:
                 break
             try:
-                self._entities.save(current.entity, self._now)
+                self._books.save(current.item, self._templates.now)
             except Conflict:
                 pause(attempt)
-            except ItemTooLarge as error:  # it stays due, and keeps nobody else waiting
-                tell_too_large(current.entity, error)
+            except ItemTooLarge as error:  # the row stays due; no other row waits for it
+                tell_too_large(current.item, error)
                 return []
             else:
-                if current.poisoned and self._on_poisoned:
-                    self._on_poisoned(current.poisoned)
-                return current.claimed
-            entity = self._entities.load(plan.entity.user_id, plan.entity.key)
-            if _holds(entity, current.claimed):
-                return current.claimed
-            current = self.plan(entity)
+                self.written += 1
+                return current.made
+            found = self._books.load(*plan.item.name)
+            if _has_written(found, current.made):
+                return current.made
+            current = self.plan(found)
         self.contended = True
         return []
 
 
-def _holds(entity: Entity, claimed: Sequence[Occurrence]) -> bool:
-    """Whether a write that seemed to fail was ours after all: its answer was lost on the way."""
-    held = [entity.open.get(slot_of(occurrence)) for occurrence in claimed]
-    ids = [entry.occurrence.id if entry else None for entry in held]
-    return bool(claimed) and ids == [occurrence.id for occurrence in claimed]
+def _has_written(found: BookItem, made: Sequence[Occurrence]) -> bool:
+    """Return True if our write succeeded after all: only its answer was lost."""
+    entries = [found.open.get(slot_of(one)) for one in made]
+    ids = [entry.occurrence.id if entry else None for entry in entries]
+    return bool(made) and ids == [one.id for one in made]
+
+
+def is_leased(one: Occurrence) -> bool:
+    """Return True if the claim leased the occurrence, so that the tick delivers it."""
+    return one.state is State.QUEUED
+
+
+def is_poisoned(one: Occurrence) -> bool:
+    """Return True if the occurrence is poisoned: its row cannot be read."""
+    return one.reason is Reason.POISONED

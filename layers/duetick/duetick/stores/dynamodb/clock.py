@@ -1,4 +1,4 @@
-"""The host's clock, held against the service's."""
+"""The host's clock, compared with the service's."""
 
 import time
 from typing import Final
@@ -9,18 +9,18 @@ LARGEST_SKEW_MS: Final = 60_000
 
 
 def host_clock() -> int:
-    """Milliseconds since the epoch."""
+    """Return milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 class Skew:
-    """Refuses to claim by a clock that is wrong. A clock that was given is the giver's affair."""
+    """The check of the host's clock before a claim. A clock that the caller gave is not checked."""
 
     def __init__(self, *, checked: bool) -> None:
         self._checked = checked
 
     def check(self, service: int | None) -> None:
-        """Raise ClockSkewed where the host's clock is over a minute from the service's."""
+        """Raise ClockSkewed if the host's clock is over a minute from the service's."""
         if not self._checked or service is None:
             return
         skew = host_clock() - service

@@ -1,4 +1,4 @@
-"""What goes wrong at DynamoDB, in our words; the driver's own error stays the cause."""
+"""DynamoDB's errors as ours. The driver's error stays the cause."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,9 +11,18 @@ from duetick.domain.errors import (
     MIGRATE,
     DuetickError,
     EffectsRefused,
+    NotAccepted,
     SchemaOutdated,
     StoreUnavailable,
 )
+
+RESTORE: Final = (
+    "If it was deleted, restore it: `aws dynamodb list-backups --backup-type ALL --table-name "
+    "{name}` lists its backups, `aws dynamodb restore-table-from-backup --target-table-name {name} "
+    "--backup-arn …` takes one; then invoke the migrate function. To begin with an empty table, "
+    "run `duetick migrate --store 'dynamodb://{name}?region=…'` as somebody who may make one."
+)
+"""The advice if the table is gone; `migrate` alone would begin with an empty one."""
 
 _FAILED: Final = "ConditionalCheckFailed"
 _LOST: Final = frozenset(
@@ -25,8 +34,8 @@ _LOST: Final = frozenset(
 )
 _CANCELLED: Final = "TransactionCanceledException"
 _THROTTLED: Final = frozenset({"ProvisionedThroughputExceeded", "ThrottlingError"})
-_OF_OTHERS: Final = frozenset({"None", _FAILED, "TransactionConflict"})
-"""Reasons that say nothing against the write itself."""
+_TRANSIENT: Final = frozenset({"None", _FAILED, "TransactionConflict"})
+"""Reasons that are no fault of the write itself."""
 _OF_CALLER: Final = frozenset(
     {
         "AccessDeniedException",
@@ -35,75 +44,89 @@ _OF_CALLER: Final = frozenset(
         "ValidationException",
     }
 )
+_REFUSED: Final = frozenset({"AccessDeniedException", "UnrecognizedClientException"})
 _TOO_LARGE: Final = "size has exceeded", "size to update has exceeded"
 
 
 class Conflict(Exception):
-    """A condition did not hold: somebody else wrote first. Never leaves this package."""
+    """A condition failed: another process wrote first. Never leaves this package."""
 
 
-class Refusal(Exception):
-    """In a transaction, a write beyond its first could not be done. Never leaves this package."""
+class WriteRefusal(Exception):
+    """A write of a transaction, but not its first, was refused. Never leaves this package."""
 
 
 class Throttled(StoreUnavailable):
-    """A part of a transaction was throttled, which botocore does not try again by itself."""
+    """A part of a transaction was throttled. botocore does not try that again by itself."""
 
 
 class ItemTooLarge(StoreUnavailable):
-    """An item would be larger than DynamoDB allows; whatever else is asked for may be done."""
+    """An item would be larger than DynamoDB allows. Other items can still be written."""
 
 
 @contextmanager
-def errors() -> Iterator[None]:
-    """The driver's errors in our words, with the driver's own as the cause."""
+def errors(table: str) -> Iterator[None]:
+    """Raise the driver's errors at a table as ours, with the driver's error as the cause."""
     try:
         yield
     except ClientError as error:
-        raise _translated(error) from error
+        raise _translate(error, table) from error
     except BotoCoreError as error:
         raise StoreUnavailable(f"DynamoDB does not answer: {error}") from error
 
 
-def refusal(error: BaseException | None) -> Refusal | None:
-    """Whether a transaction was cancelled, though its first write alone could have been done."""
+def refusal(error: BaseException | None) -> WriteRefusal | None:
+    """Return the refusal if a transaction was cancelled only for writes beyond its first."""
     first, *rest = _reasons(error) or ("",)
     if first == "None" and (_FAILED in rest or _unfit(rest)) and isinstance(error, ClientError):
-        return Refusal("; ".join(_faults(error)))
+        return WriteRefusal("; ".join(_faults(error)))
     return None
 
 
 def as_of_caller(error: DuetickError) -> DuetickError:
-    """The error to raise where a transaction held writes of a caller's own.
+    """Return the error to raise if a transaction contains a caller's writes.
 
-    What is refused as a whole is so for theirs: ours are of one form, and their table is there.
+    If it is refused as a whole, the caller's writes are the reason: our writes always have the same
+    form, and our table exists.
     """
-    told = error.__cause__
-    if isinstance(told, ParamValidationError):
-        return EffectsRefused(f"Your own writes were refused: {told}")
-    if not isinstance(told, ClientError) or told.operation_name != "TransactWriteItems":
+    cause = error.__cause__
+    if isinstance(cause, ParamValidationError):
+        return EffectsRefused(f"Your own writes were refused: {cause}")
+    if not isinstance(cause, ClientError) or cause.operation_name != "TransactWriteItems":
         return error
-    if told.response["Error"]["Code"] in _OF_CALLER:
-        return EffectsRefused(f"Your own writes were refused: {told}.")
+    if cause.response["Error"]["Code"] in _OF_CALLER:
+        return EffectsRefused(f"Your own writes were refused: {cause}.")
     return error
 
 
-def _translated(error: ClientError) -> Exception:
+def _translate(error: ClientError, table: str) -> Exception:
     code, said = error.response["Error"]["Code"], str(error)
     if code in _LOST:
         return Conflict(code)
     if code == _CANCELLED:
-        return _cancelled(error)
+        return _translate_cancelled(error)
     if any(part in said for part in _TOO_LARGE):
         return ItemTooLarge(f"An item would be larger than the 400 KB that fit in one: {error}")
-    missing = "specified index" in said and code == "ValidationException"
-    if missing or code == "ResourceNotFoundException":
-        return SchemaOutdated(f"No usable table is there ({error}). {MIGRATE}")
-    return StoreUnavailable(f"DynamoDB did not do it: {error}")
+    return _unusable(error, table) or StoreUnavailable(f"DynamoDB did not do it: {error}")
 
 
-def _cancelled(error: ClientError) -> Exception:
-    """A transaction is cancelled for a conflict, or for what trying again at once cannot help."""
+def _unusable(error: ClientError, table: str) -> DuetickError | None:
+    """Return the error of a table that must be mended before its use; None for other errors."""
+    code = error.response["Error"]["Code"]
+    if code == "ResourceNotFoundException":
+        return SchemaOutdated(f"There is no table {table} ({error}). {RESTORE.format(name=table)}")
+    if code == "ValidationException" and "specified index" in str(error):
+        return SchemaOutdated(f"The table {table} lacks an index ({error}). {MIGRATE}")
+    if code in _REFUSED:
+        return NotAccepted(
+            f"DynamoDB does not permit it: {error}. Grant it on the table {table} to whom the "
+            "store connects as."
+        )
+    return None
+
+
+def _translate_cancelled(error: ClientError) -> Exception:
+    """Return Conflict if the transaction may be tried again at once; else another error."""
     reasons = _reasons(error)
     if _unfit(reasons):
         return StoreUnavailable(f"DynamoDB cannot do it: {error} {'; '.join(_faults(error))}")
@@ -113,18 +136,18 @@ def _cancelled(error: ClientError) -> Exception:
 
 
 def _reasons(error: BaseException | None) -> list[str]:
-    """Why each write of a transaction was not done; the message tells where nothing else does."""
+    """Read the reason of each write's refusal from the message: other fields may lack it."""
     found = re.search(r"\[([A-Za-z, ]+)\]", str(error))
     return found[1].split(", ") if found else []
 
 
 def _unfit(reasons: Iterable[str]) -> set[str]:
-    """Those that say that a write cannot be done, however often it is tried."""
-    return {*reasons} - _OF_OTHERS - _THROTTLED
+    """Return the reasons for which a write fails, however often it is tried."""
+    return {*reasons} - _TRANSIENT - _THROTTLED
 
 
 def _faults(error: ClientError) -> list[str]:
-    """What the service says against the writes of a transaction, whose first one is write 0."""
+    """Return the service's texts about the writes of a transaction. The first is write 0."""
     each = error.response.get("CancellationReasons") or [{"Code": c} for c in _reasons(error)]
     return [
         f"write {number}: {reason.get('Message') or reason['Code']}"

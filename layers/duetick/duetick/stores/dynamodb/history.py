@@ -1,183 +1,209 @@
-"""Looking back: what ended, merged with what the schedules' items still hold."""
+"""Pages of occurrences: the history, merged with the occurrences in schedules' items."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
-from duetick.domain.attempts import accounted
-from duetick.domain.identity import SCHEDULE_ORIGIN
-from duetick.domain.schedule import LATEST, Identity, Occurrence
+from duetick.core.ids import made_at
+from duetick.domain.occurrence import LATEST, Identity, Occurrence, ScheduleName
+from duetick.domain.paging import newest_first
+from duetick.domain.policies import DAY
 from duetick.domain.states import LEASED, WAITING, State
-from duetick.stores.dynamodb.entities import Entities
-from duetick.stores.dynamodb.items import Entity, item_key, name_of, read
+from duetick.ports import Query
+from duetick.stores.dynamodb.books import Books
+from duetick.stores.dynamodb.items import BookItem, item_key, name_of
 from duetick.stores.dynamodb.journal import Journal
 from duetick.stores.dynamodb.occurrences import (
-    Entry,
-    history_key,
     history_partition,
     history_sort,
     read_history,
-    slot,
+    slot_of,
     text,
 )
 from duetick.stores.dynamodb.schema import ATTENTION
 from duetick.stores.dynamodb.table import Item, key_of
-from duetick.stores.paging import check_findable, newest_first, place_of
 
 AT_ONCE: Final = 500
+MOST_NAMED: Final = 2_000
+"""The most occurrences of a kind that are looked at for an id."""
 
 
 class History:
-    """The items are always read before the history: what leaves one is by then in the other."""
+    """The pages of one table. Items are read before the history, so that no occurrence that moves
+    from one to the other meanwhile is missed.
+    """
 
-    def __init__(self, entities: Entities, journal: Journal) -> None:
-        self._entities = entities
+    def __init__(self, books: Books, journal: Journal) -> None:
+        self._books = books
         self._journal = journal
 
-    def get(self, user_id: str, key: str, nominal_at: int, origin: str) -> Entry | None:
-        """One occurrence, wherever it stands."""
-        held = self._entities.load(user_id, key).open.get(slot(nominal_at, origin))
-        if held:
-            return held
-        item = self._entities.table.get(history_key(user_id, key, nominal_at, origin))
-        return read_history(item) if item else None
-
-    def ended(self, occurrence: Occurrence) -> Occurrence | None:
-        """The same, where it has left its schedule's item."""
-        item = self._entities.table.get(history_key(*occurrence.identity))
-        return read_history(item).occurrence if item else None
-
-    def standing(self, entity: Entity, asked: Occurrence) -> Occurrence | None:
-        """What stands for an occurrence that its schedule's item does not hold by its name."""
-        if asked.fence or asked.origin != SCHEDULE_ORIGIN:
-            return self.ended(asked)
-        held = (entry.occurrence for entry in entity.open.values())
-        own = [one for one in held if one.origin == SCHEDULE_ORIGIN]
-        up_to = [one for one in own if one.nominal_at <= asked.nominal_at]
-        left = (read_history(item).occurrence for item in self._back_from(asked))
-        up_to += islice((one for one in left if one.origin == SCHEDULE_ORIGIN), 1)
-        newest = max(up_to, key=lambda one: one.nominal_at, default=None)
-        return accounted(newest, asked)
-
-    def _back_from(self, asked: Occurrence) -> Iterator[Item]:
-        partition, sort = history_key(*asked.identity)
-        return self._entities.table.query(
-            "p = :p AND s <= :s", {":p": text(partition), ":s": text(sort)}, forward=False, page=5
-        )
-
-    def find(
-        self,
-        user_id: str | None,
-        key: str | None,
-        state: State | None,
-        limit: int,
-        before: int | Identity | None,
-    ) -> Sequence[Occurrence]:
-        """See `Ledger.find`."""
-        check_findable(user_id, key, state)
-        page = Page(place_of(before), state, limit)
-        if user_id is None:
-            found = self._dead(page) if state is State.DEAD else self._under_way(page)
-        elif key is None:
-            found = self._of_user(user_id, page)
+    def find(self, query: Query) -> Sequence[Occurrence]:
+        """See `ports.Shelf`."""
+        page = PageWanted(query.after, query.states, query.limit)
+        if query.user_id is None:
+            is_dead = State.DEAD in query.states
+            found = self._dead(page) if is_dead else self._under_way(page)
+        elif query.key is None:
+            found = self._of_user(query.user_id, page)
         else:
-            found = self._of_schedule(self._entities.load(user_id, key), page)
+            found = self._of_schedule(self._books.load(query.user_id, query.key), page)
         return page.of(found)
 
-    def _of_schedule(self, entity: Entity, page: "Page") -> list[Occurrence]:
-        held = [entry.occurrence for entry in entity.open.values()]
-        if page.state in WAITING | LEASED:
-            return held
-        past = self._entities.table.query(
+    def named(self, name: str) -> Occurrence | None:
+        """Return the occurrence of an id: one that is under way, or dead.
+
+        At most `MOST_NAMED` of each are looked at. An id begins with its time, and an occurrence is
+        made about its nominal time: so the dead are looked at backwards from a day later on, and
+        then from the newest.
+        """
+        made = made_at(name)
+        until = LATEST if made is None else made + DAY * 1_000
+        sources = (
+            (one for chunk in self._chunks_under_way() for one in chunk),
+            self._dead_of_items("open", AT_ONCE),
+            self._dead_of_items("poisoned", AT_ONCE),
+            self._dead_in_history(until, AT_ONCE),
+            self._dead_in_history(LATEST, AT_ONCE),
+        )
+        looked_at = (one for source in sources for one in islice(source, MOST_NAMED))
+        return next((one for one in looked_at if one.id == name), None)
+
+    def _of_schedule(self, item: BookItem, page: "PageWanted") -> list[Occurrence]:
+        in_item = [entry.occurrence for entry in item.open.values()]
+        if page.states and page.states <= WAITING | LEASED:
+            return in_item
+        past = self._books.table.query(
             "p = :p AND s < :s",
             {
-                ":p": text(history_partition(entity.user_id, entity.key)),
+                ":p": text(history_partition(*item.name)),
                 ":s": text(history_sort(page.until)),
             },
             forward=False,
             page=page.limit,
         )
         ended = (read_history(item).occurrence for item in past)
-        return held + page.read(ended)
+        return in_item + page.read(ended)
 
-    def _of_user(self, user_id: str, page: "Page") -> list[Occurrence]:
-        """A user's schedules are few; those deleted not long ago are among them."""
+    def _of_user(self, user_id: str, page: "PageWanted") -> list[Occurrence]:
+        """Read all of a user's schedules: they are few. Recently deleted ones are among them."""
         partition, _ = item_key(user_id, "")
-        items = self._entities.table.query("p = :p", {":p": text(partition)})
+        items = self._books.table.query("p = :p", {":p": text(partition)})
         found: list[Occurrence] = []
-        for entity in [read(item) for item in items]:
-            found += self._of_schedule(entity, page)
+        for item in [self._books.read(item) for item in items]:
+            found += self._of_schedule(item, page)
         return found
 
-    def _dead(self, page: "Page") -> list[Occurrence]:
-        """Those that schedules' items still hold, poisoned ones among them, and those that left."""
-        held = [*self._held("open", page), *self._held("poisoned", page)]
-        return held + page.read(self._left(page))
+    def _dead(self, page: "PageWanted") -> list[Occurrence]:
+        """Return dead occurrences, poisoned ones among them, from items and from the history."""
+        in_items = [*self._dead_in_items("open", page), *self._dead_in_items("poisoned", page)]
+        return in_items + page.read(self._dead_in_history(page.until, page.limit))
 
-    def _held(self, kind: str, page: "Page") -> list[Occurrence]:
-        """An item stands at the newest of its dead: none of those after it holds a newer one."""
+    def _dead_in_items(self, kind: str, page: "PageWanted") -> list[Occurrence]:
+        """Read items in the order of their newest dead: later items have no newer ones."""
         found: list[Occurrence] = []
-        items = self._attention(kind)
-        while chunk := list(islice(items, page.limit)):
-            entities = self._entities.load_many([name_of(item) for item in chunk])
-            every = (e.occurrence for entity in entities.values() for e in entity.open.values())
+        for reached, every in self._items(kind, page.limit):
             found += filter(page.wants, every)
-            reached = int(chunk[-1]["aat"]["N"])
             if sum(one.nominal_at > reached for one in found) >= page.limit:
                 break
         return found
 
-    def _left(self, page: "Page") -> Iterator[Occurrence]:
-        """The dead of the history, the newest first."""
-        found = self._attention("dead", page.until)
-        while keys := [key_of(item) for item in islice(found, page.limit)]:
-            items = self._entities.table.get_many(keys)
-            yield from sorted(
-                (read_history(item).occurrence for item in items.values()), key=_order
-            )
+    def _dead_of_items(self, kind: str, at_once: int) -> Iterator[Occurrence]:
+        chunks = (every for _, every in self._items(kind, at_once))
+        return (one for every in chunks for one in every if one.state is State.DEAD)
+
+    def _items(self, kind: str, at_once: int) -> Iterator[tuple[int, list[Occurrence]]]:
+        """Yield the occurrences of items, a chunk at a time, each with the newest dead of its last
+        item.
+        """
+        items = self._attention(kind)
+        while chunk := list(islice(items, at_once)):
+            books = self._books.load_many([name_of(item) for item in chunk]).values()
+            every = [entry.occurrence for item in books for entry in item.open.values()]
+            yield int(chunk[-1]["aat"]["N"]), every
+
+    def _dead_in_history(self, until: int, at_once: int) -> Iterator[Occurrence]:
+        """Yield the dead occurrences of the history, the newest first.
+
+        If the item has one of that name, the history's is out of date: it was retried since.
+        """
+        found = self._attention("dead", until)
+        while keys := [key_of(item) for item in islice(found, at_once)]:
+            items = self._books.table.get_many(keys)
+            dead = [read_history(item).occurrence for item in items.values()]
+            books = self._books.load_many((one.user_id, one.key) for one in dead)
+            yield from sorted((one for one in dead if not _is_in_item(one, books)), key=_order)
 
     def _attention(self, kind: str, before: int = LATEST) -> Iterator[Item]:
-        return self._entities.table.query(
+        return self._books.table.query(
             "att = :a AND aat < :b",
             {":a": text(kind), ":b": {"N": str(before)}},
             index=ATTENTION,
             forward=False,
         )
 
-    def _under_way(self, page: "Page") -> Sequence[Occurrence]:
-        """Every occurrence under way is covered by a note; what waits is among them.
-
-        A note says when to look at a schedule, not why: one line covers all of it, leased and
-        waiting alike. To tell them apart, a begin would have to write its note anew, or the item
-        an attribute of an index, and a fire would pay for it each time; an operator's question may
-        read more. No more than one page and one chunk of schedules are held at once.
+    def count_under_way(self, limit: int) -> tuple[Counter[State], bool]:
+        """Count the occurrences under way of up to `limit` schedules, by state. Return True with
+        them if there may be others.
         """
-        lines = (line for note in self._journal.all() for line in note.lines)
-        names = iter(dict.fromkeys((line.user_id, line.key) for line in lines))
-        found: Sequence[Occurrence] = ()
+        found: Counter[State] = Counter()
+        names = islice(self._names_under_way(), limit)
+        looked_at = 0
         while chunk := list(islice(names, AT_ONCE)):
-            entities = self._entities.load_many(chunk).values()
-            waiting = [e.occurrence for entity in entities for e in entity.under_way]
-            found = page.of([*found, *waiting])
+            looked_at += len(chunk)
+            books = self._books.load_many(chunk).values()
+            found.update(one.state for item in books for one in item.under_way)
+        return found, looked_at >= limit
+
+    def _names_under_way(self) -> Iterator[ScheduleName]:
+        lines = (line for note in self._journal.all() for line in note.lines)
+        seen: set[ScheduleName] = set()
+        for line in lines:
+            name = line.user_id, line.key
+            if name not in seen:
+                seen.add(name)
+                yield name
+
+    def _under_way(self, page: "PageWanted") -> Sequence[Occurrence]:
+        """Find occurrences under way through the journal. Memory has at most one page and one chunk
+        of schedules.
+        """
+        found: Sequence[Occurrence] = ()
+        for under_way in self._chunks_under_way():
+            found = page.of([*found, *under_way])
         return found
 
+    def _chunks_under_way(self) -> Iterator[list[Occurrence]]:
+        """Yield what is under way, some schedules at a time: a note of the journal covers each.
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The first `limit` after an identity, of one state or of any."""
+        A note says when to read a schedule, not why: a line covers leased and waiting occurrences
+        alike. To distinguish them, each begin would have to write a new note, or each item an
+        attribute of an index. Every fire would pay for that, so an operator's query reads more
+        instead.
+        """
+        names = self._names_under_way()
+        while chunk := list(islice(names, AT_ONCE)):
+            books = self._books.load_many(chunk).values()
+            yield [one for item in books for one in item.under_way]
+
+
+class PageWanted(NamedTuple):
+    """A page: the first `limit` occurrences after an identity, in some states or in any."""
 
     after: Identity
-    state: State | None
+    states: frozenset[State]
     limit: int
 
     @property
     def until(self) -> int:
-        """Later than all of them."""
+        """A time later than all of the page."""
         return self.after[2] + 1
 
     def read(self, found: Iterator[Occurrence]) -> list[Occurrence]:
-        """As many as may stand on it, of one source; of the last one's time all there are."""
+        """Read from one source the occurrences that may be on the page.
+
+        All occurrences of the last time are read, because the order within it is another.
+        """
         taken: list[Occurrence] = []
         for one in found:
             if len(taken) >= self.limit and one.nominal_at < taken[-1].nominal_at:
@@ -187,16 +213,21 @@ class Page:
         return taken
 
     def of(self, found: Iterable[Occurrence]) -> Sequence[Occurrence]:
-        """The page. What a schedule's item holds comes first, and counts."""
+        """Return the page. Of two with one identity the first counts: the one in the item."""
         once: dict[Identity, Occurrence] = {}
-        for held in found:
-            once.setdefault(held.identity, held)
+        for one in found:
+            once.setdefault(one.identity, one)
         return sorted(filter(self.wants, once.values()), key=_order)[: self.limit]
 
     def wants(self, one: Occurrence) -> bool:
-        """Whether it may stand on it."""
+        """Return True if the occurrence may be on the page."""
         later = newest_first(one.identity) > newest_first(self.after)
-        return later and self.state in (None, one.state)
+        return later and (not self.states or one.state in self.states)
+
+
+def _is_in_item(one: Occurrence, books: Mapping[ScheduleName, BookItem]) -> bool:
+    item = books.get((one.user_id, one.key))
+    return item is not None and slot_of(one) in item.open
 
 
 def _order(one: Occurrence) -> tuple[int, str, str, str]:

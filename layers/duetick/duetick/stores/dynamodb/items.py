@@ -1,33 +1,39 @@
-"""The one item in which everything happens to a schedule: a claim needs no transaction.
+"""The item of a schedule. It has the whole book, so a claim needs no transaction.
 
-It holds the record, the index row, the high-water mark and `open`: the occurrences under way, and
-those that ended since the last claim. What each attribute means:
+The item has the record, the row and the mark. Its map `open` has the occurrences under way, and the
+finished ones since the last claim. The attributes are:
 
-`v cron tz flow act in pr off pol lab ext anc tim cre upd dis lra max ran` are the record (`ia`: its
-input has an item of its own); `x` the index row's own definition where it is not the record's;
-`st run` the row's place in the index `due`, `per pat` why and when it was poisoned (`run` stays);
-`thru` the mark; `def` the newest definition; `rev` counts every write; `hold` names the occurrence
-that keeps others from beginning, `ov` says that none does; `lms` is the lease that a begin takes.
+`v cron tz flow act in pr off pol lab ext anc tim cre upd lra max ran pau dn lat`: the record (`ia`:
+its input has an item of its own). `x`: the row's definition, if it is not the record's. `st run`:
+the row's key in the index `due`. `per pat`: the error and the time of an unreadable row (`run`
+stays). `thru`: the mark. `def zr`: the time of the newest definition, and the digest of its zone's
+rules. `rev`: the count of writes. `hold`: the occurrence that has the schedule's place. `ov`: the
+place is shared. `lms`: the length of a lease.
 
-An occurrence says only what the schedule's present definition does not: a change of the
-definition therefore writes the old one into those that are under way.
+An occurrence stores only the fields that differ from the schedule's present definition. Therefore a
+change of the definition writes the old one into the occurrences under way.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any, Final
+from itertools import chain
+from typing import Any
 
+from duetick.domain.book import Book, Unreadable
+from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.identity import SCHEDULE_ORIGIN
-from duetick.domain.lifecycle import ended
-from duetick.domain.mirror import row_of
-from duetick.domain.occurrences import apart
-from duetick.domain.policies import DAY, Overlap
-from duetick.domain.schedule import IndexRow, Occurrence, Schedule
-from duetick.domain.states import LEASED, State
+from duetick.domain.occurrence import IndexRow, Occurrence, ScheduleName
+from duetick.domain.overlap import may_hold_place
+from duetick.domain.policies import Overlap
+from duetick.domain.rows import row_of
+from duetick.domain.schedule import Record
+from duetick.domain.states import State
+from duetick.domain.transitions import has_ended, wake_of
 from duetick.stores.dynamodb.occurrences import (
-    Definition,
+    MOST_OPEN,
     Entry,
+    RowDefinition,
     definition_of,
     maybe_number,
     maybe_text,
@@ -35,7 +41,7 @@ from duetick.stores.dynamodb.occurrences import (
     put_number,
     put_text,
     read_entry,
-    shed,
+    slot,
     slot_of,
     text,
     write_entry,
@@ -44,147 +50,140 @@ from duetick.stores.dynamodb.records import dump_row, read_record, read_row, wri
 from duetick.stores.dynamodb.schema import DIRECTORIES
 from duetick.stores.dynamodb.table import Item, Key
 
-KEPT_MARK_SECONDS: Final = 400 * DAY
-"""How long a deleted schedule's high-water mark outlives it: longer than any of its history."""
-
-
-@dataclass(frozen=True, slots=True)
-class Poison:
-    """Why a row left the index."""
-
-    error: str
-    at: int
-
 
 @dataclass(slots=True)
-class Entity:
-    """The item, read. Change it, then `write` it back under its revision.
+class BookItem:
+    """A book as it was read from its item, to be written back under its revision.
 
-    `apart`: the record's input is in an item of its own, and None here until it is fetched.
+    With `apart`, the record's input has an item of its own, and is None here until it is fetched.
+    `past` has the entries of the history that were asked for.
     """
 
-    user_id: str
-    key: str
+    book: Book
     rev: int = 0
-    record: Schedule | None = None
     apart: bool = False
-    row: IndexRow | None = None
-    poison: Poison | None = None
-    fired_through: int | None = None
-    defined_at: int = 0
     status: str | None = None
+    zone: str | None = None
     open: dict[str, Entry] = field(default_factory=dict)
+    past: dict[str, Entry] = field(default_factory=dict)
+    record: Record | None = field(init=False)
+    _before: tuple[object, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.record = self.book.record
+        self._before = self._state()
 
     @property
-    def indexed(self) -> IndexRow | None:
-        """The index row, unless it is poisoned."""
-        return self.row if self.poison is None else None
+    def name(self) -> ScheduleName:
+        """The user and the key."""
+        return self.book.user_id, self.book.key
 
     @property
-    def gone(self) -> bool:
-        """Whether there is neither record nor row: what is left is the mark."""
-        return self.record is None and self.row is None
+    def is_gone(self) -> bool:
+        """True if the book has neither record nor row: only the mark remains."""
+        return not (self.book.record or self.book.row or self.book.unreadable)
 
     @property
-    def schedule(self) -> Schedule | None:
-        """The record as callers see it."""
-        if self.record is None:
-            return None
-        row = self.indexed
-        return replace(
-            self.record,
-            next_fire_at=row.next_fire_at if row else None,
-            defect=self.poison.error if self.poison else None,
-        )
+    def is_altered(self) -> bool:
+        """True if the book has changes to write."""
+        book = self.book
+        noted = book.made or book.ranges or book.moved or book.definitions
+        return bool(noted) or self._state() != self._before
+
+    def _state(self) -> tuple[object, ...]:
+        book = self.book
+        return book.record, book.row, book.unreadable, book.mark, book.defined_at
 
     @property
-    def under_way(self) -> list[Entry]:
+    def under_way(self) -> list[Occurrence]:
         """The occurrences that have not ended."""
-        return [entry for entry in self.open.values() if not ended(entry.occurrence)]
+        every = (entry.occurrence for entry in self.open.values())
+        return [one for one in every if not has_ended(one)]
 
-    def finished(self, now: int) -> list[Entry]:
-        """Those that ended and may leave for the history.
-
-        One beyond the mark, or claimed ahead, stays: a change of timing may bring the mark back
-        to now, and what is held here is what keeps a claim from making it again.
-        """
-        return [entry for entry in self.open.values() if self._may_leave(entry.occurrence, now)]
-
-    def _may_leave(self, occurrence: Occurrence, now: int) -> bool:
-        if not ended(occurrence) or occurrence.origin != SCHEDULE_ORIGIN:
-            return ended(occurrence)
-        through = now if self.fired_through is None else min(now, self.fired_through)
-        return self.fired_through is not None and occurrence.nominal_at <= through
+    @property
+    def own_times(self) -> list[int]:
+        """The nominal times of origin `schedule` in the item: among them, all beyond the mark."""
+        every = (entry.occurrence for entry in self.open.values())
+        return [one.nominal_at for one in every if one.origin == SCHEDULE_ORIGIN]
 
     def wake(self) -> int | None:
-        """When the first of those under way must be looked at: its lease ends, or it is due."""
-        return min((wake_of(entry.occurrence) for entry in self.under_way), default=None)
+        """Return the earliest time at which a lease ends or an occurrence is due."""
+        return min((wake_of(one) for one in self.under_way), default=None)
 
-    def mark(self, through: int) -> None:
-        """Everything up to `through` is accounted for: nothing of it is ever made again."""
-        self.fired_through = max(through, self.fired_through or through)
+    def finished(self, now: int) -> list[Entry]:
+        """Return the finished entries that may move to the history.
 
-    def keep(self, occurrence: Occurrence) -> bool:
-        """Hold a new occurrence; False where one of its name is held already."""
-        name = slot_of(occurrence)
-        if name in self.open:
-            return False
-        self.open[name] = Entry(occurrence)
-        return True
-
-    @property
-    def known(self) -> list[int]:
-        """The nominal times of the schedule itself that are held here: all beyond the mark are."""
-        held = (entry.occurrence for entry in self.open.values())
-        return [one.nominal_at for one in held if one.origin == SCHEDULE_ORIGIN]
-
-    @property
-    def range_ends(self) -> list[int]:
-        """Where the ranges end that are held here."""
-        held = (entry.occurrence.range_end for entry in self.open.values())
-        return [end for end in held if end is not None]
-
-    def account(
-        self,
-        ranges: Iterable[Occurrence],
-        new_id: Callable[[], str],
-        left: Iterable[int] = (),
-    ) -> None:
-        """Hold ranges of times that do not fire, and see that no claim makes them again.
-
-        `left` are times in them that have gone to the history.
+        An entry beyond the mark, or claimed ahead, stays. A change of timing may move the mark back
+        to now; then only the entry in the item keeps a claim from making the occurrence again.
         """
-        known = [*self.known, *left]
-        for held in ranges:
-            for part in apart(held, known):
-                self.keep(replace(part, id=new_id()))
-            self.mark(held.range_end or held.nominal_at)
+        return [one for one in self.open.values() if self._may_leave(one.occurrence, now)]
 
-    def become(self, after: Occurrence, note: str | None = None) -> None:
-        """A transition of one that is held."""
-        name = slot_of(after)
-        self.open[name] = self.open[name].become(after, note)
+    def _may_leave(self, occurrence: Occurrence, now: int) -> bool:
+        if not has_ended(occurrence) or occurrence.origin != SCHEDULE_ORIGIN:
+            return has_ended(occurrence)
+        mark = self.book.mark
+        return mark is not None and occurrence.nominal_at <= min(now, mark)
 
+    def sooner(self) -> int | None:
+        """Return the earliest wake of the moved occurrences that wake earlier than before."""
+        pairs = ((self.open.get(slot_of(one)), one) for one in self.book.moved.values())
+        wakes = (
+            wake_of(one)
+            for entry, one in pairs
+            if entry and not has_ended(one) and wake_of(one) < wake_of(entry.occurrence)
+        )
+        return min(wakes, default=None)
 
-def wake_of(occurrence: Occurrence) -> int:
-    """When an occurrence that has not ended must be looked at."""
-    if occurrence.state in LEASED:
-        return occurrence.lease_until or 0
-    return occurrence.due_at
+    def entry(self, name: str) -> Entry | None:
+        """Return the entry of a slot, in the item or from the history, as far as it was read."""
+        return self.open.get(name) or self.past.get(name)
+
+    @property
+    def revived(self) -> list[Occurrence]:
+        """The occurrences that had ended, and are under way again. The history keeps them as they
+        were until they end: what the item has counts.
+        """
+        pairs = ((self.entry(slot_of(one)), one) for one in self.book.moved.values())
+        ended = (one for entry, one in pairs if entry and has_ended(entry.occurrence))
+        return [one for one in ended if not has_ended(one)]
+
+    def apply(self, token: str | None = None) -> None:
+        """Take the book's changes of occurrences into `open`.
+
+        A begun occurrence gets the `token`. If a later read finds the token, this write succeeded.
+        """
+        book = self.book
+        for one in book.made:
+            self.open.setdefault(slot_of(one), Entry(one))
+        for one in book.ranges:
+            self.open[slot_of(one)] = replace(self._entry(one), occurrence=one)
+        for one in book.moved.values():
+            entry = replace(self._entry(one), occurrence=one)
+            begun = one.state is State.PROCESSING and one.begun_at == one.updated_at
+            self.open[slot_of(one)] = replace(entry, token=token) if begun else entry
+        for _, _, nominal_at, origin in book.discarded:
+            name = slot(nominal_at, origin)
+            self.open[name] = replace(self.open[name], events=())
+        for (_, _, nominal_at, origin), event in book.events:
+            name = slot(nominal_at, origin)
+            self.open[name] = self.open[name].trace(event)
+
+    def _entry(self, one: Occurrence) -> Entry:
+        return self.entry(slot_of(one)) or Entry(one)
 
 
 def item_key(user_id: str, key: str) -> Key:
-    """Where a schedule's item is."""
+    """Return the key of a schedule's item."""
     return f"U#{user_id}", f"S#{key}"
 
 
 def input_key(user_id: str, key: str) -> Key:
-    """Where an input is that is too large for the schedule's item."""
+    """Return the key of an input that is too large for the schedule's item."""
     return f"I#{user_id}/{key}", "I"
 
 
-def name_of(item: Mapping[str, Any]) -> tuple[str, str]:
-    """The user and the key that an item's own key says."""
+def name_of(item: Mapping[str, Any]) -> ScheduleName:
+    """Return the user and the key of a schedule's item."""
     return item["p"]["S"].removeprefix("U#"), item["s"]["S"].removeprefix("S#")
 
 
@@ -194,105 +193,127 @@ def _digest(user_id: str, key: str) -> int:
 
 
 def status_of(user_id: str, key: str, shards: int) -> str:
-    """The partition of the index `due` that a row stands in."""
+    """Return a row's partition of the index `due`."""
     return "active" if shards == 1 else f"active#{_digest(user_id, key) % shards}"
 
 
 def statuses(shards: int) -> list[str]:
-    """Every partition that `status_of` can name."""
+    """Return every partition of the index `due`."""
     return ["active"] if shards == 1 else [f"active#{shard}" for shard in range(shards)]
 
 
-def write(entity: Entity, shards: int, now: int) -> Item:
-    """The whole item, one revision on. `now` only dates the end of what is gone."""
-    partition, sort = item_key(entity.user_id, entity.key)
-    item: Item = {"p": text(partition), "s": text(sort), "rev": number(entity.rev + 1)}
-    put_number(item, "thru", entity.fired_through)
-    put_number(item, "def", entity.defined_at or None)
-    if entity.record:
-        write_record(item, entity.record, apart=entity.apart)
-    if entity.row:
-        _write_row(item, entity, entity.row, shards)
-    _write_open(item, entity)
-    if entity.gone:
-        item["ttl"] = number(now // 1_000 + KEPT_MARK_SECONDS)
-    else:
-        item["dir"] = text(str(_digest(entity.user_id, entity.key) % DIRECTORIES))
+def write(found: BookItem, shards: int, kept_until: int, now: int) -> Item:
+    """Return the whole item, one revision later.
+
+    `now` and `kept_until`, the end of what ends now, only date the expiry of a lone mark.
+    """
+    book = found.book
+    partition, sort = item_key(book.user_id, book.key)
+    item: Item = {"p": text(partition), "s": text(sort), "rev": number(found.rev + 1)}
+    put_number(item, "thru", book.mark)
+    put_number(item, "def", book.defined_at or None)
+    put_text(item, "zr", book.definitions[-1].zone if book.definitions else found.zone)
+    if book.record:
+        write_record(item, book.record, apart=found.apart)
+    row = book.unreadable.row if book.unreadable else book.row
+    if row:
+        _write_row(item, book, row, shards)
+    _write_open(item, found, row)
+    directory = _digest(book.user_id, book.key) % DIRECTORIES
+    if not found.is_gone:
+        item["dir"] = text(str(directory))
+        return item
+    item["ttl"] = number(_expiry(book, kept_until, now))
+    if book.defined_at:
+        item |= {"dir": text(gone_directory(directory)), "lat": number(book.defined_at)}
     return item
 
 
-def _write_row(item: Item, entity: Entity, row: IndexRow, shards: int) -> None:
+def gone_directory(number_of: int) -> str:
+    """Return the partition of the deleted schedules of a directory, in the order of their end."""
+    return f"gone#{number_of}"
+
+
+def _expiry(book: Book, kept_until: int, now: int) -> int:
+    """Return the expiry in seconds of a lone mark, and of the history that is still beside it."""
+    gone_at = (now if book.mark is None else book.mark) + KEPT_GONE_MS
+    return max(gone_at, kept_until) // 1_000
+
+
+def _write_row(item: Item, book: Book, row: IndexRow, shards: int) -> None:
     item["run"] = number(row.next_fire_at)
-    if entity.record is None or row != row_of(entity.record, row.next_fire_at):
+    if book.record is None or row != row_of(book.record, row.next_fire_at):
         item["x"] = text(dump_row(row))
-    if entity.poison:
-        put_text(item, "per", entity.poison.error[:1_000] or "unreadable")
-        item["pat"] = number(entity.poison.at)
+    if book.unreadable:
+        put_text(item, "per", book.unreadable.error[:1_000] or "unreadable")
+        item["pat"] = number(book.unreadable.at)
     else:
-        item["st"] = text(status_of(entity.user_id, entity.key, shards))
+        item["st"] = text(status_of(book.user_id, book.key, shards))
 
 
-def _write_open(item: Item, entity: Entity) -> None:
-    usual = _usual(entity.record, entity.row)
-    entries = {name: write_entry(entry, usual) for name, entry in entity.open.items()}
-    shed([entries[name] for name in sorted(entries)])
+def _write_open(item: Item, found: BookItem, row: IndexRow | None) -> None:
+    usual = _usual(found.book.record, row)
+    kept = {name: entry.within(len(found.open)) for name, entry in found.open.items()}
+    entries = {name: write_entry(entry, usual) for name, entry in kept.items()}
     item["open"] = {"M": {name: {"M": entry} for name, entry in entries.items()}}
-    source = entity.record or entity.row
+    source = found.book.record or row
     if source:
         item["lms"] = number(source.policies.lease_ms)
         if source.policies.overlap is Overlap.ALLOW:
             item["ov"] = text("a")
-    put_text(item, "hold", _holder(entity))
-    _write_attention(item, entity)
+    put_text(item, "hold", _holder(found))
+    _write_attention(item, found)
 
 
-def _usual(record: Schedule | None, row: IndexRow | None) -> Definition | None:
+def _usual(record: Record | None, row: IndexRow | None) -> RowDefinition | None:
     source = record or row
     return definition_of(source) if source else None
 
 
-def _holder(entity: Entity) -> str | None:
-    """One that runs. The quick settle of an exclusive one lets go of it without a look at others:
-    where there are others, which began when the policy allowed that, one of those is named.
+def _holder(found: BookItem) -> str | None:
+    """Return the value of `hold`: the slot of an occurrence that has the schedule's place.
+
+    The quick settle of an exclusive occurrence frees the place without reading the others, but only
+    if `hold` names it. So two others come first: a retry that waits for the place, and an
+    occurrence that began when the policy allowed overlap.
     """
-    running = {n: e.occurrence for n, e in entity.open.items() if excludes(e.occurrence)}
-    shares = (name for name, one in running.items() if one.policies.overlap is Overlap.ALLOW)
-    return next(shares, next(iter(running), None))
+    every = {name: entry.occurrence for name, entry in found.open.items()}
+    holders = {name: one for name, one in every.items() if may_hold_place(one)}
+    waiting = (name for name, one in holders.items() if one.state is State.RETRYING)
+    shares = (name for name, one in holders.items() if one.policies.overlap is Overlap.ALLOW)
+    return next(chain(waiting, shares, holders), None)
 
 
-def excludes(occurrence: Occurrence) -> bool:
-    """Whether it is running, which keeps others of its schedule from beginning, unless they may."""
-    return occurrence.state is State.PROCESSING
-
-
-def _write_attention(item: Item, entity: Entity) -> None:
-    held = [entry.occurrence for entry in entity.open.values()]
-    dead = [occurrence.nominal_at for occurrence in held if occurrence.state is State.DEAD]
-    if entity.poison:
-        item |= {"att": text("poisoned"), "aat": number(max(entity.poison.at, *dead, 0))}
+def _write_attention(item: Item, found: BookItem) -> None:
+    every = [entry.occurrence for entry in found.open.values()]
+    dead = [one.nominal_at for one in every if one.state is State.DEAD]
+    broken = found.book.unreadable
+    if broken:
+        item |= {"att": text("poisoned"), "aat": number(max(broken.at, *dead, 0))}
     elif dead:
         item |= {"att": text("open"), "aat": number(max(dead))}
 
 
-def read(item: Mapping[str, Any]) -> Entity:
-    """What `write` wrote."""
-    user_id, key = name_of(item)
-    record = read_record(item, user_id, key) if "v" in item else None
-    row = read_row(item, user_id, key, record) if "run" in item else None
+def fill(book: Book, item: Mapping[str, Any]) -> BookItem:
+    """Fill a book from the item that `write` wrote."""
+    record = read_record(item, book.user_id, book.key) if "v" in item else None
+    row = read_row(item, book.user_id, book.key, record) if "run" in item else None
     usual = _usual(record, row)
-    return Entity(
-        user_id=user_id,
-        key=key,
+    book.record, book.row = record, row
+    book.mark, book.defined_at = maybe_number(item, "thru"), maybe_number(item, "def") or 0
+    if row and "per" in item:
+        book.row = None
+        book.unreadable = Unreadable(row, item["per"]["S"], int(item["pat"]["N"]))
+    found = BookItem(
+        book,
         rev=int(item["rev"]["N"]),
-        record=record,
         apart="ia" in item,
-        row=row,
-        poison=Poison(item["per"]["S"], int(item["pat"]["N"])) if "per" in item else None,
-        fired_through=maybe_number(item, "thru"),
-        defined_at=maybe_number(item, "def") or 0,
         status=maybe_text(item, "st"),
+        zone=maybe_text(item, "zr"),
         open={
-            name: read_entry(entry["M"], user_id, key, name, usual)
+            name: read_entry(entry["M"], book.user_id, book.key, name, usual)
             for name, entry in item["open"]["M"].items()
         },
     )
+    book.room = MOST_OPEN - len(found.under_way)
+    return found

@@ -1,10 +1,11 @@
-"""Over how many partitions the index `due` is spread: now, and ever since rows may be left there.
+"""The numbers of shards of the index `due`: the present one, and earlier ones that may have rows.
 
-The schema's item names every number of shards in use; a tick reads all of their partitions. A
-number comes into use before the first row is written under it. It goes out in two steps, because
-a process may still be writing under it: a rebuild moves all rows and marks it; a later one, which
-finds the mark old, moves what came since and forgets it. Who writes under a marked number takes
-the mark away, and looks at least once a minute.
+The schema's item names every number in use; a tick reads the partitions of all of them. A number
+comes into use before the first row is written under it. It goes out of use in two steps, because a
+process may still write under it. First, a rebuild moves all rows and marks the number with the
+time. Then a later rebuild finds the mark old enough, moves the rows that came since, and removes
+the number. A process that writes under a marked number removes the mark; it reads the schema's item
+at least once a minute.
 """
 
 import time
@@ -24,7 +25,7 @@ FORGET_AFTER_MS: Final = 300_000
 
 
 class Layout:
-    """The numbers of shards of one table, and the one that this process writes under."""
+    """The numbers of shards of one table. This process writes under `shards`."""
 
     def __init__(self, table: Table, shards: int) -> None:
         self._table = table
@@ -33,11 +34,11 @@ class Layout:
         self._passed: tuple[float, Item, int | None] | None = None
 
     def pass_by(self, item: Item) -> None:
-        """Take the item from who met it while reading the journal: the next `read` asks nobody."""
+        """Keep the schema's item, found by a read of the journal: `read` then needs no request."""
         self._passed = (time.time(), item, self._table.date)
 
     def read(self) -> tuple[Sequence[int], int | None]:
-        """Every number in use, and the service's clock where it told."""
+        """Return every number in use, and the service's clock if it is known."""
         passed, self._passed = self._passed, None
         if passed and 0 <= time.time() - passed[0] < FRESH_SECONDS:
             _, item, date = passed
@@ -48,12 +49,12 @@ class Layout:
         item = self._table.get(SCHEMA_KEY)
         date = self._table.date
         counts = _counts(item)
-        if self.shards in counts and not _marked(item, self.shards):
+        if self.shards in counts and not _mark_of(item, self.shards):
             self._looked_at = time.monotonic()
         return counts, date
 
     def announce(self) -> None:
-        """Before a row is written: every tick has to know of this number."""
+        """Bring this process's number into use. A row may be written only after this."""
         at = time.monotonic()
         if self._looked_at is not None and at - self._looked_at < LOOK_SECONDS:
             return
@@ -63,15 +64,18 @@ class Layout:
             self._looked_at = at
 
     def leaving(self, now: int) -> Mapping[int, int]:
-        """The other numbers that were marked long ago, each with its mark."""
+        """Return the other numbers whose mark is old enough, each with its mark."""
         item = self._table.get(SCHEMA_KEY)
-        marks = {count: _marked(item, count) for count in _counts(item) if count != self.shards}
+        marks = {count: _mark_of(item, count) for count in _counts(item) if count != self.shards}
         return {c: mark for c, mark in marks.items() if mark and now - mark >= FORGET_AFTER_MS}
 
     def leave(self, leaving: Mapping[int, int], now: int) -> None:
-        """After all rows were moved: forget those, unless they came into use; mark the rest."""
+        """Remove the leaving numbers, unless they came back into use, and mark the other numbers.
+
+        All rows must have been moved before.
+        """
         for count, mark in leaving.items():
-            self._try(_forget(count, mark))
+            self._try(_remove(count, mark))
         for count in _counts(self._table.get(SCHEMA_KEY)):
             if count != self.shards:
                 self._try(_mark(count, now))
@@ -84,7 +88,7 @@ class Layout:
 
 
 def usable(item: Item | None) -> Item:
-    """The schema's item, where this code can use the table; raise SchemaOutdated where not."""
+    """Return the schema's item; raise SchemaOutdated if this code cannot use the table."""
     if item is None:
         raise SchemaOutdated(f"The table is empty; this code needs version {VERSION}. {MIGRATE}")
     version, oldest = maybe_number(item, "version") or 0, maybe_number(item, "oldest_code") or 0
@@ -93,28 +97,28 @@ def usable(item: Item | None) -> Item:
 
 
 def _counts(item: Item | None) -> Sequence[int]:
-    """A tick asks each time, and so finds out each time: the item is at hand."""
+    """Return the numbers in use. The item is at hand, so the version is checked at each tick."""
     item = usable(item)
     return sorted(int(count) for count in item["shards"]["NS"])
 
 
-def _marked(item: Mapping[str, Any] | None, count: int) -> int | None:
+def _mark_of(item: Mapping[str, Any] | None, count: int) -> int | None:
     return maybe_number(item or {}, f"left{count}")
 
 
 def _use(count: int) -> Update:
-    names = {"#n": "shards", "#left": f"left{count}"}
+    names = {"#n": "shards", "#mark": f"left{count}"}
     values: Item = {":n": {"NS": [str(count)]}}
-    return Update("ADD #n :n REMOVE #left", "attribute_exists(p)", names, values)
+    return Update("ADD #n :n REMOVE #mark", "attribute_exists(p)", names, values)
 
 
 def _mark(count: int, now: int) -> Update:
-    names = {"#n": "shards", "#left": f"left{count}"}
-    condition = "contains(#n, :c) AND attribute_not_exists(#left)"
-    return Update("SET #left = :now", condition, names, {":c": number(count), ":now": number(now)})
+    names = {"#n": "shards", "#mark": f"left{count}"}
+    condition = "contains(#n, :c) AND attribute_not_exists(#mark)"
+    return Update("SET #mark = :now", condition, names, {":c": number(count), ":now": number(now)})
 
 
-def _forget(count: int, mark: int) -> Update:
-    names = {"#n": "shards", "#left": f"left{count}"}
+def _remove(count: int, mark: int) -> Update:
+    names = {"#n": "shards", "#mark": f"left{count}"}
     values: Item = {":n": {"NS": [str(count)]}, ":mark": number(mark)}
-    return Update("DELETE #n :n REMOVE #left", "#left = :mark", names, values)
+    return Update("DELETE #n :n REMOVE #mark", "#mark = :mark", names, values)

@@ -1,15 +1,17 @@
-"""Creating the table, out of band; and whether this code can use what is there."""
+"""The creation of the table, out of band, and the check that this code can use it."""
 
 import time
 from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import ClientError
 
-from duetick.domain.errors import SchemaOutdated, StoreUnavailable
-from duetick.stores.dynamodb.errors import Conflict, errors
+from duetick.domain.errors import NotAccepted, SchemaOutdated, StoreUnavailable
+from duetick.ports import Migrated
+from duetick.stores.dynamodb.errors import RESTORE, Conflict, errors
 from duetick.stores.dynamodb.layout import usable
-from duetick.stores.dynamodb.occurrences import number
+from duetick.stores.dynamodb.occurrences import maybe_number, number
 from duetick.stores.dynamodb.schema import (
+    MARKED_SINCE,
     OLDEST_CODE,
     SCHEMA_KEY,
     TTL,
@@ -25,15 +27,17 @@ _POLLS: Final = 600
 _BUSY: Final = ("ResourceInUseException", "LimitExceededException")
 
 
-def migrate(table: Table, shards: int) -> None:
-    """Create what is missing of the table, its indexes and its expiry; safe twice and at once.
+def migrate(table: Table, shards: int) -> Migrated:
+    """Create the missing parts: the table, its indexes, its expiry. Safe twice and at once.
 
-    A table that a template made is taken as it is; then nothing but the version is written.
+    If a template made the table, only the version is written.
     """
     _create(table)
     _add_indexes(table)
     _expire(table)
+    before = maybe_number(table.get(SCHEMA_KEY) or {}, "version") or 0
     _set_version(table, shards)
+    return Migrated(unmarked=0 < before < MARKED_SINCE)
 
 
 def check_schema(table: Table) -> None:
@@ -45,27 +49,40 @@ def _create(table: Table) -> None:
     try:
         _wait(table)
     except SchemaOutdated:
-        with errors():
+        _make(table)
+        _wait(table)
+
+
+def _make(table: Table) -> None:
+    """Make the table. A function of a stack has no right to: its table was deleted with its data,
+    so it raises SchemaOutdated.
+    """
+    try:
+        with errors(table.name):
             try:
                 table.client.create_table(**table_definition(table.name))
             except ClientError as error:
                 _pass_over(error, *_BUSY)
-        _wait(table)
+    except NotAccepted as refused:
+        raise SchemaOutdated(
+            f"There is no table {table.name}, and it may not be made from here "
+            f"({refused.__cause__}). {RESTORE.format(name=table.name)}"
+        ) from refused
 
 
 def _pass_over(error: ClientError, *codes: str) -> None:
-    """Another migration is doing the same; anything else is raised."""
+    """Raise the error, unless its code means that another migration does the same."""
     if error.response["Error"]["Code"] not in codes:
         raise error
 
 
 def _describe(table: Table) -> "TableDescriptionTypeDef":
-    with errors():
+    with errors(table.name):
         return table.client.describe_table(TableName=table.name)["Table"]
 
 
 def _wait(table: Table) -> "TableDescriptionTypeDef":
-    """The table's description, when the table and its indexes are ready."""
+    """Wait until the table and its indexes are ready; return the table's description."""
     for _ in range(_POLLS):
         found = _describe(table)
         indexes = [each.get("IndexStatus") for each in found.get("GlobalSecondaryIndexes", ())]
@@ -76,13 +93,13 @@ def _wait(table: Table) -> "TableDescriptionTypeDef":
 
 
 def _add_indexes(table: Table) -> None:
-    """One at a time: DynamoDB builds no two at once."""
+    """Add the missing indexes one by one: DynamoDB does not build two at once."""
     definition = table_definition(table.name)
     for index in definition["GlobalSecondaryIndexes"]:
         there = {each.get("IndexName") for each in _wait(table).get("GlobalSecondaryIndexes", ())}
         if index["IndexName"] in there:
             continue
-        with errors():
+        with errors(table.name):
             try:
                 table.client.update_table(
                     TableName=table.name,
@@ -103,11 +120,11 @@ def _add_indexes(table: Table) -> None:
 
 
 def _expire(table: Table) -> None:
-    with errors():
+    with errors(table.name):
         found = table.client.describe_time_to_live(TableName=table.name)
     if found["TimeToLiveDescription"].get("TimeToLiveStatus") in ("ENABLED", "ENABLING"):
         return
-    with errors():
+    with errors(table.name):
         try:
             table.client.update_time_to_live(
                 TableName=table.name,
@@ -118,7 +135,7 @@ def _expire(table: Table) -> None:
 
 
 def _set_version(table: Table, shards: int) -> None:
-    """Never back: a newer schema stays what it is."""
+    """Write the version, but never an older one over a newer one."""
     update = Update(
         "SET #v = :v, #o = :o ADD #n :n",
         "attribute_not_exists(#v) OR #v <= :v",

@@ -1,111 +1,113 @@
-"""Between an occurrence and the map that stands for it in an item."""
+"""Conversions between an occurrence and its map in an item."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from duetick.domain.ending import KEPT_GONE_MS
+from duetick.domain.failures import Event
 from duetick.domain.firing import Times
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.policies import DAY, Policies
-from duetick.domain.schedule import IndexRow, Occurrence, Schedule
+from duetick.domain.retention import KEPT_AT_LEAST, Retention
+from duetick.domain.schedule import IndexRow, Occurrence, Record
 from duetick.domain.states import Reason, State
-from duetick.ports import Event
 from duetick.stores.dynamodb.table import Item, Key
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
-Definition: TypeAlias = tuple[str, str | None, str, int, Policies]
-"""What an occurrence has from its row: cron, timezone, flow, timing, policies."""
+RowDefinition: TypeAlias = tuple[str, str | None, str, int, Policies]
+"""The fields that an occurrence has from its row: cron, timezone, flow, redefined_at, policies."""
 
 LONGEST_ERROR: Final = 500
+LONGEST_NOTE: Final = 200
 MOST_EVENTS: Final = 20
-KEPT_SECONDS: Final = 30 * DAY
-KEPT_DEAD_SECONDS: Final = 90 * DAY
-KEPT_AT_LEAST: Final = 20
+MOST_OPEN: Final = 50
+"""The most occurrences of a schedule that may be under way. Without room, its row waits."""
 
-FEW: Final = 10
-"""So many cannot fill an item with what is told of them."""
-
-MOST_TOLD: Final = 200_000
-"""Bytes of traces and errors in an item, which has room for twice as many in all."""
+ROOM_FOR_EVENTS: Final = 400
+"""The most events of all occurrences under way: one item of at most 400 KB has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An occurrence as an item holds it: with its trace, and who began its last attempt."""
+    """An occurrence in an item, with its trace and the token of its last begin."""
 
     occurrence: Occurrence
     events: tuple[Event, ...] = ()
     token: str | None = None
 
-    def become(self, after: Occurrence, note: str | None = None) -> "Entry":
-        """The same after a transition; with a note where its own fields do not tell it."""
-        events = self.events
-        if note is not None:
-            at, before = after.updated_at, self.occurrence.state
-            events = (*events, Event(at, before, after.state, note[:200]))[-MOST_EVENTS:]
-        return Entry(after, events, self.token)
+    def trace(self, event: Event) -> "Entry":
+        """Return the entry with one more event. Beyond `MOST_EVENTS` the oldest are dropped."""
+        told = event.told and event.told[:LONGEST_NOTE]
+        short = replace(event, note=event.note[:LONGEST_NOTE], told=told)
+        return replace(self, events=(*self.events, short)[-MOST_EVENTS:])
+
+    def within(self, entries: int) -> "Entry":
+        """Return the entry with its share of the item's events; the oldest are dropped."""
+        share = max(1, ROOM_FOR_EVENTS // entries)
+        return self if len(self.events) <= share else replace(self, events=self.events[-share:])
 
 
 def text(value: str) -> "AttributeValueTypeDef":
-    """A string attribute."""
+    """Return a string attribute."""
     return {"S": value}
 
 
 def number(value: int) -> "AttributeValueTypeDef":
-    """A number attribute."""
+    """Return a number attribute."""
     return {"N": str(value)}
 
 
 def put_text(item: Item, name: str, value: str | None) -> None:
-    """Set the attribute, unless there is nothing to say: nothing is stored for None."""
+    """Set the attribute, unless the value is None or empty."""
     if value:
         item[name] = text(value)
 
 
 def put_number(item: Item, name: str, value: int | None) -> None:
-    """Set the attribute, unless there is nothing to say: nothing is stored for None."""
+    """Set the attribute, unless the value is None."""
     if value is not None:
         item[name] = number(value)
 
 
 def maybe_text(item: Mapping[str, Any], name: str) -> str | None:
-    """The attribute, None where it is absent."""
+    """Return the attribute, or None if it is absent."""
     found = item.get(name)
     return found["S"] if found else None
 
 
 def maybe_number(item: Mapping[str, Any], name: str) -> int | None:
-    """The attribute, None where it is absent."""
+    """Return the attribute, or None if it is absent."""
     found = item.get(name)
     return int(found["N"]) if found else None
 
 
-def dump_map(value: Mapping[str, str]) -> str | None:
-    """Labels as JSON, None where there are none."""
+def dump_labels(value: Mapping[str, str]) -> str | None:
+    """Return labels as JSON, or None if there are none."""
     return json.dumps(dict(value), sort_keys=True, separators=(",", ":")) if value else None
 
 
-def definition_of(source: Occurrence | IndexRow | Schedule) -> Definition:
-    """What `source` gives to its occurrences, or has from its row."""
-    return source.cron, source.timezone, source.flow, source.timing, source.policies
+def definition_of(source: Occurrence | IndexRow | Record) -> RowDefinition:
+    """Return the definition of a record or a row, or the definition that an occurrence has."""
+    return source.cron, source.timezone, source.flow, source.redefined_at, source.policies
 
 
-def _dump_definition(definition: Definition) -> str:
+def _dump_definition(definition: RowDefinition) -> str:
     *plain, policies = definition
     return json.dumps([*plain, policies.dump()], separators=(",", ":"), ensure_ascii=False)
 
 
-def _load_definition(dumped: str) -> Definition:
-    cron, timezone, flow, timing, policies = json.loads(dumped)
-    return cron, timezone, flow, timing, Policies.load(policies)
+def _load_definition(dumped: str) -> RowDefinition:
+    cron, timezone, flow, redefined_at, policies = json.loads(dumped)
+    return cron, timezone, flow, redefined_at, Policies.load(policies)
 
 
 def slot(nominal_at: int, origin: str) -> str:
-    """The name of an occurrence among those of its schedule."""
+    """Return the name of an occurrence within its schedule."""
     return str(nominal_at) if origin == SCHEDULE_ORIGIN else f"{nominal_at}#{origin}"
 
 
@@ -115,22 +117,22 @@ def slot_of(occurrence: Occurrence) -> str:
 
 
 def history_partition(user_id: str, key: str) -> str:
-    """A user has no slash in it: the first one ends it."""
+    """Return the partition of a schedule's history. A user id has no slash: the first ends it."""
     return f"O#{user_id}/{key}"
 
 
 def history_sort(nominal_at: int, origin: str = "") -> str:
-    """Sorts as the nominal time does, down to a million years before and after the epoch."""
+    """Return a sort key in the order of nominal times, from 300,000 years before the epoch on."""
     return f"{nominal_at + 10**16:017d}#{origin}"
 
 
 def history_key(user_id: str, key: str, nominal_at: int, origin: str) -> Key:
-    """Where an occurrence goes when it has ended."""
+    """Return the key of a finished occurrence."""
     return history_partition(user_id, key), history_sort(nominal_at, origin)
 
 
-def write_entry(entry: Entry, usual: Definition | None) -> Item:
-    """The map of an entry; its definition stands in it only where it is not the usual one."""
+def write_entry(entry: Entry, usual: RowDefinition | None) -> Item:
+    """Write the map of an entry. It has the definition only if that is not the usual one."""
     o = entry.occurrence
     item: Item = {
         "q": text(o.state),
@@ -145,59 +147,43 @@ def write_entry(entry: Entry, usual: Definition | None) -> Item:
     put_number(item, "l", o.lease_until)
     put_number(item, "b", o.begun_at)
     put_text(item, "e", (o.error or "")[:LONGEST_ERROR])
+    put_text(item, "te", (o.told or "")[:LONGEST_ERROR])
     put_number(item, "pr", None if o.priority == o.policies.priority else o.priority)
     put_number(item, "re", o.range_end)
     put_number(item, "n", None if o.count == 1 else o.count)
-    put_text(item, "co", o.correlation_id)
     put_text(item, "ik", o.idempotency_key)
-    put_text(item, "la", dump_map(o.labels))
+    put_text(item, "la", dump_labels(o.labels))
     put_text(item, "w", entry.token)
     if entry.events:
-        item["h"] = text(_dump_events(entry.events))
+        item["h"] = {"L": [dump_event(one) for one in entry.events]}
     if definition_of(o) != usual:
         item["d"] = text(_dump_definition(definition_of(o)))
     return item
 
 
-def shed(entries: Sequence[Item]) -> None:
-    """Drop traces, then errors, where hundreds of them would fill the item; the first of them."""
-    if len(entries) <= FEW:
-        return
-    spare = sum(_bytes(entry, name) for entry in entries for name in "he") - MOST_TOLD
-    for name in "he":
-        for entry in entries:
-            if spare <= 0:
-                return
-            spare -= _bytes(entry, name)
-            entry.pop(name, None)
+def dump_event(event: Event) -> "AttributeValueTypeDef":
+    """Return an event as an element of a trace."""
+    parts = [event.at, event.before, event.after, event.note[:LONGEST_NOTE]]
+    if event.told:
+        parts.append(event.told[:LONGEST_NOTE])
+    return text(json.dumps(parts, separators=(",", ":"), ensure_ascii=False))
 
 
-def _bytes(entry: Item, name: str) -> int:
-    return len((maybe_text(entry, name) or "").encode())
-
-
-def _dump_events(events: tuple[Event, ...]) -> str:
-    return json.dumps(
-        [[e.at, e.before, e.after, e.note] for e in events],
-        separators=(",", ":"),
-        ensure_ascii=False,
-    )
-
-
-def _load_events(dumped: str | None) -> tuple[Event, ...]:
+def _load_events(item: Mapping[str, Any]) -> tuple[Event, ...]:
+    listed = item.get("h", {"L": ()})["L"]
+    found = (json.loads(one["S"]) for one in listed)
     return tuple(
-        Event(at, State(before), State(after), note)
-        for at, before, after, note in (json.loads(dumped) if dumped else ())
+        Event(at, State(before), State(after), *said) for at, before, after, *said in found
     )
 
 
 def read_entry(
-    item: Mapping[str, Any], user_id: str, key: str, name: str, usual: Definition | None
+    item: Mapping[str, Any], user_id: str, key: str, name: str, usual: RowDefinition | None
 ) -> Entry:
-    """What `write_entry` wrote under a `slot`."""
+    """Read the map that `write_entry` wrote under a `slot`."""
     nominal, _, origin = name.partition("#")
     definition = maybe_text(item, "d")
-    cron, timezone, flow, timing, policies = (
+    cron, timezone, flow, redefined_at, policies = (
         usual if usual and definition is None else _load_definition(definition or "")
     )
     reason, labels = maybe_text(item, "r"), maybe_text(item, "la")
@@ -218,48 +204,54 @@ def read_entry(
         attempts=int(item["a"]["N"]),
         priority=policies.priority if priority is None else priority,
         lease_until=maybe_number(item, "l"),
-        timing=timing,
+        redefined_at=redefined_at,
         policies=policies,
         range_end=maybe_number(item, "re"),
         count=maybe_number(item, "n") or 1,
         error=maybe_text(item, "e"),
-        correlation_id=maybe_text(item, "co"),
         idempotency_key=maybe_text(item, "ik"),
         labels=json.loads(labels) if labels else {},
         created_at=int(item["c"]["N"]),
         begun_at=maybe_number(item, "b"),
         updated_at=int(item["m"]["N"]),
+        told=maybe_text(item, "te"),
     )
-    return Entry(occurrence, _load_events(maybe_text(item, "h")), maybe_text(item, "w"))
+    return Entry(occurrence, _load_events(item), maybe_text(item, "w"))
 
 
-def write_history(entry: Entry) -> Item:
-    """The item of an occurrence that has ended: the same whoever writes it, and whenever."""
+def write_history(entry: Entry, retention: Retention) -> Item:
+    """Return the item of a finished occurrence. It is the same whenever it is written again."""
     o = entry.occurrence
     partition, sort = history_key(o.user_id, o.key, o.nominal_at, o.origin)
-    # The token serves an attempt that is under way, and nobody after that.
+    # The token is of use only while the attempt is under way.
     item = write_entry(replace(entry, token=None), None) | {
         "p": text(partition),
         "s": text(sort),
-        "ttl": number(_expires_at(o)),
+        "ttl": number(_expires_at(o, retention)),
     }
     if o.state is State.DEAD:
         item |= {"att": text("dead"), "aat": number(o.nominal_at)}
     return item
 
 
-def _expires_at(o: Occurrence) -> int:
-    """In seconds: a month after its end, a dead one's three, and not before twenty more fired."""
-    kept = KEPT_DEAD_SECONDS if o.state is State.DEAD else KEPT_SECONDS
-    ends = o.updated_at // 1_000 + kept
+def _expires_at(o: Occurrence, retention: Retention) -> int:
+    """Return the expiry in seconds: as the retention says, but not before twenty more fires of the
+    schedule. An occurrence of another origin waits for them `KEPT_GONE_MS` at most: there may be
+    any number of these. So long stays a poisoned one, whose cron nobody can read.
+    """
+    ends = retention.expires_at(o)
+    longest = o.updated_at + KEPT_GONE_MS
+    if o.reason is Reason.POISONED:
+        return max(ends, longest) // 1_000
+    last = _last_of(o.cron, o.timezone, o.policies, o.nominal_at) + DAY * 1_000
     if o.origin != SCHEDULE_ORIGIN:
-        return ends
-    return max(ends, _last_of(o.cron, o.timezone, o.policies, o.nominal_at) // 1_000 + DAY)
+        last = min(last, longest)
+    return max(ends, last) // 1_000
 
 
 @lru_cache(maxsize=1_024)
 def _last_of(cron: str, timezone: str | None, policies: Policies, nominal_at: int) -> int:
-    """When the twentieth after it fires; of a schedule with fewer to come, the last one."""
+    """Return the twentieth fire time after it; if the schedule has fewer, the last one."""
     times, last = Times(cron, timezone, nominal_at, policies), nominal_at
     try:
         for _ in range(KEPT_AT_LEAST):
@@ -270,7 +262,7 @@ def _last_of(cron: str, timezone: str | None, policies: Policies, nominal_at: in
 
 
 def read_history(item: Mapping[str, Any]) -> Entry:
-    """What `write_history` wrote."""
+    """Read the item that `write_history` wrote."""
     user_id, _, key = item["p"]["S"].removeprefix("O#").partition("/")
     padded, _, origin = item["s"]["S"].partition("#")
     return read_entry(item, user_id, key, slot(int(padded) - 10**16, origin), None)

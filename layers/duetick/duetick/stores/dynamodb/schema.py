@@ -1,22 +1,30 @@
-"""The one table: its keys, its sparse indexes and what `migrate` creates.
+"""The one table: its keys, its sparse indexes, and the definition that `migrate` creates.
 
 | item | partition `p` | sort `s` | holds |
 |---|---|---|---|
 | schedule | U#user | S#key | record, index row, occurrences under way (see `items`) |
 | input | I#user/key | I | an input too large for the schedule's item |
-| occurrence | O#user/key | nominal#origin | one that ended, or a range; leaves by `ttl` |
-| definition | V#user/key | since | how the schedule was defined from then on |
-| external id | E#id | E | which schedule owns it |
-| count | C#user | C | how many schedules a user has |
-| runs | C#user | R#minute | how many runs by hand in that minute |
-| creation | R#user | name | what a creation that may be repeated has made |
-| caller's key | K#flow#key | K | whose occurrence holds it |
-| journal | J | due#random | schedules to look at when a lease may have ended |
+| occurrence | O#user/key | nominal#origin | a finished occurrence or a range; `ttl` removes it |
+| definition | V#user/key | since | the schedule's definition from then on |
+| external id | E#id | E | the schedule that owns the id |
+| count | C#user | C | the number of the user's schedules |
+| rates | C#user | runs#minute, writes#minute | the number of them in that minute |
+| creation | R#user | name | the result of a creation that may be repeated |
+| caller's key | K#flow#key | K | the occurrence that took the key |
+| journal | J | due#random | notes: the schedules to read when a lease may have ended |
+| operation | A#user, or A | at#id | what an operator did; `ttl` removes it |
+| zone | Z#digest | Z | the rules of a zone, once for each content |
+| note | N#name | N | what the hourly work keeps from one hour to the next |
+| standing order | T | kind#name | an order of an operator that stands |
+| ended order | T#kind | name | an order that has ended, for a while; `ttl` removes it |
 | schema | J | ! | version, and the shard counts in use: a tick reads it with the journal |
 
-The indexes hold keys only. `due`: active rows by their next time. `attention`: poisoned rows, the
-dead, by time. `directory`: every schedule and index row, for check and rebuild. The external id
-needs no index of its own: only an item can be unique, and it answers the lookup too.
+The indexes have keys only. `due`: active rows by their next time. `attention`: unreadable rows and
+dead occurrences, by time, and operations. `directory`: every schedule and row, for check and
+rebuild; in partitions of its own, the schedules that were deleted, for verify. `leaving`: the
+schedules at which a purge looks, by the time of that, in the partitions of `directory`. The
+external id has an item because only an item can be unique. The item serves the lookup, too, so no
+index is needed.
 """
 
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
@@ -28,26 +36,34 @@ if TYPE_CHECKING:
         KeySchemaElementTypeDef,
     )
 
-VERSION: Final = 1
+VERSION: Final = 2
 OLDEST_CODE: Final = 1
+MARKED_SINCE: Final = 2
+"""The first version whose code marks that a schedule is done."""
 
 SCHEMA_KEY: Final = ("J", "!")
-"""Ahead of every note of the journal."""
+"""The schema's item. It sorts before every note of the journal."""
 
 DUE: Final = "due"
 ATTENTION: Final = "attention"
 DIRECTORY: Final = "directory"
+LEAVING: Final = "leaving"
 TTL: Final = "ttl"
 
 DIRECTORIES: Final = 8
-"""Over how many partitions the directory is spread."""
+"""The number of partitions of the directory."""
 
-_INDEXES: Final = {DUE: ("st", "run"), ATTENTION: ("att", "aat"), DIRECTORY: ("dir", "p")}
-_NUMBERS: Final = frozenset({"run", "aat"})
+_INDEXES: Final = {
+    DUE: ("st", "run"),
+    ATTENTION: ("att", "aat"),
+    DIRECTORY: ("dir", "p"),
+    LEAVING: ("dir", "lat"),
+}
+_NUMBERS: Final = frozenset({"run", "aat", "lat"})
 
 
-class Definition(TypedDict):
-    """What `create_table` takes, and a template declares."""
+class TableDefinition(TypedDict):
+    """The parameters of `create_table`; a template declares the same."""
 
     TableName: str
     BillingMode: Literal["PAY_PER_REQUEST"]
@@ -56,8 +72,8 @@ class Definition(TypedDict):
     GlobalSecondaryIndexes: list["GlobalSecondaryIndexTypeDef"]
 
 
-def table_definition(name: str) -> Definition:
-    """The whole table, on demand, as `create_table` and CloudFormation name its parts."""
+def table_definition(name: str) -> TableDefinition:
+    """Return the definition of the table as `create_table` and CloudFormation take it."""
     attributes = sorted({"p", "s"}.union(*_INDEXES.values()))
     return {
         "TableName": name,

@@ -1,17 +1,18 @@
-"""The few requests that the store makes of DynamoDB."""
+"""The few requests that the shelf sends to DynamoDB."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+from urllib.parse import urlsplit
 
 from botocore.config import Config
+from botocore.exceptions import NoRegionError
 from botocore.loaders import Loader, create_loader
 from botocore.session import get_session
 
-from duetick.domain.errors import StoreUnavailable
+from duetick.domain.errors import InvalidStoreUrl, StoreUnavailable
 from duetick.stores.dynamodb.errors import Conflict, Throttled, errors, refusal
 
 if TYPE_CHECKING:
@@ -34,9 +35,8 @@ WRITE_AT_ONCE: Final = 25
 _ROUNDS: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
-    """One conditional change of parts of an item, as an expression with its names and values."""
+class Update(NamedTuple):
+    """A conditional change of parts of an item: expressions, with their names and values."""
 
     change: str
     condition: str
@@ -45,9 +45,10 @@ class Update:
 
 
 def connect(region: str | None, endpoint: str | None) -> "DynamoDBClient":
-    """A client: credentials from the environment, few and short waits, connections kept.
+    """Make a client that waits rarely and briefly, and keeps its connections.
 
-    botocore alone, because importing boto3 as well would slow every cold start.
+    The credentials are those of the environment. botocore alone is used, because an import of boto3
+    would slow every cold start.
     """
     config = Config(
         retries={"mode": "standard", "total_max_attempts": 6},
@@ -57,65 +58,77 @@ def connect(region: str | None, endpoint: str | None) -> "DynamoDBClient":
         tcp_keepalive=True,
     )
     session = get_session()
-    session.register_component("data_loader", _descriptions())
-    made = session.create_client(
-        "dynamodb", region_name=region, endpoint_url=endpoint, config=config
-    )
+    session.register_component("data_loader", _loader())
+    if _is_local(endpoint) and session.get_credentials() is None:
+        session.set_credentials("local", "local")
+    try:
+        made = session.create_client(
+            "dynamodb", region_name=region, endpoint_url=endpoint, config=config
+        )
+    except NoRegionError:
+        raise InvalidStoreUrl(
+            "No region is set: write dynamodb://table?region=eu-west-1, or set AWS_DEFAULT_REGION."
+        ) from None
     return cast("DynamoDBClient", made)
 
 
+def _is_local(endpoint: str | None) -> bool:
+    """Return True for DynamoDB Local or its like on this machine: it accepts any credentials."""
+    return urlsplit(endpoint or "").hostname in ("localhost", "127.0.0.1", "::1")
+
+
 @cache
-def _descriptions() -> Loader:
-    """The service's description, read once: it is nine tenths of making a client."""
+def _loader() -> Loader:
+    """Load the service's description once: it takes nine tenths of the time to make a client."""
     return create_loader()
 
 
 class Table:
-    """One table. Every answer is read to its last page; what is throttled is tried again."""
+    """One table. It reads every answer to the last page, and tries throttled requests again."""
 
     def __init__(self, name: str, client: "DynamoDBClient") -> None:
         self.name = name
         self.client = client
-        self._said: Mapping[str, Any] = {}
+        self._metadata: Mapping[str, Any] = {}
 
     @property
     def date(self) -> int | None:
-        """The service's clock in milliseconds, where its last answer to a get or a query told."""
-        text = self._said.get("HTTPHeaders", {}).get("date")
+        """The service's clock in milliseconds, as of its last answer to a get or a query."""
+        text = self._metadata.get("HTTPHeaders", {}).get("date")
         return int(parsedate_to_datetime(text).timestamp() * 1_000) if text else None
 
     def get(self, key: Key) -> Item | None:
-        """The item as it is now."""
-        with errors():
+        """Read an item consistently; None if it does not exist."""
+        with errors(self.name):
             answer = self.client.get_item(TableName=self.name, Key=keyed(key), ConsistentRead=True)
-        self._said = answer["ResponseMetadata"]
+        self._metadata = answer["ResponseMetadata"]
         return answer.get("Item")
 
-    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
-        """Those of the items that exist."""
+    def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
+        """Read items, consistently or for half the price. The result has those that exist."""
         found: dict[Key, Item] = {}
         for start in range(0, len(keys), READ_AT_ONCE):
-            for item in self._get_batch(keys[start : start + READ_AT_ONCE]):
+            for item in self._get_batch(keys[start : start + READ_AT_ONCE], consistent):
                 found[key_of(item)] = item
         return found
 
-    def _get_batch(self, keys: Sequence[Key]) -> Iterator[Item]:
+    def _get_batch(self, keys: Sequence[Key], consistent: bool) -> Iterator[Item]:
         wanted = [keyed(key) for key in keys]
         for wait in _waits():
-            with errors():
+            with errors(self.name):
                 answer = self.client.batch_get_item(
-                    RequestItems={self.name: {"Keys": wanted, "ConsistentRead": True}}
+                    RequestItems={self.name: {"Keys": wanted, "ConsistentRead": consistent}}
                 )
             yield from answer["Responses"].get(self.name, ())
-            left = answer.get("UnprocessedKeys", {}).get(self.name)
-            if not left:
+            unread = answer.get("UnprocessedKeys", {}).get(self.name)
+            if not unread:
                 return
-            wanted = [{"p": key["p"], "s": key["s"]} for key in left["Keys"]]
+            wanted = [{"p": key["p"], "s": key["s"]} for key in unread["Keys"]]
             time.sleep(wait)
         raise StoreUnavailable(f"The table {self.name} stayed throttled while it was read.")
 
     def put_many(self, items: Sequence[Item]) -> None:
-        """Put items whose content follows from their key, so that twice is as good as once."""
+        """Put items whose content follows from their key, so a second put changes nothing."""
         for start in range(0, len(items), WRITE_AT_ONCE):
             batch = items[start : start + WRITE_AT_ONCE]
             self._write_batch([{"PutRequest": {"Item": item}} for item in batch])
@@ -128,7 +141,7 @@ class Table:
 
     def _write_batch(self, requests: "Sequence[WriteRequestOutputTypeDef]") -> None:
         for wait in _waits():
-            with errors():
+            with errors(self.name):
                 answer = self.client.batch_write_item(RequestItems={self.name: requests})
             requests = answer.get("UnprocessedItems", {}).get(self.name, [])
             if not requests:
@@ -137,8 +150,8 @@ class Table:
         raise StoreUnavailable(f"The table {self.name} stayed throttled while it was written.")
 
     def put(self, item: Item, rev: int | None = None) -> None:
-        """Put the item; with `rev`, raise Conflict unless it is there in that revision."""
-        with errors():
+        """Put the item; with `rev`, raise Conflict unless that is its revision (0: no item)."""
+        with errors(self.name):
             if rev is None:
                 self.client.put_item(TableName=self.name, Item=item)
             elif rev:
@@ -154,8 +167,8 @@ class Table:
                 )
 
     def update(self, key: Key, update: Update) -> Item:
-        """Change parts of the item, and return all of it; raise Conflict where it may not be."""
-        with errors():
+        """Change parts of the item and return all of it; raise Conflict if the condition fails."""
+        with errors(self.name):
             answer = self.client.update_item(
                 TableName=self.name,
                 Key=keyed(key),
@@ -169,14 +182,25 @@ class Table:
 
     def delete(self, key: Key) -> None:
         """Delete the item; an absent one is no error."""
-        with errors():
+        with errors(self.name):
             self.client.delete_item(TableName=self.name, Key=keyed(key))
 
+    def delete_if(self, key: Key, condition: Update) -> None:
+        """Delete the item; raise Conflict if the condition fails. The change is not made."""
+        with errors(self.name):
+            self.client.delete_item(
+                TableName=self.name,
+                Key=keyed(key),
+                ConditionExpression=condition.condition,
+                ExpressionAttributeNames=condition.names,
+                ExpressionAttributeValues=condition.values,
+            )
+
     def transact(self, writes: "Sequence[TransactWriteItemTypeDef]") -> None:
-        """All of the writes, or none and Conflict."""
+        """Make all of the writes; or none, and raise Conflict."""
         for wait in _waits():
             try:
-                with errors():
+                with errors(self.name):
                     self.client.transact_write_items(TransactItems=writes)
             except Throttled:
                 time.sleep(wait)
@@ -189,7 +213,10 @@ class Table:
         first: "TransactWriteItemTypeDef",
         others: "Sequence[TransactWriteItemTypeDef]",
     ) -> None:
-        """All of the writes, or none: Conflict, or Refusal where the first alone could be done."""
+        """Make all of the writes; or none, and raise Conflict.
+
+        If the first write alone could be made, raise WriteRefusal instead.
+        """
         try:
             self.transact([first, *others])
         except (Conflict, StoreUnavailable) as error:
@@ -206,36 +233,43 @@ class Table:
         index: str | None = None,
         forward: bool = True,
         page: int = 1_000,
+        start: Item | None = None,
+        consistent: bool = True,
     ) -> Iterator[Item]:
-        """Everything that a key condition names, in order, page after page as it is asked for."""
+        """Yield the items of a key condition in order, after the one of the key `start`.
+
+        The next page is read when it is needed. An index is never consistent.
+        """
         request: QueryInputTypeDef = {
             "TableName": self.name,
             "KeyConditionExpression": condition,
             "ExpressionAttributeValues": values,
             "ScanIndexForward": forward,
-            "ConsistentRead": index is None,
+            "ConsistentRead": consistent and index is None,
             "Limit": page,
         }
         if index:
             request["IndexName"] = index
-        while True:
-            with errors():
-                answer = self.client.query(**request)
-            self._said = answer["ResponseMetadata"]
-            yield from answer["Items"]
-            start = answer.get("LastEvaluatedKey")
-            if not start:
-                return
+        if start:
             request["ExclusiveStartKey"] = start
+        while True:
+            with errors(self.name):
+                answer = self.client.query(**request)
+            self._metadata = answer["ResponseMetadata"]
+            yield from answer["Items"]
+            following = answer.get("LastEvaluatedKey")
+            if not following:
+                return
+            request["ExclusiveStartKey"] = following
 
 
 def keyed(key: Key) -> Item:
-    """A key as DynamoDB writes it."""
+    """Return a key as attributes."""
     return {"p": {"S": key[0]}, "s": {"S": key[1]}}
 
 
 def key_of(item: Mapping[str, Any]) -> Key:
-    """The key of an item."""
+    """Return the key of an item."""
     return item["p"]["S"], item["s"]["S"]
 
 

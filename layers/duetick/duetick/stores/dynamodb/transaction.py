@@ -1,4 +1,4 @@
-"""What an action may write in the transaction that settles it."""
+"""The writes of an action in the transaction that settles it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,28 +10,31 @@ from duetick.domain.errors import (
     SchemaOutdated,
     StoreUnavailable,
 )
-from duetick.stores.dynamodb.errors import Refusal, as_of_caller
+from duetick.ports import Dialect
+from duetick.stores.dynamodb.errors import WriteRefusal, as_of_caller
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
 MOST_WRITES: Final = 99
-"""A transaction holds 100, and one of them settles."""
+"""A transaction takes 100 writes; one of them settles."""
 
 
 @contextmanager
-def told_as_own() -> Iterator[None]:
-    """Around the commit: what is wrong with an action's own writes is told as the action's."""
+def blame_action() -> Iterator[None]:
+    """Raise a fault of the action's writes as EffectsRefused, when the block commits them."""
     try:
         yield
-    except Refusal as refusal:
+    except WriteRefusal as refusal:
         raise EffectsRefused(f"Your own writes were refused: {refusal}.") from refusal
     except (SchemaOutdated, StoreUnavailable) as error:
         raise as_of_caller(error) from error.__cause__
 
 
 class DynamoTransaction:
-    """`ports.Transaction`: collected, and written all at once when the block ends."""
+    """`ports.Transaction`. It collects the writes; they are made at once when the block ends."""
+
+    dialect: Dialect = "dynamodb"
 
     def __init__(self) -> None:
         self.writes: list[TransactWriteItemTypeDef] = []

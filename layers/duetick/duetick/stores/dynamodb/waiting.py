@@ -1,112 +1,181 @@
-"""What waits for a tick: ended leases, and scheduled and retrying occurrences that are due."""
+"""Occurrences that wait for a tick: ended leases, and due scheduled and retrying ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from duetick.domain.attempts import OnLost, tell_lost
-from duetick.domain.schedule import Identity, Occurrence
-from duetick.domain.states import WAITING, State
-from duetick.stores.dynamodb import attempts
-from duetick.stores.dynamodb.entities import Entities, Name, tell_too_large
+from duetick.domain.claims import pick_shares
+from duetick.domain.group_pauses import HELD_MS, Pauses
+from duetick.domain.occurrence import Identity, Occurrence, ScheduleName
+from duetick.domain.overlap import may_be_leased, pick_one_of_each
+from duetick.domain.states import WAITING
+from duetick.domain.transitions import wake_of
+from duetick.ports import Fair
+from duetick.stores.dynamodb.books import Books, tell_too_large
 from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge
-from duetick.stores.dynamodb.items import Entity, wake_of
-from duetick.stores.dynamodb.journal import Journal, Line, Note
+from duetick.stores.dynamodb.items import BookItem
+from duetick.stores.dynamodb.journal import Journal, Note, NoteLine, look_at
 
 MOST_LINES: Final = 5_000
 
 
 class Waiting:
-    """Reads the notes that are due, and takes up what they lead to."""
+    """The way from due notes of the journal to the occurrences that a tick leases."""
 
-    def __init__(self, entities: Entities, journal: Journal) -> None:
-        self._entities = entities
+    def __init__(self, books: Books, journal: Journal) -> None:
+        self._books = books
         self._journal = journal
 
-    def claim(
-        self, now: int, limit: int, ahead: int, on_lost: OnLost | None
-    ) -> Sequence[Occurrence]:
-        """See `Ledger.claim_waiting`."""
+    def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
+        """See `ports.Shelf`."""
         until = now + ahead
-        while True:
-            notes = list(self._notes(until))
-            names = {(line.user_id, line.key) for note in notes for line in _due(note, until)}
-            entities = self._entities.load_many(names)
-            taken = self._take_up(entities, now, limit, ahead)
-            tell_lost(on_lost, taken)
-            self._cover(notes, entities, now)
-            alive = [held for held in taken if held.state is State.QUEUED]
-            if alive or not taken:
-                return alive
+        notes = list(self._notes(until))
+        lines = (line for note in notes for line in _due(note, until))
+        names = {(line.user_id, line.key) for line in lines}
+        items = self._books.load_many(names)
+        taken = self._lease(items, now, limit, ahead, fair)
+        self._cover(notes, items, now, fair.pauses)
+        return taken
 
-    def _notes(self, now: int) -> Iterator[Note]:
-        """The earliest, up to as many lines as one pass may look at."""
+    def _notes(self, until: int) -> Iterator[Note]:
+        """Yield the earliest notes, up to `MOST_LINES` due lines."""
         lines = 0
-        for note in self._journal.due(now):
-            due = len(_due(note, now))
+        for note in self._journal.due(until):
+            due = len(_due(note, until))
             lines += due
             if due:
                 yield note
             if lines >= MOST_LINES:
                 return
 
-    def _take_up(
-        self, entities: dict[Name, Entity], now: int, limit: int, ahead: int
+    def _lease(
+        self,
+        items: dict[ScheduleName, BookItem],
+        now: int,
+        limit: int,
+        ahead: int,
+        fair: Fair,
     ) -> Sequence[Occurrence]:
-        """Those that are first in order, each schedule in one write."""
-        found = [held for entity in entities.values() for held in _ready(entity, now, ahead)]
-        chosen = sorted(found, key=attempts.order)[:limit]
+        """Lease the first occurrences in order, with one write for each schedule."""
+        found = {
+            name: _ready(item, now, ahead, fair.pauses)
+            for name, item in items.items()
+            if name[0] not in fair.leave_out
+        }
+        leasable = [one for name, ready in found.items() for one in _leasable(items[name], ready)]
+        chosen = sorted(leasable, key=_order)
+        if fair.share is not None and len(chosen) > limit:
+            shares = pick_shares([one.user_id for one in chosen], fair.share)
+            chosen = [chosen[place] for place in shares]
+        chosen = chosen[:limit]
         taken: dict[Identity, Occurrence] = {}
-        for name in dict.fromkeys((held.user_id, held.key) for held in chosen):
-            mine = [held for held in chosen if (held.user_id, held.key) == name]
-            for after in self._write(entities, name, mine, now):
-                taken[after.identity] = after
-        return [taken[held.identity] for held in chosen if held.identity in taken]
+        for name, ready in found.items():
+            mine = [one for one in chosen if (one.user_id, one.key) == name]
+            behind = [one for one in ready if one not in leasable]
+            if mine or behind:
+                taken |= self._write(items, name, mine, behind, now)
+        return [taken[one.identity] for one in chosen if one.identity in taken]
 
     def _write(
-        self, entities: dict[Name, Entity], name: Name, mine: Sequence[Occurrence], now: int
-    ) -> Sequence[Occurrence]:
-        """One schedule's. Where it cannot be written now, it is left to the next pass."""
-        entity = entities[name]
-        after = [attempts.take_up(entity, held, now) for held in mine]
+        self,
+        items: dict[ScheduleName, BookItem],
+        name: ScheduleName,
+        mine: Sequence[Occurrence],
+        behind: Sequence[Occurrence],
+        now: int,
+    ) -> Mapping[Identity, Occurrence]:
+        """Lease occurrences of one schedule. If the write fails, the next pass tries again."""
+        item = items[name]
+        item.book.lease(mine, behind, now)
+        if not item.is_altered:
+            return {}
+        item.apply()
         try:
-            self._entities.save(entity, now)
+            self._books.save(item, now)
         except (Conflict, ItemTooLarge) as error:
-            tell_too_large(entity, error)
-            entities[name] = self._entities.load(*name)
-            return []
-        return after
+            tell_too_large(item, error)
+            items[name] = self._books.load(*name)
+            return {}
+        return item.book.moved
 
-    def _cover(self, notes: Sequence[Note], entities: Mapping[Name, Entity], now: int) -> None:
-        """Write anew what must be looked at later, then drop the notes that led to nothing more.
+    def _cover(
+        self,
+        notes: Sequence[Note],
+        items: Mapping[ScheduleName, BookItem],
+        now: int,
+        pauses: Pauses,
+    ) -> None:
+        """Write new notes for books that must be read later, then drop the notes that are done.
 
-        A note stays while a claim that it announced may yet come, or what is due was left.
+        A note stays while the claim that it announced may yet be written, or while a book of it has
+        a due occurrence. A retry that a pause holds is not due.
         """
-        done = [note for note in notes if not any(_pending(x, entities, now) for x in note.lines)]
+        wakes = {name: _wake(item, now, pauses) for name, item in items.items()}
+        done = [
+            note for note in notes if not any(_is_open(x, items, wakes, now) for x in note.lines)
+        ]
         names = {(line.user_id, line.key) for note in done for line in note.lines}
-        later = ((name, entities[name].wake()) for name in names if name in entities)
-        self._journal.write(Line(*name, wake) for name, wake in later if wake is not None)
+        later = ((name, wakes[name]) for name in names if name in items)
+        self._journal.write(
+            NoteLine(*name, look_at(wake, now)) for name, wake in later if wake is not None
+        )
         for note in done:
             self._journal.drop(note)
 
 
-def _due(note: Note, now: int) -> Sequence[Line]:
-    return [line for line in note.lines if line.wake <= now]
+def _order(one: Occurrence) -> tuple[int, int, int, int]:
+    """Sort ended leases first, then by priority, due time and age."""
+    if one.state in WAITING:
+        return 1, -one.priority, one.due_at, one.created_at
+    return 0, wake_of(one), 0, 0
 
 
-def _ready(entity: Entity, now: int, ahead: int) -> Sequence[Occurrence]:
-    """Leases that are over, and what comes due: only the latter may lie ahead."""
-    under_way = (entry.occurrence for entry in entity.under_way)
-    return [o for o in under_way if wake_of(o) <= now + (ahead if o.state in WAITING else 0)]
+def _due(note: Note, until: int) -> Sequence[NoteLine]:
+    return [line for line in note.lines if line.wake <= until]
 
 
-def _pending(line: Line, entities: Mapping[Name, Entity], now: int) -> bool:
-    """Whether the line's note must stay."""
+def _ready(item: BookItem, now: int, ahead: int, pauses: Pauses) -> Sequence[Occurrence]:
+    """Return ended leases, and waiting occurrences that are due by now + ahead, unless a pause
+    holds them.
+    """
+    return [
+        one
+        for one in item.under_way
+        if wake_of(one) <= now + (ahead if one.state in WAITING else 0)
+        and not pauses.holds_retry(one, now)
+    ]
+
+
+def _wake(item: BookItem, now: int, pauses: Pauses) -> int | None:
+    """Return the time at which a tick must read the item again."""
+    if not pauses:
+        return item.wake()
+    held = (
+        max(wake_of(one), now + HELD_MS) if pauses.holds_retry(one, now) else wake_of(one)
+        for one in item.under_way
+    )
+    return min(held, default=None)
+
+
+def _leasable(item: BookItem, ready: Sequence[Occurrence]) -> Sequence[Occurrence]:
+    """Return the occurrences that a tick may lease now. The others wait behind one of these."""
+    under_way = item.under_way
+    leasable = [one for one in ready if may_be_leased(one, under_way)]
+    return pick_one_of_each(sorted(leasable, key=_order))
+
+
+def _is_open(
+    line: NoteLine,
+    items: Mapping[ScheduleName, BookItem],
+    wakes: Mapping[ScheduleName, int | None],
+    now: int,
+) -> bool:
+    """Return True if the line's note must stay."""
     if line.wake > now:
         return True
-    entity = entities.get((line.user_id, line.key))
-    if entity is None:
+    item = items.get((line.user_id, line.key))
+    if item is None:
         return False
-    row = entity.indexed
+    row = item.book.row
     announced = line.seen is not None and row is not None and row.next_fire_at == line.seen
-    wake = entity.wake()
+    wake = wakes[line.user_id, line.key]
     return announced or (wake is not None and wake <= now)

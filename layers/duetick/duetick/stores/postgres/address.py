@@ -1,4 +1,4 @@
-"""The address of a Postgres, as libpq writes it. Nothing that cannot be kept is passed over."""
+"""The address of a Postgres, as libpq writes it. An option that cannot be honoured is refused."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from duetick.domain.errors import InvalidStoreUrl
 Tls = Literal["off", "verify-ca", "verify-full"]
 
 SYSTEM: Final = "system"
-"""As a root certificate: the authorities that the machine trusts."""
+"""The root certificate that stands for the authorities that the machine trusts."""
 
 _DEFAULTS: Final = {
     "user": "",
@@ -36,7 +36,7 @@ _TLS_HELP: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the database is, and who asks. Checked when it is made."""
+    """The address of a database and its user. The constructor checks it."""
 
     user: str
     database: str
@@ -61,7 +61,7 @@ class Address:
 
     @property
     def socket_file(self) -> str | None:
-        """The file of a Unix socket; None where the host is one."""
+        """The file of a Unix socket; None if the address names a host."""
         return f"{self.host}/.s.PGSQL.{self.port}" if self.host.startswith("/") else None
 
     @property
@@ -71,42 +71,44 @@ class Address:
 
 
 def read_address(url: str) -> Address:
-    """Read a libpq URL; what it says after the question mark goes before what stands ahead."""
-    given = _given(url)
-    if not given["user"]:
+    """Read a libpq URL. Options after the question mark override the parts before it."""
+    options = _options(url)
+    if not options["user"]:
         raise InvalidStoreUrl("The address names no user: postgresql://user@host/database.")
     return Address(
-        user=given["user"],
-        database=given["dbname"] or given["user"],
-        host=given["host"],
-        port=_number("port", given["port"], 65_535),
-        password=given["password"] or None,
-        tls=_tls(given),
-        root_certificate=given["sslrootcert"],
-        connect_timeout=_number("connect_timeout", given["connect_timeout"], 600),
-        application_name=given["application_name"],
-        region=given["region"] if given["iam"] == "true" else None,
-        pool=_number("pool", given["pool"], 1_000),
+        user=options["user"],
+        database=options["dbname"] or options["user"],
+        host=options["host"],
+        port=_number("port", options["port"], 65_535),
+        password=options["password"] or None,
+        tls=_tls(options),
+        root_certificate=options["sslrootcert"],
+        connect_timeout=_number("connect_timeout", options["connect_timeout"], 600),
+        application_name=options["application_name"],
+        region=options["region"] if options["iam"] == "true" else None,
+        pool=_number("pool", options["pool"], 1_000),
     )
 
 
-def _given(url: str) -> dict[str, str]:
+def _options(url: str) -> dict[str, str]:
     try:
         parts = urlsplit(url)
-        ahead = _ahead(parts)
-        after = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+        if "@" in parts.path or parts.fragment:
+            raise ValueError  # the password has a bare / or #, so the host is a part of it
+        in_url = _options_in_url(parts)
+        in_query = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
     except ValueError:
         raise InvalidStoreUrl(
             "The address cannot be read. Expected postgresql://user:password@host:5432/database; "
             "characters that mean something in an address are written with a percent sign."
         ) from None
-    for name in after:
+    for name in in_query:
         if name not in _DEFAULTS:
             raise InvalidStoreUrl(f"{name!r} is not known; known are {', '.join(_DEFAULTS)}.")
-    return _DEFAULTS | {name: value for name, value in ahead.items() if value} | after
+    return _DEFAULTS | {name: value for name, value in in_url.items() if value} | in_query
 
 
-def _ahead(parts: SplitResult) -> dict[str, str]:
+def _options_in_url(parts: SplitResult) -> dict[str, str]:
     return {
         "user": unquote(parts.username or ""),
         "password": unquote(parts.password or ""),
@@ -122,9 +124,9 @@ def _number(name: str, text: str, most: int) -> int:
     return int(text)
 
 
-def _tls(given: Mapping[str, str]) -> Tls:
-    """Fails closed: what libpq would try without TLS, or unverified, must be asked for."""
-    mode, has_root = given["sslmode"], bool(given["sslrootcert"])
+def _tls(options: Mapping[str, str]) -> Tls:
+    """Fail closed: on a network, only sslmode=disable leaves TLS out, and TLS always verifies."""
+    mode, has_root = options["sslmode"], bool(options["sslrootcert"])
     if mode == "disable":
         return "off"
     if mode in ("verify-ca", "verify-full"):
@@ -135,7 +137,7 @@ def _tls(given: Mapping[str, str]) -> Tls:
         raise InvalidStoreUrl(f"sslmode={mode[:20]!r} is not known. {_TLS_HELP}")
     if has_root:
         return "verify-full"
-    if _is_local(given["host"]):
+    if _is_local(options["host"]):
         return "off"
     raise InvalidStoreUrl(f"The host is on a network, and the address asks for no TLS. {_TLS_HELP}")
 

@@ -5,12 +5,19 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, cast
 
+from duetick.domain.claims import DueRow, LastTick
+from duetick.domain.occurrence import Occurrence
 from duetick.domain.policies import Overlap
-from duetick.domain.schedule import Occurrence
-from duetick.stores.ids import new_id
-from duetick.stores.sql.claim import ClaimPlan, DueRow, Remembered, on_hand
-from duetick.stores.sql.index import Claimed, poison
-from duetick.stores.sql.rows import read_number
+from duetick.ports import Chunk, Fair
+from duetick.stores.sql.claim import (
+    NEXT_FIRE_AT,
+    ChunkPlan,
+    endings,
+    is_leased,
+    left_out,
+    rows_within,
+    set_aside,
+)
 from duetick.stores.sql.session import Params, Row, Session, Value
 
 SENT: Final[Mapping[str, Callable[[Occurrence], Value]]] = {
@@ -21,48 +28,50 @@ SENT: Final[Mapping[str, Callable[[Occurrence], Value]]] = {
     "reason": attrgetter("reason"),
     "fence": attrgetter("fence"),
     "priority": attrgetter("priority"),
-    "exclusive": lambda shape: int(shape.policies.overlap is not Overlap.ALLOW),
+    "exclusive": lambda one: int(one.policies.overlap is not Overlap.ALLOW),
     "range_end": attrgetter("range_end"),
     "count": attrgetter("count"),
 }
-"""What a claim says of an occurrence that its row does not. Numbers and our own words: they can
-travel as joined texts. What users wrote is not among them."""
-
+"""The columns of an occurrence that its row does not have. They are numbers and our own words, not
+texts of users, so they can travel as joined texts."""
 
 LOWEST: Final = -(2**63)
-NEXT_FIRE_AT: Final = 4
 
 
 class PostgresClaim:
-    """See `Claim`: rows are locked as they are read; those that others hold are left to them."""
+    """See `ClaimChunk`. Rows are locked as they are read; rows with another's lock are skipped."""
 
     def __init__(self) -> None:
-        self._remembered = Remembered()
+        self._tick = LastTick()
         self._reached = ((0, 0), LOWEST)
 
-    def __call__(self, session: Session, now: int, limit: int, ahead: int) -> Claimed:
-        """See `Claim`."""
-        chunk = self._select(session, now, limit, ahead)
-        if chunk is None:
-            return Claimed(0)
-        places = str(chunk[0]).split(";")
-        rows = cast("Sequence[DueRow]", [*zip(*_columns(chunk), strict=True)])
-        plan = ClaimPlan(new_id, self._remembered.at(now, ahead))
-        plan.add(rows)
+    def __call__(self, session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        """See `ClaimChunk`."""
+        found = self._select(session, now, limit, ahead, fair)
+        if found is None:
+            return Chunk(0)
+        places = str(found[0]).split(";")
+        rows = cast("Sequence[DueRow]", [*zip(*found[1:], strict=True)])
+        taken = rows_within(fair, rows, limit)
+        if not fair.leave_out and fair.share is None:
+            self._reached = ((now, ahead), rows[-1][NEXT_FIRE_AT])
+        if len(taken) < len(rows):
+            places, rows = [places[n] for n in taken], [rows[n] for n in taken]
+        plan = ChunkPlan(rows, now)
+        plan.decide(self._tick.at(now, ahead, fair.pauses))
         _leave_out_known(session, plan, places)
-        claimed = _write(session, plan, places, now)
-        self._reached = ((now, ahead), rows[-1][NEXT_FIRE_AT])
-        broken = [record for _, record in plan.result.broken]
-        return Claimed(len(places), claimed, broken)
+        claimed = _write(session, plan, places)
+        return Chunk(len(places), claimed, plan.poisoned())
 
-    def _select(self, session: Session, now: int, limit: int, ahead: int) -> Row | None:
-        """Rows from where the last chunk of this tick ended, and where there are none, any.
+    def _select(self, session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Row | None:
+        """Select due rows behind this tick's last chunk; if there are none, from the start.
 
-        What a tick has claimed stays in the index until no snapshot can see it any more: reading on
-        from there spares each chunk all that an old snapshot holds. The last look misses nothing.
+        The index keeps the old entries of claimed rows as long as a snapshot can see them. A chunk
+        that begins at the end of the last one need not skip them. The second read misses nothing.
         """
         tick, start = self._reached
-        params = {"until": now + ahead, "limit": limit}
+        params: dict[str, Value] = {"until": now + ahead, "limit": limit}
+        params["leave_out"] = left_out(fair)
         for lowest in (start, LOWEST) if tick == (now, ahead) else (LOWEST,):
             (chunk,) = session.rows("claim_select", params | {"from": lowest})
             if chunk[0] is not None:
@@ -70,62 +79,55 @@ class PostgresClaim:
         return None
 
 
-def _columns(chunk: Sequence[object]) -> list[Sequence[object]]:
-    return [column for column in chunk[1:] if isinstance(column, list)]
-
-
-def _leave_out_known(session: Session, plan: ClaimPlan, places: Sequence[str]) -> None:
-    """All ranges of the chunk in one question; most chunks have none."""
+def _leave_out_known(session: Session, plan: ChunkPlan, places: Sequence[str]) -> None:
+    """Leave known times out of all ranges of the chunk, by one query. Most chunks have no range."""
     ranges = plan.ranges()
     if not ranges:
         return
-    made, known = plan.result, defaultdict[int, list[int]](list)
-    asked: Params = {
-        "places": ";".join([places[made.places[n]] for n in ranges]),
-        "first": ",".join([str(made.shapes[n].nominal_at) for n in ranges]),
-        "last": ",".join([_text(made.shapes[n].range_end) for n in ranges]),
+    known = defaultdict[int, list[int]](list)
+    params: Params = {
+        "places": ";".join([places[plan.of[n]] for n in ranges]),
+        "first": ",".join([str(plan.made[n].nominal_at) for n in ranges]),
+        "last": ",".join([str(plan.made[n].range_end) for n in ranges]),
     }
-    for serial, nominal_at in session.rows("claim_known", asked):
-        known[ranges[read_number(serial) - 1]].append(read_number(nominal_at))
+    for serial, nominal_at in session.rows("claim_known", params):
+        known[ranges[serial - 1]].append(nominal_at)
     if known:
         plan.leave_out(known)
 
 
-def _write(
-    session: Session, plan: ClaimPlan, places: Sequence[str], now: int
-) -> Sequence[Occurrence]:
-    """Send it all, and make the occurrences while the database works."""
-    poison(session, plan.result.broken, now)
-    answer = session.last("claim_write", _params(plan, places, now))
-    made = [occurrence for occurrence in plan.occurrences() if on_hand(occurrence)]
-    ids = answer()[0][0]
+def _write(session: Session, plan: ChunkPlan, places: Sequence[str]) -> Sequence[Occurrence]:
+    """Send all writes, and make the occurrences while the database works."""
+    session.several([*endings(session, plan), *set_aside(plan.broken)])
+    answer = session.last([("claim_write", _params(plan, places))])
+    made = [occurrence for occurrence in plan.occurrences() if is_leased(occurrence)]
+    ((ids, *_),) = answer()[0]
     if ids is None:
         return made
     new = frozenset(str(ids).split(","))
     return [occurrence for occurrence in made if occurrence.id in new]
 
 
-def _params(plan: ClaimPlan, places: Sequence[str], now: int) -> Params:
-    made = plan.result
-    return _columns_of(made.shapes) | {
-        "now": now,
+def _params(plan: ChunkPlan, places: Sequence[str]) -> Params:
+    return _columns_of(plan.made) | {
+        "now": plan.now,
         "stem": plan.stem,
-        "places": ";".join([places[place] for place in made.places]),
-        "advanced": ";".join([places[place] for place, _, _ in made.advanced]),
-        "next_at": ",".join([str(next_at) for _, next_at, _ in made.advanced]),
-        "through": ",".join([str(through) for _, _, through in made.advanced]),
-        "done": ";".join([places[place] for place, _ in made.done]),
-        "done_through": ",".join([str(through) for _, through in made.done]),
+        "places": ";".join([places[place] for place in plan.of]),
+        "advanced": ";".join([places[place] for place, _, _ in plan.advanced]),
+        "next_at": ",".join([str(next_at) for _, next_at, _ in plan.advanced]),
+        "marks": ",".join([str(mark) for _, _, mark in plan.advanced]),
+        "done": ";".join([places[place] for place, _ in plan.done]),
+        "done_marks": ",".join([str(mark) for _, mark in plan.done]),
     }
 
 
-def _columns_of(shapes: Sequence[Occurrence]) -> dict[str, Value]:
-    """Each column of `SENT`: said once where all are alike, and most of them are; else in full."""
-    different = {id(shape): shape for shape in shapes}.values()
+def _columns_of(made: Sequence[Occurrence]) -> dict[str, Value]:
+    """Return each column of `SENT`: once if all values are alike, as most are; else in full."""
+    different = {id(one): one for one in made}.values()
     params: dict[str, Value] = {}
     for name, read in SENT.items():
-        alike = {read(shape) for shape in different}
-        in_full = [_text(read(shape)) for shape in shapes] if len(alike) > 1 else ()
+        alike = {read(one) for one in different}
+        in_full = [_text(read(one)) for one in made] if len(alike) > 1 else ()
         params[name] = ",".join(in_full)
         params[f"{name}_of_all"] = alike.pop() if len(alike) == 1 else None
     return params

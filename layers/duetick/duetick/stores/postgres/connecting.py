@@ -1,4 +1,4 @@
-"""Connections to an address: a socket without Nagle's delay, TLS that checks, a fresh token."""
+"""Connections to an address: a socket without Nagle's delay, verified TLS, a fresh token."""
 
 import socket
 import ssl
@@ -8,22 +8,23 @@ from typing import Final, TypeAlias
 from pg8000.core import CoreConnection
 from pg8000.native import Connection
 
+from duetick.aws import client_of
 from duetick.domain.errors import InvalidStoreUrl
 from duetick.stores.postgres.address import SYSTEM, Address
 from duetick.stores.postgres.errors import connecting
-from duetick.stores.postgres.wire import nothing_unsent
+from duetick.stores.postgres.wire import nothing_unsent, remember_columns
 
-Connect: TypeAlias = Callable[[], CoreConnection]
+ConnectPostgres: TypeAlias = Callable[[], CoreConnection]
 Password: TypeAlias = Callable[[], str | None]
 
 ANSWER_SECONDS: Final = 60
-"""The last resort against a server that hangs: far longer than any statement may take."""
+"""The last resort if a server hangs: far longer than any statement may take."""
 
 KEEPALIVE: Final = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 
 
 class QuietConnection(Connection):
-    """One that leaves nothing behind, where a server dies while it is made either."""
+    """A connection that closes its socket in every case, even if the server dies at the login."""
 
     def __init__(self, *args: object, **named: object) -> None:
         try:
@@ -35,25 +36,25 @@ class QuietConnection(Connection):
                 raise
 
     def close(self) -> None:
-        """pg8000 lets go of its buffer here without closing it, and so keeps the socket open."""
+        """Close the buffer, too: pg8000 drops it without closing it, so the socket stays open."""
         with nothing_unsent(self):
             super().close()
 
 
-def connect_to(address: Address, password: Password | None = None) -> Connect:
-    """A factory of connections. The password is asked for anew by each of them."""
+def connect_to(address: Address, password: Password | None = None) -> ConnectPostgres:
+    """Return a factory of connections. Each connection requests the password anew."""
     context = _tls(address)
     secret = password or _password(address)
 
     def connect() -> CoreConnection:
         with connecting(address.place):
-            return _connect(address, _socket(address), context, secret())
+            return _connect(address, _open_socket(address), context, secret())
 
     return connect
 
 
 def _connect(
-    address: Address, to: socket.socket, context: ssl.SSLContext | None, password: str | None
+    address: Address, sock: socket.socket, context: ssl.SSLContext | None, password: str | None
 ) -> CoreConnection:
     try:
         connection = QuietConnection(
@@ -64,18 +65,19 @@ def _connect(
             password=password or "",
             application_name=address.application_name,
             ssl_context=context or False,
-            sock=to,
+            sock=sock,
         )
     except BaseException:
-        to.close()
+        sock.close()
         raise
-    # Under TLS the socket that was given is an empty shell by now: another one took its place.
+    # Under TLS another socket has replaced the one that was passed.
     connection._usock.settimeout(ANSWER_SECONDS)
+    remember_columns(connection)
     return connection
 
 
-def _socket(address: Address) -> socket.socket:
-    """pg8000 sets no TCP_NODELAY: without it parameters over about 8 KB wait 40 ms."""
+def _open_socket(address: Address) -> socket.socket:
+    """Open a socket with TCP_NODELAY: without it, parameters over about 8 KB wait 40 ms."""
     if address.socket_file is None:
         made = socket.create_connection((address.host, address.port), address.connect_timeout)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -95,7 +97,7 @@ def _socket(address: Address) -> socket.socket:
 
 
 def _tls(address: Address) -> ssl.SSLContext | None:
-    """One context for all connections, which trusts the given authority and no other."""
+    """Make the context of all connections. It trusts the authority of the address and no other."""
     if address.tls == "off":
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -120,13 +122,14 @@ def _password(address: Address) -> Password:
 
 
 def iam_token(address: Address, region: str) -> Password:
-    """Tokens of AWS in place of a password; one lasts a quarter of an hour, so none is kept."""
-    import boto3
+    """Return a function that makes tokens of AWS in place of a password.
 
-    client = boto3.client("rds", region_name=region)
+    A token lasts a quarter of an hour, so none is kept.
+    """
+    rds = client_of("rds", region)
 
     def token() -> str:
-        made = client.generate_db_auth_token(
+        made = rds.generate_db_auth_token(
             DBHostname=address.host, Port=address.port, DBUsername=address.user
         )
         return str(made)

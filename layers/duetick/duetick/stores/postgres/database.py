@@ -1,4 +1,4 @@
-"""`Database` on Postgres: a few connections, shared by the threads of a process."""
+"""`Database` on Postgres: a few connections that the threads of a process share."""
 
 import os
 import threading
@@ -8,26 +8,25 @@ from contextlib import contextmanager, suppress
 from typing import Final, cast
 
 from duetick.domain.errors import DuetickError, NoTransactions, StoreUnavailable
-from duetick.stores.postgres.connecting import Connect
+from duetick.stores.postgres.connecting import ConnectPostgres
 from duetick.stores.postgres.errors import ConnectionLost, as_of_caller
-from duetick.stores.postgres.wire import Wire
+from duetick.stores.postgres.wire import Statement, Wire
 from duetick.stores.sql.queries import load
-from duetick.stores.sql.rows import read_number, read_version
-from duetick.stores.sql.session import Params, Row
+from duetick.stores.sql.session import Params, QueryCall, Row
 from duetick.stores.versions import check_version
 
 POOL_SECONDS: Final = 30
 CLOCK_KEPT_MS: Final = 60_000
 
-# SET LOCAL ends with its transaction, so that a proxy need not keep the connection for us, and it
-# travels in the message of BEGIN, so that it costs no round trip.
+# SET LOCAL ends with its transaction, so a proxy need not pin the connection. It travels in the
+# message of BEGIN, so it costs no round trip.
 BEGIN: Final = """BEGIN;
 SET LOCAL statement_timeout = '20s';
 SET LOCAL lock_timeout = '10s';
 SET LOCAL idle_in_transaction_session_timeout = '30s'"""
 
-# Statistics that were gathered right after a tick make the planner sort all that is due for each
-# chunk, or read the whole index table: a claim reads in the order of its index, and by place.
+# With statistics from right after a tick, the planner would sort all due rows for each chunk, or
+# read the whole table. These settings make a claim read in the order of its index, and by ctid.
 CLAIMING: Final = f"""{BEGIN};
 SET LOCAL enable_sort = off;
 SET LOCAL enable_bitmapscan = off;
@@ -50,33 +49,43 @@ class PostgresSession:
 
     def rows(self, name: str, params: Params) -> Sequence[Row]:
         """See `Session`."""
-        return self._wire.run(self._queries[name], params).rows or ()
+        return self._wire.run(self._queries[name], params)
 
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """See `Session`."""
-        return self._wire.run_each(self._queries[name], params).counts
+        return self._wire.run_each(self._queries[name], params)
 
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         """See `Session`."""
         try:
-            return self._wire.run(sql, cast("Params", params)).rows or ()
+            return self._wire.run(sql, cast("Params", params))
         except DuetickError as error:
             raise as_of_caller(error) from error.__cause__
 
-    def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
-        """See `Session`: the COMMIT travels with it, in one round trip."""
-        answer = self._wire.run_last(self._queries[name], params)
-        return lambda: answer().rows or ()
+    def several(self, calls: Sequence[QueryCall]) -> Sequence[Sequence[Row]]:
+        """See `Session`."""
+        return self._wire.run_several(self._statements(calls))
+
+    def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """See `Session`. The COMMIT travels with the queries."""
+        return self._wire.run_last(self._statements(calls))
+
+    def _statements(self, calls: Sequence[QueryCall]) -> list[Statement]:
+        return [(self._queries[name], params) for name, params in calls]
 
     def script(self, sql: str) -> None:
         """See `Session`."""
         self._wire.script(sql)
 
+    def script_of(self, name: str) -> None:
+        """See `Session`."""
+        self._wire.script(self._queries[name])
+
 
 class Pool:
-    """At most `size` connections; who finds none free waits for one."""
+    """A pool of at most `size` connections. If none is free, `lend` waits for one."""
 
-    def __init__(self, connect: Connect, size: int) -> None:
+    def __init__(self, connect: ConnectPostgres, size: int) -> None:
         self._connect = connect
         self._slots = threading.BoundedSemaphore(size)
         self._idle: list[Wire] = []
@@ -84,7 +93,7 @@ class Pool:
 
     @contextmanager
     def lend(self) -> Iterator[Wire]:
-        """A connection for the block; one that got out of step does not come back."""
+        """Lend a connection to the block. If it got out of step, it is closed afterwards."""
         if not self._slots.acquire(timeout=POOL_SECONDS):
             raise StoreUnavailable(
                 f"No connection was free for {POOL_SECONDS} s. Raise `pool` in the address, or "
@@ -104,7 +113,7 @@ class Pool:
 
     def _take(self) -> Wire:
         if self._process != os.getpid():
-            # Those of the parent of a fork are its own: not even a goodbye may be said on them.
+            # After a fork the parent uses these connections: the child may not even close them.
             self._process, self._idle = os.getpid(), []
         while self._idle:
             with suppress(IndexError):  # another thread was quicker
@@ -121,7 +130,7 @@ class Pool:
             wire.close()
 
     def forget(self) -> None:
-        """Close what is idle: where one connection broke, the others probably did."""
+        """Close the idle connections: if one connection broke, the others probably did, too."""
         with suppress(IndexError):  # no more, or another thread was quicker
             while True:
                 self._idle.pop().close()
@@ -130,25 +139,25 @@ class Pool:
 class PostgresDatabase:
     """`Database` on Postgres."""
 
-    def __init__(self, connect: Connect, size: int, code: int) -> None:
+    def __init__(self, connect: ConnectPostgres, size: int, code: int) -> None:
         self._pool, self._code = Pool(connect, size), code
         self._ahead, self._asked_at = 0, -CLOCK_KEPT_MS
 
     @contextmanager
     def transaction(self) -> Iterator[PostgresSession]:
-        """See `Database`; READ COMMITTED, the rows that are decided about are locked."""
+        """See `Database`. READ COMMITTED is enough: queries lock the rows that a change needs."""
         with self._transaction(BEGIN) as session:
             yield session
 
     @contextmanager
     def claiming(self) -> Iterator[PostgresSession]:
-        """See `Database`; with the plan pinned."""
+        """See `Database`. The plan is pinned."""
         with self._transaction(CLAIMING) as session:
             yield session
 
     @contextmanager
     def migration(self) -> Iterator[PostgresSession]:
-        """See `Database`; a lock that ends with the transaction, whatever becomes of us."""
+        """See `Database`. The lock ends with the transaction, even if this process dies."""
         with self._transaction(MIGRATION) as session:
             session.rows("migrate_lock", {})
             yield session
@@ -175,9 +184,10 @@ class PostgresDatabase:
             )
 
     def now(self) -> int:
-        """See `Database`. Asked once a minute: in between, the host's clock says how far it went,
-        so that a begin or a settle stays one round trip. Raises SchemaOutdated where the schema is
-        not one for the code of that version.
+        """See `Database`. Raises SchemaOutdated if this code cannot use the schema.
+
+        The database's clock is read once a minute, so that a begin or a settle stays one round
+        trip. In between, the host's clock adds the time since then.
         """
         host = _host_now()
         if not 0 <= host - self._asked_at < CLOCK_KEPT_MS:
@@ -187,8 +197,9 @@ class PostgresDatabase:
     def _ask(self) -> int:
         with self._pool.lend() as wire:
             ((now, *version),) = PostgresSession(wire).rows("clock", {})
-        check_version(self._code, *read_version(version))
-        return read_number(now)
+        found, oldest = version
+        check_version(self._code, found, oldest)
+        return int(now)
 
     def close(self) -> None:
         """See `Database`."""
@@ -200,7 +211,7 @@ def _host_now() -> int:
 
 
 def _roll_back(wire: Wire) -> None:
-    """What broke the transaction is what surfaces, not that its end cannot be told."""
+    """Roll back without raising: the error that broke the transaction must surface."""
     if wire.sound:
         try:
             wire.end("ROLLBACK")

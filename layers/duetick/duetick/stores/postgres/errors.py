@@ -1,4 +1,4 @@
-"""What goes wrong at the driver, in our words; the driver's own error stays the cause."""
+"""The driver's errors as ours. The driver's error stays the cause."""
 
 import ssl
 from collections.abc import Iterator
@@ -8,36 +8,42 @@ from typing import Final
 from pg8000.exceptions import DatabaseError, Error
 
 from duetick.domain.errors import (
-    MIGRATE,
     DuetickError,
     EffectsRefused,
     InvalidSchedule,
     NotAccepted,
     NotPermitted,
-    SchemaOutdated,
     StoreUnavailable,
 )
 from duetick.stores.sql.session import Undone
+from duetick.stores.versions import unusable
 
-NO_SUCH_THING: Final = frozenset({"42P01", "42703", "42883", "3F000"})
-"""A table, a column, a function, a schema."""
+NO_SUCH_THING: Final = frozenset({"42P01", "42703", "42883"})
+"""A missing table, column or function."""
 
 CAUGHT_BETWEEN: Final = frozenset({"40001", "40P01"})
 """A serialization failure, and a deadlock."""
 
 DECIDE_AGAIN: Final = CAUGHT_BETWEEN | {"23505"}
-"""Those, and a unique index that another was quicker to fill."""
+"""Also a unique violation: another transaction wrote the same key first."""
 
 OTHER_SERVER: Final = frozenset({"25006"})
-"""Writing is refused: after a failover this one only reads."""
-
-FORBIDDEN: Final = frozenset({"42501", "42939"})
-"""Privileges that are not there, and names that Postgres keeps for itself."""
+"""A write is refused: after a failover this server only reads."""
 
 PERMIT: Final = (
     "Grant it, or name another user: the schema is changed by its owner, and one who may not make "
     "roles lets in only a user who is there already."
 )
+
+MAKE_PLACE: Final = (
+    "Make one (CREATE SCHEMA public) and let this user use it (GRANT USAGE, CREATE ON SCHEMA "
+    "public TO …), then run `duetick migrate`."
+)
+
+FORBIDDEN: Final = {"42501": PERMIT, "42939": PERMIT, "3F000": MAKE_PLACE}
+"""The advice for missing privileges, for names that Postgres reserves, and for a search path that
+has no schema for new tables.
+"""
 
 LOGIN: Final = (
     "Look at the user in the address, and at its password or the secret that holds it. One who was "
@@ -49,12 +55,12 @@ REFUSED: Final = {
     "28000": LOGIN,
     "3D000": "Make it, or name another one in the address.",
 }
-"""A login, with or without a password, and a database that is not there; what to do."""
+"""The advice for a refused login, with or without a password, and for a missing database."""
 
 UNFIT_TEXT: Final = frozenset({"22021", "22P05"})
 
 GONE: Final = ("08", "57P")
-"""Classes that say that the connection, or the server, is going away."""
+"""The classes of errors that end the connection or the server."""
 
 
 OTHER_AUTHORITY: Final = (
@@ -67,10 +73,10 @@ TRUST: Final = {
     62: "Ask for the server by a name that its certificate says, or have it made for this one.",
     64: "Ask for the server by a name that its certificate says, or have it made for this one.",
 }
-"""What to do, by OpenSSL's number of what is wrong with a certificate."""
+"""The advice for a bad certificate, by OpenSSL's error number."""
 
 FACTORYS_PLACE: Final = "the place that your factory connects to"
-"""What is said in place of an address, where the caller makes the connections."""
+"""The text of messages in place of an address, if the caller makes the connections."""
 
 REFUSES_TLS: Final = "Server refuses SSL"
 NO_TLS: Final = (
@@ -80,13 +86,13 @@ NO_TLS: Final = (
 
 
 class ConnectionLost(Undone):
-    """The connection broke before the commit was asked for: nothing was written."""
+    """The connection broke before the COMMIT was sent: nothing was written."""
 
     tries = 2
 
 
 class InDoubt(StoreUnavailable):
-    """The connection broke while a commit was asked for. It is not done again unseen."""
+    """The connection broke after the COMMIT was sent. The transaction is not repeated blindly."""
 
     def __init__(self, lost: ConnectionLost) -> None:
         super().__init__(
@@ -96,49 +102,49 @@ class InDoubt(StoreUnavailable):
 
 
 def code_of(error: DatabaseError) -> str:
-    """The five characters that Postgres tells conditions apart by."""
+    """Return the SQLSTATE: five characters."""
     return _part(error, "C")
 
 
 def _part(error: DatabaseError, name: str) -> str:
-    told = error.args[0] if error.args else None
-    return str(told.get(name, "")) if isinstance(told, dict) else ""
+    fields = error.args[0] if error.args else None
+    return str(fields.get(name, "")) if isinstance(fields, dict) else ""
 
 
 def connection_is_over(error: DatabaseError) -> bool:
-    """Whether nothing more can be asked on this connection."""
+    """Return True if the connection cannot be used any more."""
     code = code_of(error)
     return code.startswith(GONE) or code in OTHER_SERVER
 
 
 def translate(error: DatabaseError) -> DuetickError:
-    """The error to raise for what Postgres answered."""
+    """Return the error to raise for an error of Postgres."""
     code, said = code_of(error), f"{_part(error, 'M')} ({code_of(error)})"
     if code in NO_SUCH_THING:
-        return SchemaOutdated(f"No usable schema is there: {said}. {MIGRATE}")
+        return unusable(said)
     if code in UNFIT_TEXT:
-        return InvalidSchedule("text", f"holds a character that Postgres cannot keep: {said}.")
+        return InvalidSchedule("text", "holds a character that Postgres cannot keep.", "character")
     if code in DECIDE_AGAIN:
         return Undone(f"Postgres undid the transaction, and did so again: {said}.")
     if code in FORBIDDEN:
-        return NotPermitted(f"Postgres does not permit it: {said}. {PERMIT}")
+        return NotPermitted(f"Postgres does not permit it: {said}. {FORBIDDEN[code]}")
     if connection_is_over(error):
         return ConnectionLost(f"Postgres ended the connection: {said}.")
     return StoreUnavailable(f"Postgres did not do it: {said}.")
 
 
 def as_of_caller(error: DuetickError) -> DuetickError:
-    """The error to raise where the statement was a caller's own: our schema has no part in it."""
-    told = error.__cause__
-    if not isinstance(told, DatabaseError) or isinstance(error, ConnectionLost):
+    """Return the error to raise for a caller's statement, which does not concern our schema."""
+    cause = error.__cause__
+    if not isinstance(cause, DatabaseError) or isinstance(error, ConnectionLost):
         return error
-    if code_of(told) in CAUGHT_BETWEEN:
+    if code_of(cause) in CAUGHT_BETWEEN:
         return error
-    return EffectsRefused(f"Your own statement failed: {_part(told, 'M')} ({code_of(told)}).")
+    return EffectsRefused(f"Your own statement failed: {_part(cause, 'M')} ({code_of(cause)}).")
 
 
 def lost(error: BaseException, told: Exception | None) -> ConnectionLost:
-    """The connection broke; `told` is what the server said before it closed it, if it did."""
+    """Return the error of a broken connection. `told` is the server's last error, if any."""
     if isinstance(told, DatabaseError):
         return ConnectionLost(f"Postgres ended the connection: {_part(told, 'M')}.")
     return ConnectionLost(f"The connection to Postgres broke: {error!r}.")
@@ -146,7 +152,7 @@ def lost(error: BaseException, told: Exception | None) -> ConnectionLost:
 
 @contextmanager
 def connecting(place: str) -> Iterator[None]:
-    """What goes wrong while there is no connection yet. Names the place, never a password."""
+    """Raise the errors of a block that connects as ours. They name the place, never a password."""
     try:
         yield
     except DatabaseError as error:

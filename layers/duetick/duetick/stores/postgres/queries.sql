@@ -1,7 +1,7 @@
--- What Postgres says differently, and the claim.
+-- The queries that differ on Postgres, and the claim.
 
 -- name: clock
--- What is asked each minute tells of the schema as well, at no round trip more.
+-- The clock is read each minute; the schema's version comes with it in the same round trip.
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
   coalesce(max(version), 0), coalesce(max(oldest_code), 0)
 FROM schema_version
@@ -10,8 +10,131 @@ FROM schema_version
 SELECT pg_current_xact_id()::text
 
 -- name: migrate_lock
--- A lock of the transaction: it cannot be left behind, and a proxy need not pin the session.
+-- A lock of the transaction, not of the session: it always ends with the transaction, and a proxy
+-- need not pin the session.
 SELECT pg_advisory_xact_lock(hashtextextended('duetick migrate', 0))
+
+-- name: names_taken
+SELECT c.relname, CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'partitioned table'
+    WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'S' THEN 'sequence'
+    WHEN 'f' THEN 'foreign table' WHEN 'c' THEN 'type' ELSE 'index' END,
+  coalesce((SELECT t.relname FROM pg_index x JOIN pg_class t ON t.oid = x.indrelid
+    WHERE x.indexrelid = c.oid), c.relname)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = current_schema()
+WHERE c.relname IN (SELECT json_array_elements_text(:names::json))
+UNION ALL
+SELECT p.proname, 'function', '' FROM pg_proc p
+JOIN pg_namespace n ON n.oid = p.pronamespace AND n.nspname = current_schema()
+WHERE p.proname IN (SELECT json_array_elements_text(:names::json))
+UNION ALL
+SELECT t.typname, 'type', '' FROM pg_type t
+JOIN pg_namespace n ON n.oid = t.typnamespace AND n.nspname = current_schema()
+WHERE t.typname IN (SELECT json_array_elements_text(:names::json)) AND t.typrelid = 0
+
+-- name: take_over_bound
+-- Objects of the table that would make a claim or a put fail, or that hide rows from another role.
+WITH its AS (SELECT c.oid, c.relrowsecurity FROM pg_class c
+  JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = current_schema()
+  WHERE c.relname = 'schedule_index')
+SELECT t.tgname, 'trigger', 'schedule_index' FROM pg_trigger t JOIN its ON its.oid = t.tgrelid
+WHERE NOT t.tgisinternal
+UNION ALL
+SELECT r.rulename, 'rule', 'schedule_index' FROM pg_rewrite r JOIN its ON its.oid = r.ev_class
+UNION ALL
+SELECT p.polname, 'policy', 'schedule_index' FROM pg_policy p JOIN its ON its.oid = p.polrelid
+UNION ALL
+SELECT 'of schedule_index', 'row level security', 'schedule_index' FROM its WHERE its.relrowsecurity
+UNION ALL
+SELECT k.conname, CASE k.contype WHEN 'f' THEN 'foreign key' WHEN 'c' THEN 'check constraint'
+    WHEN 'x' THEN 'exclusion constraint' ELSE 'deferrable constraint' END, 'schedule_index'
+FROM pg_constraint k JOIN its ON its.oid IN (k.conrelid, k.confrelid)
+WHERE k.contype IN ('f', 'c', 'x') OR (k.contype IN ('p', 'u') AND k.condeferrable)
+UNION ALL
+SELECT i.inhrelid::regclass::text, 'child table', 'schedule_index' FROM pg_inherits i
+JOIN its ON its.oid = i.inhparent
+UNION ALL
+SELECT i.inhparent::regclass::text, 'parent table', 'schedule_index' FROM pg_inherits i
+JOIN its ON its.oid = i.inhrelid
+UNION ALL
+SELECT a.attname, 'generated column', 'schedule_index' FROM pg_attribute a
+JOIN its ON its.oid = a.attrelid WHERE a.attgenerated <> '' OR a.attidentity = 'a'
+UNION ALL
+SELECT a.attname, 'collation of', 'schedule_index' FROM pg_attribute a
+JOIN its ON its.oid = a.attrelid
+JOIN pg_collation l ON l.oid = a.attcollation AND NOT l.collisdeterministic
+UNION ALL
+SELECT c.relname, 'unique index', 'schedule_index' FROM pg_index x JOIN its ON its.oid = x.indrelid
+JOIN pg_class c ON c.oid = x.indexrelid
+WHERE x.indisunique AND NOT x.indisprimary AND '{key,user_id}' IS DISTINCT FROM (
+  SELECT array_agg(coalesce(a.attname::text, '') ORDER BY a.attname::text)
+  FROM unnest(x.indkey) WITH ORDINALITY AS of_key (attnum, place)
+  LEFT JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = of_key.attnum
+  WHERE of_key.place <= x.indnkeyatts)
+
+-- name: take_over_sql
+-- On Postgres `take_over_bound` finds everything.
+SELECT '' WHERE false
+
+-- name: take_over_indexes
+-- On Postgres the indexes stay.
+SELECT '', '' WHERE false
+
+-- name: table_columns
+SELECT a.attname, CASE
+    WHEN a.atttypid IN ('text'::regtype, 'varchar'::regtype) THEN 'text'
+    WHEN a.atttypid IN ('bigint'::regtype, 'integer'::regtype) THEN 'number'
+    ELSE format_type(a.atttypid, NULL)
+  END
+FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = current_schema()
+WHERE c.relname = :table AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'c')
+  AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum
+
+-- name: take_over_lock
+LOCK TABLE schedule_index IN ACCESS EXCLUSIVE MODE
+
+-- name: take_over_untimed
+SELECT user_id, key, coalesce(cron, ''), nullif(timezone, ''),
+  (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+FROM schedule_index WHERE next_fire_at IS NULL
+
+-- name: take_over
+-- Alter the table in place, so that its grants stay. It becomes the table that the first step of the
+-- schema makes.
+DELETE FROM schedule_index WHERE next_fire_at IS NULL;
+UPDATE schedule_index SET cron = coalesce(cron, ''), timezone = nullif(timezone, '')
+WHERE cron IS NULL OR timezone = '';
+DROP INDEX IF EXISTS idx_schedule_index_next_fire_at;
+ALTER TABLE schedule_index
+    ALTER user_id TYPE text COLLATE "C", ALTER user_id SET NOT NULL,
+    ALTER key TYPE text COLLATE "C", ALTER key SET NOT NULL,
+    ALTER cron TYPE text, ALTER cron SET NOT NULL,
+    ALTER timezone TYPE text, ALTER timezone DROP NOT NULL,
+    ALTER next_fire_at TYPE bigint, ALTER next_fire_at SET NOT NULL,
+    ADD flow text NOT NULL DEFAULT '',
+    ADD anchor bigint NOT NULL DEFAULT 0,
+    ADD redefined_at bigint NOT NULL DEFAULT 0,
+    ADD policies text,
+    ADD mark bigint,
+    SET LOGGED,
+    SET (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1)
+
+-- name: take_over_key
+-- The statements that make (user_id, key) the primary key, if it is not.
+WITH held AS (
+    SELECT c.conname, (SELECT array_agg(a.attname::text ORDER BY a.attname) FROM pg_attribute a
+        WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey)) AS columns
+    FROM pg_constraint c WHERE c.conrelid = 'schedule_index'::regclass AND c.contype = 'p'
+)
+SELECT format('ALTER TABLE schedule_index DROP CONSTRAINT %I', conname) FROM held
+WHERE columns <> '{key,user_id}'
+UNION ALL
+SELECT 'ALTER TABLE schedule_index ADD PRIMARY KEY (user_id, key)'
+WHERE NOT EXISTS (SELECT 1 FROM held WHERE columns = '{key,user_id}')
+
+-- name: take_over_end
+SELECT 1
 
 -- name: role_get
 SELECT 1 FROM pg_roles WHERE rolname = :user
@@ -19,7 +142,7 @@ SELECT 1 FROM pg_roles WHERE rolname = :user
 -- name: role_create
 SELECT format('CREATE ROLE %I LOGIN PASSWORD %L', :user::text, :verifier::text)
 
--- name: role_looks_where_we_do
+-- name: role_set_search_path
 SELECT format('ALTER ROLE %I IN DATABASE %I SET search_path = %s', :user::text, current_database(),
   (SELECT string_agg(quote_ident(each), ', ') FROM unnest(current_schemas(false)) AS each))
 
@@ -41,16 +164,21 @@ SELECT pg_advisory_xact_lock(hashtextextended(:user_id || '/' || :key, 0))
 -- name: user_lock
 SELECT pg_advisory_xact_lock(hashtextextended('user ' || :user_id, 0))
 
--- name: index_lock
-SELECT {index_columns} FROM schedule_index i WHERE i.user_id = :user_id AND i.key = :key
-FOR UPDATE OF i
-
 -- name: schedule_lock
-SELECT {schedule_columns} FROM schedules s WHERE s.user_id = :user_id AND s.key = :key
+SELECT 1 FROM schedules s WHERE s.user_id = :user_id AND s.key = :key FOR UPDATE OF s
+
+-- name: schedules_ending
+SELECT s.user_id, s.key, s.enabled, s.pause, s.policies FROM json_array_elements(:names::json) AS n
+JOIN schedules s ON s.user_id = n ->> 0 AND s.key = n ->> 1
 FOR UPDATE OF s
 
--- name: poison_get
-SELECT {index_columns} FROM poisoned i WHERE i.user_id = :user_id AND i.key = :key
+-- name: schedules_end
+UPDATE schedules AS s SET done_at = (n ->> 2)::bigint, purge_at = (n ->> 3)::bigint
+FROM json_array_elements(:marks::json) AS n
+WHERE s.user_id = n ->> 0 AND s.key = n ->> 1
+
+-- name: index_lock
+SELECT {index_columns}, i.mark FROM schedule_index i WHERE i.user_id = :user_id AND i.key = :key
 FOR UPDATE OF i
 
 -- name: occurrence_lock
@@ -58,48 +186,64 @@ SELECT {occurrence_columns} FROM occurrences o
 WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at AND o.origin = :origin
 FOR UPDATE OF o
 
--- name: occurrence_running
+-- name: occurrences_in_place
 SELECT {occurrence_columns} FROM occurrences o
-WHERE (o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 1)
-    OR (o.user_id = :user_id AND o.key = :key AND o.state = 'processing' AND o.exclusive = 0)
+WHERE o.user_id = :user_id AND o.key = :key AND o.place >= ''
 FOR UPDATE OF o
 
--- name: occurrences_waiting_behind
+-- name: occurrences_queued
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'queued'
-    AND o.nominal_at < :nominal_at AND o.range_end IS NULL
+    AND o.nominal_at < :nominal_at AND o.attempts = 0
 FOR UPDATE OF o
+
+-- name: events_of
+SELECT at, before, after, note, told FROM events
+WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
+ORDER BY at, place
+
+-- name: occurrence_named
+SELECT {occurrence_columns} FROM occurrences o WHERE o.id COLLATE "C" = :id LIMIT 1
 
 -- name: occurrences_lease_over
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now
+    AND o.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:leave_out::json)))
 ORDER BY o.lease_until LIMIT :limit FOR UPDATE OF o SKIP LOCKED
 
 -- name: occurrences_due
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
+    AND o.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:leave_out::json)))
+    AND (o.attempts = 0 OR o.exclusive = 0 OR NOT ({place_of_another}))
 ORDER BY o.priority DESC, o.due_at, o.created_at LIMIT :limit FOR UPDATE OF o SKIP LOCKED
 
--- name: event_list
-SELECT at, before, after, note FROM events
-WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
-ORDER BY at, place
+-- name: occurrences_due_unheld
+SELECT {occurrence_columns} FROM occurrences o
+WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
+    AND o.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:leave_out::json)))
+    AND (o.attempts = 0 OR o.exclusive = 0 OR NOT ({place_of_another}))
+    AND ((o.attempts = 0 AND NOT ({stands_beside})) OR (:everything::integer = 0
+        AND o.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:users::json)))
+        AND o.flow <> ALL (ARRAY(SELECT json_array_elements_text(:flows::json)))))
+ORDER BY o.priority DESC, o.due_at, o.created_at LIMIT :limit FOR UPDATE OF o SKIP LOCKED
 
 -- name: claim_select
--- One row, a column of it for each column of the chunk: pg8000 takes one value apart much faster
--- than thousands. The ctid stays what it is as long as this transaction holds the row.
+-- One row with one JSON array for each column of the chunk: pg8000 reads one long value much faster
+-- than thousands of short ones. A row's ctid does not change while this transaction locks the row.
 SELECT string_agg(d.tid::text, ';'), json_agg(d.user_id), json_agg(d.key), json_agg(d.cron),
     json_agg(d.timezone), json_agg(d.next_fire_at), json_agg(d.flow), json_agg(d.anchor),
-    json_agg(d.timing), json_agg(d.policies), json_agg(d.fired_through)
+    json_agg(d.redefined_at), json_agg(d.policies), json_agg(d.mark)
 FROM (
-    SELECT i.ctid AS tid, {index_columns}, i.fired_through FROM schedule_index i
-    WHERE i.next_fire_at BETWEEN :from AND :until ORDER BY i.next_fire_at LIMIT :limit
+    SELECT i.ctid AS tid, {index_columns}, i.mark FROM schedule_index i
+    WHERE i.next_fire_at BETWEEN :from AND :until AND i.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:leave_out::json)))
+    ORDER BY i.next_fire_at LIMIT :limit
     FOR UPDATE OF i SKIP LOCKED
 ) AS d
 
 -- name: claim_known
--- Which times of the chunk's ranges have an occurrence of their own. Without the OFFSETs statistics
--- that say there are few occurrences make it begin with all of them.
+-- The times in the chunk's ranges that have an occurrence already. The OFFSETs fix the plan: without
+-- them, statistics that count few occurrences make Postgres read all occurrences first.
 SELECT asked.serial, known.nominal_at
 FROM (
     SELECT i.user_id, i.key, r.first, r.last, r.serial
@@ -119,19 +263,19 @@ CROSS JOIN LATERAL (
 ) AS known
 
 -- name: claim_write
--- Occurrences, advances and ends of one chunk, all at once. What a row says of itself is not sent
--- back: it is read from the row, which this transaction holds. What all occurrences of the chunk
--- have alike comes once, as …_of_all.
+-- Write the occurrences, advances and removals of one chunk in one statement. Fields that a row has
+-- are not sent back: they are read from the row, which this transaction has locked. If all
+-- occurrences of the chunk have the same value, it is sent once, as …_of_all.
 WITH made AS (
     INSERT INTO occurrences (user_id, key, nominal_at, origin, id, cron, timezone, flow, state,
-        reason, due_at, attempts, priority, fence, lease_until, exclusive, timing, policies,
+        reason, due_at, attempts, priority, fence, lease_until, exclusive, redefined_at, policies,
         range_end, count, created_at, updated_at)
     SELECT i.user_id, i.key, coalesce(o.nominal_at, :nominal_at_of_all), 'schedule',
         :stem || lpad(to_hex(o.serial - 1), 6, '0'), i.cron, i.timezone, i.flow,
         coalesce(o.state, :state_of_all), coalesce(o.reason, :reason_of_all),
         coalesce(o.due_at, :due_at_of_all), 0, coalesce(o.priority, :priority_of_all),
         coalesce(o.fence, :fence_of_all), coalesce(o.lease_until, :lease_until_of_all),
-        coalesce(o.exclusive, :exclusive_of_all), i.timing, i.policies,
+        coalesce(o.exclusive, :exclusive_of_all), i.redefined_at, i.policies,
         coalesce(o.range_end, :range_end_of_all), coalesce(o.count, :count_of_all), :now, :now
     FROM unnest(
         string_to_array(:places, ';')::tid[],
@@ -151,28 +295,28 @@ WITH made AS (
     ON CONFLICT (user_id, key, nominal_at, origin) DO NOTHING
     RETURNING id
 ), advanced AS (
-    UPDATE schedule_index i SET next_fire_at = r.next_at, fired_through = r.through
+    UPDATE schedule_index i SET next_fire_at = r.next_at, mark = r.mark
     FROM unnest(
         string_to_array(:advanced, ';')::tid[],
         string_to_array(:next_at, ',')::bigint[],
-        string_to_array(:through, ',')::bigint[]
-    ) AS r (tid, next_at, through)
+        string_to_array(:marks, ',')::bigint[]
+    ) AS r (tid, next_at, mark)
     WHERE i.ctid = r.tid
     RETURNING 1
 ), kept AS (
-    INSERT INTO watermarks (user_id, key, fired_through)
-    SELECT i.user_id, i.key, r.through
+    INSERT INTO marks (user_id, key, mark)
+    SELECT i.user_id, i.key, r.mark
     FROM unnest(
-        string_to_array(:done, ';')::tid[], string_to_array(:done_through, ',')::bigint[]
-    ) AS r (tid, through)
+        string_to_array(:done, ';')::tid[], string_to_array(:done_marks, ',')::bigint[]
+    ) AS r (tid, mark)
     JOIN schedule_index i ON i.ctid = r.tid
-    ON CONFLICT (user_id, key) DO UPDATE SET fired_through = excluded.fired_through
+    ON CONFLICT (user_id, key) DO UPDATE SET mark = excluded.mark
 ), gone AS (
     DELETE FROM schedule_index i USING unnest(string_to_array(:done, ';')::tid[]) AS r (tid)
     WHERE i.ctid = r.tid
     RETURNING 1
 )
--- The ids that are new, null where all are.
+-- The ids of new occurrences; null if all are new.
 SELECT (
     SELECT CASE
         WHEN count(*) < cardinality(string_to_array(:places, ';'))
@@ -183,16 +327,89 @@ SELECT (
     cardinality(string_to_array(:advanced, ';')) + cardinality(string_to_array(:done, ';'))
 )
 
+-- name: held_record
+held s
+
 -- name: occurrence_begin
-SELECT b.verdict, {occurrence_columns}, {schedule_columns}
-FROM occurrence_begin(
-    :user_id, :key, :nominal_at, :origin, :fence, :flow, :now, :usual
-) AS b
-CROSS JOIN LATERAL (SELECT (b.held).*) AS o
-CROSS JOIN LATERAL (SELECT (b.record).*) AS s
+-- The record is locked first, so that the begin is decided, and counted, by its newest state.
+WITH held AS (
+    SELECT * FROM schedules WHERE user_id = :user_id AND key = :key FOR UPDATE
+), begun AS (
+    {begin_write}
+    RETURNING o.*
+), counted AS (
+    UPDATE schedules s SET runs = s.runs + CASE WHEN b.attempts = 1 THEN 1 ELSE 0 END,
+        last_run_at = :now
+    FROM begun b WHERE s.user_id = :user_id AND s.key = :key
+)
+SELECT {occurrence_columns}, {begun_columns},
+    (SELECT i.next_fire_at FROM schedule_index i WHERE i.user_id = s.user_id AND i.key = s.key
+        AND s.done_at IS NULL),
+    o.begun_at, (SELECT u.error FROM unreadable u WHERE u.user_id = s.user_id AND u.key = s.key)
+FROM begun o LEFT JOIN held s ON true
+
+-- name: begun_columns
+-- The stored_columns after the run is counted.
+s.user_id, s.key, s.cron, s.flow, s.action, s.timezone, s.input, s.principal, s.enabled,
+s.policies, s.labels, s.external_id, s.pause, s.version, s.redefined_at, s.anchor, s.created_at,
+s.updated_at, s.runs + CASE WHEN o.attempts = 1 THEN 1 ELSE 0 END, s.done_at, s.purge_at
 
 -- name: occurrence_settle
-SELECT {occurrence_columns}
-FROM occurrence_settle(
-    :user_id, :key, :nominal_at, :origin, :fence, :state, :reason, :error, :now, :usual
-) AS o
+{settle_write}
+RETURNING {occurrence_columns}
+
+-- name: occurrence_fail
+WITH failed AS (
+    {fail_write}
+    RETURNING o.*
+), noted AS (
+    INSERT INTO events (user_id, key, nominal_at, origin, at, before, after, note, told)
+    SELECT o.user_id, o.key, o.nominal_at, o.origin, :now, 'processing', o.state, :note, o.told
+    FROM failed o WHERE :note::text IS NOT NULL
+)
+SELECT {occurrence_columns} FROM failed o
+
+-- name: tables
+SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND pg_table_is_visible(oid)
+
+-- name: entries_page
+-- Each schedule is looked up by itself: a join of all of them reads the whole ledger for one hour.
+SELECT o.user_id, o.key, o.nominal_at, o.range_end, o.count, o.state, o.reason, o.redefined_at
+FROM (SELECT DISTINCT user_id, key FROM definitions
+    WHERE (user_id, key) >= (:first_user, :first_key) AND (user_id, key) <= (:last_user, :last_key)
+        AND (user_id, key) >= (:after_user, :after_key)) AS n
+CROSS JOIN LATERAL (
+    SELECT e.* FROM occurrences e
+    WHERE e.user_id = n.user_id AND e.key = n.key AND e.origin = 'schedule'
+        AND e.nominal_at <= :until
+        AND e.nominal_at >= coalesce((SELECT max(p.nominal_at) FROM occurrences p
+            WHERE p.user_id = n.user_id AND p.key = n.key AND p.origin = 'schedule'
+                AND p.nominal_at <= :since), :since)
+    OFFSET 0) AS o
+WHERE (o.user_id, o.key, o.nominal_at) > (:after_user, :after_key, :after_at)
+ORDER BY o.user_id, o.key, o.nominal_at LIMIT :limit
+
+-- name: skip_locked
+FOR UPDATE OF o SKIP LOCKED
+
+-- name: given_names
+SELECT n ->> 0 AS user_id, n ->> 1 AS key FROM json_array_elements(:names::json) AS n
+
+-- name: given_identities
+SELECT n ->> 0, n ->> 1, (n ->> 2)::bigint, n ->> 3 FROM json_array_elements(:identities::json) AS n
+
+-- name: retire_held
+SELECT {retiring_columns}
+FROM (SELECT n ->> 0 AS user_id, n ->> 1 AS key, (n ->> 2)::bigint AS below
+    FROM json_array_elements(:names::json) AS n) AS n
+JOIN occurrences o ON o.kept_until = :held AND o.user_id = n.user_id AND o.key = n.key
+    AND o.nominal_at <= n.below
+FOR UPDATE OF o SKIP LOCKED
+
+-- name: retire_later
+UPDATE occurrences AS o SET kept_until = n.kept_until
+FROM (SELECT n ->> 0 AS user_id, n ->> 1 AS key, (n ->> 2)::bigint AS nominal_at, n ->> 3 AS origin,
+        (n ->> 4)::bigint AS kept_until
+    FROM json_array_elements(:later::json) AS n) AS n
+WHERE o.user_id = n.user_id AND o.key = n.key AND o.nominal_at = n.nominal_at
+    AND o.origin = n.origin

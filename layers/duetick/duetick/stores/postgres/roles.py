@@ -1,54 +1,63 @@
-"""The user that functions connect as: it reads and writes our tables, and owns none.
+"""The database user of the functions: it reads and writes our tables, and owns none.
 
-The schema's owner makes it, and grants anew what it needs after each migration. What others keep in
-the same database is not its affair.
+The schema's owner makes the user, and grants its rights again after each migration. The user gets
+no rights on other tables of the same database.
 """
 
-import base64
-import hashlib
-import hmac
-import secrets
+from base64 import b64encode
+from secrets import token_bytes
 from typing import Final
 
-from duetick.stores.postgres.connecting import Password
-from duetick.stores.sql.session import Database, Session
-from duetick.stores.sql.store import OF_USERS
+from scramp import ScramException, ScramMechanism
 
-ROUTINES: Final = (
-    "rows_expected", "time_of", "occurrence_begin", "retry_delay", "occurrence_settle",
-)  # fmt: skip
+from duetick.domain.errors import ConfigurationError
+from duetick.stores.postgres.connecting import Password
+from duetick.stores.sql.schema import OF_NOBODY, OF_USERS
+from duetick.stores.sql.session import Database, Session
+
+ROUTINES: Final = ("rows_expected",)
+MECHANISM: Final = "SCRAM-SHA-256"
 ROUNDS: Final = 4_096
 
 
 def admit(database: Database, user: str, password: Password) -> None:
-    """Let the user do what the functions do. One that is not there is made, with that password.
+    """Grant the user the rights that the functions need.
 
-    One that is there keeps the password that it has, and looks for tables where it did.
+    If the user does not exist, make it with that password. If it exists, its password and its
+    search path stay.
     """
     with database.migration() as session:
         if not session.rows("role_get", {"user": user}):
             verifier = scram_verifier(password() or "")
-            _say(session, "role_create", {"user": user, "verifier": verifier})
-            _say(session, "role_looks_where_we_do", {"user": user})
+            _execute(session, "role_create", {"user": user, "verifier": verifier})
+            _execute(session, "role_set_search_path", {"user": user})
         for query in ("role_use_schema", "role_read_version"):
-            _say(session, query, {"user": user})
-        for table in OF_USERS:
-            _say(session, "role_use_table", {"user": user, "table": table})
+            _execute(session, query, {"user": user})
+        for table in (*OF_USERS, *OF_NOBODY):
+            _execute(session, "role_use_table", {"user": user, "table": table})
         for routine in ROUTINES:
-            _say(session, "role_use_routine", {"user": user, "routine": routine})
+            _execute(session, "role_use_routine", {"user": user, "routine": routine})
 
 
-def _say(session: Session, query: str, params: dict[str, str]) -> None:
-    """Such statements take no parameters: the database itself puts the names into one."""
+def _execute(session: Session, query: str, params: dict[str, str]) -> None:
+    """Run a statement that the query builds: a GRANT or CREATE ROLE takes no parameters."""
     ((statement,),) = session.rows(query, params)
     session.script(str(statement))
 
 
 def scram_verifier(password: str, salt: bytes | None = None) -> str:
-    """What Postgres keeps of a password: it is not sent, and stands in no log of statements."""
-    salt = salt or secrets.token_bytes(16)
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, ROUNDS)
-    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
-    server = hmac.digest(salted, b"Server Key", "sha256")
-    coded = [base64.b64encode(part).decode() for part in (salt, stored, server)]
-    return f"SCRAM-SHA-256${ROUNDS}:{coded[0]}${coded[1]}:{coded[2]}"
+    """Return the verifier that Postgres stores in place of the password.
+
+    The password itself is not sent, so no log of statements shows it. It is prepared as clients
+    prepare it at login: a no-break space becomes a blank.
+    """
+    try:
+        made = ScramMechanism(MECHANISM).make_auth_info(password, ROUNDS, salt or token_bytes(16))
+    except ScramException:
+        raise ConfigurationError(
+            "The password of the functions' user holds a character that no login may send (a "
+            "control character, one without a meaning, or right-to-left text beside other text). "
+            "Make another, best of plain letters and digits."
+        ) from None
+    *coded, rounds = (each if isinstance(each, int) else b64encode(each).decode() for each in made)
+    return "{}${}:{}${}:{}".format(MECHANISM, rounds, *coded)

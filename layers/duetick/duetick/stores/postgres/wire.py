@@ -1,15 +1,17 @@
-"""Statements on one connection of pg8000: each is one round trip, where its own `run` makes three.
+"""Statements on one connection of pg8000: each is one round trip, while pg8000's `run` makes three.
 
-The parse, the parameters and the call travel together, and the opening of the transaction ahead of
-the first of them. Nothing here knows of names, pools or retries.
+The parse, the parameters and the call travel together. The opening of a transaction travels before
+its first statement. The messages are written here: pg8000 asks the server after each of them to
+send what it has, which wakes both sides once for each. This module knows no names of queries, no
+pools and no retries.
 """
 
-import selectors
+import select
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
-from typing import Final, cast
+from functools import cache, lru_cache
+from typing import Final, TypeAlias, cast
 
 from pg8000.converters import make_params
 from pg8000.core import CoreConnection
@@ -17,6 +19,7 @@ from pg8000.exceptions import DatabaseError, Error
 from pg8000.native import to_statement
 
 from duetick.domain.errors import DuetickError, InvalidSchedule
+from duetick.domain.schedule import HALF_A_PAIR
 from duetick.stores.postgres.errors import (
     ConnectionLost,
     InDoubt,
@@ -26,23 +29,86 @@ from duetick.stores.postgres.errors import (
 )
 from duetick.stores.sql.session import Params, Row, Value
 
+
+def message(kind: bytes, body: bytes) -> bytes:
+    """Return a message of the protocol: its kind, its length, its body."""
+    return kind + (len(body) + 4).to_bytes(4, "big") + body
+
+
 UNNAMED: Final = b"\0"
-SYNC: Final = b"S"
+AS_TEXT: Final = bytes(2)
+DESCRIBE: Final = message(b"D", b"S" + UNNAMED)
+EXECUTE: Final = message(b"E", UNNAMED + bytes(4))
+SYNC: Final = message(b"S", b"")
+NULL: Final = (-1).to_bytes(4, "big", signed=True)
+ROW_DESCRIPTION: Final = b"T"
+DESCRIPTIONS: Final = 200
+"""The number of statements whose columns a connection remembers."""
+
 BATCH: Final = 200
-"""How many calls travel together: what they answer must fit the buffers of a socket."""
+"""The number of calls of one statement that travel together: the answers must fit a socket's
+buffers.
+"""
+
+SEVERAL: Final = 32
+"""The number of statements that travel together."""
+
+
+Statement: TypeAlias = tuple[str, Params]
+"""SQL with `:name` parameters, and their values."""
 
 
 @cache
-def compiled(sql: str) -> tuple[str, Callable[[Params], Sequence[Value]]]:
-    """The statement with $1, $2, …, and what puts named parameters in their order."""
+def compiled(sql: str, encoding: str) -> tuple[bytes, Callable[[Params], Sequence[Value]]]:
+    """Return the messages that parse and describe a statement, and the function that orders its
+    named parameters.
+    """
     statement, order = to_statement(sql)
-    return str(statement), cast("Callable[[Params], Sequence[Value]]", order)
+    body = UNNAMED + str(statement).encode(encoding) + b"\0" + AS_TEXT
+    return message(b"P", body) + DESCRIBE, cast("Callable[[Params], Sequence[Value]]", order)
+
+
+def call(values: Sequence[str | None], encoding: str) -> bytes:
+    """Return the messages that run the parsed statement with these values."""
+    parts = [UNNAMED, UNNAMED, AS_TEXT, len(values).to_bytes(2, "big")]
+    for value in values:
+        if value is None:
+            parts.append(NULL)
+        else:
+            text = value.encode(encoding)
+            parts += (len(text).to_bytes(4, "big"), text)
+    parts.append(AS_TEXT)
+    return message(b"B", b"".join(parts)) + EXECUTE
+
+
+def remember_columns(connection: CoreConnection) -> None:
+    """Let a connection read the columns of a statement once.
+
+    The server describes them with each answer, by the same bytes.
+    """
+    read = connection.message_types[ROW_DESCRIPTION]
+
+    @lru_cache(maxsize=DESCRIPTIONS)
+    def columns(description: bytes) -> ServerReply:
+        reply = ServerReply("")
+        read(description, reply)
+        return reply
+
+    def describe(description: bytes, reply: ServerReply) -> None:
+        known = columns(description)
+        reply.columns, reply.input_funcs = known.columns, known.input_funcs
+        if reply.rows is None:
+            reply.rows = []
+
+    connection.message_types[ROW_DESCRIPTION] = describe
 
 
 @contextmanager
 def nothing_unsent(connection: CoreConnection) -> Iterator[None]:
-    """After the block pg8000's buffer is closed: what a dead server did not take would else be
-    tried once more as the connection is collected.
+    """Close pg8000's buffer after the block.
+
+    Otherwise the garbage collector would try once more to send the bytes that a dead server did not
+    take.
     """
     stream = getattr(connection, "_sock", None)
     try:
@@ -53,12 +119,16 @@ def nothing_unsent(connection: CoreConnection) -> Iterator[None]:
                 stream.close()
 
 
-class Answer:
-    """What pg8000 fills in as an answer arrives; it adds counts up, here each one is kept."""
+class ServerReply:
+    """The answers that arrive together, one for each statement.
+
+    pg8000 fills this object in. Its own context adds the counts up and keeps the last answer.
+    """
 
     def __init__(self, statement: str) -> None:
         self.statement = statement
         self.rows: list[Row] | None = None
+        self.answers: list[Sequence[Row]] = []
         self.counts: list[int] = []
         self.columns: Sequence[Mapping[str, object]] | None = None
         self.input_funcs: Sequence[Callable[[str], object]] = ()
@@ -67,37 +137,39 @@ class Answer:
 
     @property
     def row_count(self) -> int:
-        """What pg8000 takes for nothing counted yet."""
+        """The value that means to pg8000 that no rows are counted yet."""
         return -1
 
     @row_count.setter
     def row_count(self, count: int) -> None:
         self.counts.append(count)
+        self.answers.append(self.rows or ())
+        self.rows = None
 
 
 @dataclass(slots=True)
 class Exchange:
-    """What travels together: the opening of a transaction, a statement, the end."""
+    """One round trip: the opening of a transaction, statements, and the end of it."""
 
-    opening: Answer | None
-    answer: Answer
-    ending: Answer | None = None
+    opening: ServerReply | None
+    answer: ServerReply
+    ending: ServerReply | None = None
     sent: bool = False
 
     @property
     def told(self) -> Exception | None:
-        """What went wrong before the end, as the server says: then nothing was committed."""
+        """The server's error before the end, if there is one: then nothing was committed."""
         return (self.opening and self.opening.error) or self.answer.error
 
     def blamed(self, error: DuetickError) -> DuetickError:
-        """The error, or that nobody can know: a commit was sent, and no answer came."""
+        """Return the error; or InDoubt, if a COMMIT was sent and no answer came."""
         if isinstance(error, ConnectionLost) and self.sent and self.ending and not self.told:
             return InDoubt(error)
         return error
 
 
 class Wire:
-    """One connection. `sound` is false while, or once, it may be out of step."""
+    """One connection. `sound` is false while it is in use, and once it may be out of step."""
 
     def __init__(self, connection: CoreConnection) -> None:
         self._connection = connection
@@ -106,47 +178,68 @@ class Wire:
         self.sound = True
 
     def begin(self, sql: str) -> None:
-        """Open a transaction, together with the first statement to come."""
+        """Open a transaction: `sql` travels with the next statement."""
         self._opening, self._ended = sql, False
 
-    def run(self, sql: str, params: Params) -> Answer:
-        """One statement."""
-        return self.run_each(sql, [params])
+    def run(self, sql: str, params: Params) -> Sequence[Row]:
+        """Run one statement; return its rows."""
+        (rows,) = self.run_several([(sql, params)])
+        return rows
 
-    def run_each(self, sql: str, params: Sequence[Params]) -> Answer:
-        """The same statement for each set of parameters, `BATCH` of them to a round trip."""
-        statement, order = compiled(sql)
-        answer = Answer(statement)
+    def run_several(self, statements: Sequence[Statement]) -> Sequence[Sequence[Row]]:
+        """Run statements one after another, `SEVERAL` to a round trip; return the rows of each.
+
+        The server counts no rows of a statement such as EXPLAIN. It must stand alone.
+        """
+        answers: list[Sequence[Row]] = []
+        for start in range(0, len(statements), SEVERAL):
+            together = statements[start : start + SEVERAL]
+            with self._exchange(ServerReply(together[0][0])) as exchange:
+                self._send([(sql, [params]) for sql, params in together])
+                self._receive(exchange)
+            answers += exchange.answer.answers or [exchange.answer.rows or ()]
+        return answers
+
+    def run_each(self, sql: str, params: Sequence[Params]) -> Sequence[int]:
+        """Run a statement for each set of parameters, `BATCH` of them to a round trip.
+
+        Return how many rows each run changed.
+        """
+        answer = ServerReply(sql)
         for start in range(0, len(params), BATCH):
             with self._exchange(answer) as exchange:
-                self._call(statement, [order(one) for one in params[start : start + BATCH]])
-                self._hear(exchange)
-        return answer
+                self._send([(sql, params[start : start + BATCH])])
+                self._receive(exchange)
+        return answer.counts
 
-    def run_last(self, sql: str, params: Params) -> Callable[[], Answer]:
-        """One statement and the COMMIT behind it, in one round trip; its answer when called."""
-        statement, order = compiled(sql)
+    def run_last(self, statements: Sequence[Statement]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """Run statements, and COMMIT after the last, in one round trip if there are few.
+
+        Return a function that returns the rows of each.
+        """
+        before = self.run_several(statements[:-SEVERAL])
+        last = statements[-SEVERAL:]
         self._ended = True
-        with self._exchange(Answer(statement), Answer("COMMIT")) as exchange:
-            self._call(statement, [order(params)])
+        with self._exchange(ServerReply(last[0][0]), ServerReply("COMMIT")) as exchange:
+            self._send([(sql, [params]) for sql, params in last])
             self._connection.send_QUERY("COMMIT")
             self._flush(exchange)
 
-        def answer() -> Answer:
-            with self._speaking(exchange):
-                self._hear(exchange)
-            return exchange.answer
+        def answers() -> Sequence[Sequence[Row]]:
+            with self._translating(exchange):
+                self._receive(exchange)
+            return [*before, *exchange.answer.answers]
 
-        return answer
+        return answers
 
     def script(self, sql: str) -> None:
-        """Statements without parameters, as many as there are."""
-        with self._exchange(Answer(sql)) as exchange:
+        """Run any number of statements without parameters."""
+        with self._exchange(ServerReply(sql)) as exchange:
             self._connection.send_QUERY(sql)
-            self._hear(exchange)
+            self._receive(exchange)
 
     def end(self, sql: str) -> None:
-        """Close the transaction, unless nothing ever opened it, or its end travelled already."""
+        """End the transaction, unless it was never opened or its end was sent already."""
         if self._ended or self._opening:
             self._opening = ""
             return
@@ -156,29 +249,31 @@ class Wire:
             raise InDoubt(error) from error.__cause__
 
     def silent(self) -> bool:
-        """Whether the server said nothing unasked: what it says to an idle one is goodbye."""
-        with selectors.DefaultSelector() as ready:
-            ready.register(self._connection._usock, selectors.EVENT_READ)
-            return not ready.select(0)
+        """Return True if the server sent nothing. To an idle connection it only sends an end."""
+        ready = select.poll()
+        ready.register(self._connection._usock, select.POLLIN)
+        return not ready.poll(0)
 
     def close(self) -> None:
-        """Say goodbye, if anybody listens."""
+        """Close the connection, whether or not the server still listens."""
         with suppress(Error, OSError), nothing_unsent(self._connection):
             self._connection.close()
 
     @contextmanager
-    def _exchange(self, answer: Answer, ending: Answer | None = None) -> Iterator[Exchange]:
-        """What the block sends, behind the opening of the transaction where that is to come."""
+    def _exchange(
+        self, answer: ServerReply, ending: ServerReply | None = None
+    ) -> Iterator[Exchange]:
+        """Send the opening of the transaction, if it is due, and let the block send the rest."""
         statement, self._opening = self._opening, ""
-        exchange = Exchange(Answer(statement) if statement else None, answer, ending)
-        with self._speaking(exchange):
+        exchange = Exchange(ServerReply(statement) if statement else None, answer, ending)
+        with self._translating(exchange):
             if statement:
                 self._connection.send_QUERY(statement)
             yield exchange
 
     @contextmanager
-    def _speaking(self, exchange: Exchange) -> Iterator[None]:
-        """What goes wrong in the block, in our words."""
+    def _translating(self, exchange: Exchange) -> Iterator[None]:
+        """Raise the errors of the block as ours, and note whether the connection is in step."""
         self.sound = False
         try:
             yield
@@ -187,26 +282,26 @@ class Wire:
             self.sound = in_step and not connection_is_over(error)
             raise exchange.blamed(translate(error)) from error
         except UnicodeEncodeError as error:
-            raise InvalidSchedule("text", f"cannot be written as UTF-8: {error.reason}.") from error
+            raise InvalidSchedule("text", f"holds {HALF_A_PAIR}", "character") from error
         except (Error, OSError, AttributeError) as error:
             raise exchange.blamed(lost(error, exchange.told)) from error
 
-    def _call(self, statement: str, calls: Sequence[Sequence[Value]]) -> None:
-        connection = self._connection
-        connection.send_PARSE(UNNAMED, statement)
-        connection.send_DESCRIBE_STATEMENT(UNNAMED)
-        for values in calls:
-            connection.send_BIND(UNNAMED, make_params(connection.py_types, values))
-            connection.send_EXECUTE()
-        connection._send_message(SYNC, b"")
+    def _send(self, statements: Sequence[tuple[str, Sequence[Params]]]) -> None:
+        """Write each statement with all its calls."""
+        encoding, types = self._connection._client_encoding, self._connection.py_types
+        for sql, calls in statements:
+            parsed, order = compiled(sql, encoding)
+            values = (make_params(types, order(params)) for params in calls)
+            self._connection._sock.write(parsed + b"".join(call(each, encoding) for each in values))
+        self._connection._sock.write(SYNC)
 
     def _flush(self, exchange: Exchange) -> None:
-        """The last bytes on their way are those of the end: before that nothing is in doubt."""
+        """Send the buffered bytes. The COMMIT is last, so before this nothing is in doubt."""
         self._connection._sock.flush()
         exchange.sent = True
 
-    def _hear(self, exchange: Exchange) -> None:
-        """Everything that is answered: a failed statement turns the COMMIT into a ROLLBACK."""
+    def _receive(self, exchange: Exchange) -> None:
+        """Receive all answers. If a statement failed, the COMMIT becomes a ROLLBACK."""
         if not exchange.sent:
             self._flush(exchange)
         if exchange.opening:

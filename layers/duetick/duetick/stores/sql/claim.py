@@ -1,211 +1,155 @@
-"""What a chunk of due rows yields: decided once for rows that are alike, then told row by row."""
+"""A chunk of a claim, on any SQL database: its due rows, and the writes that follow from them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, Protocol
 
-from duetick.domain.firing import Decision, decide, may_count_from_anchor, unfired
-from duetick.domain.occurrences import apart, fired, poisoned, ranged
-from duetick.domain.schedule import IndexRow, Occurrence
-from duetick.domain.states import Reason, State
-from duetick.stores.sql.rows import read_index
+from duetick.core.ids import new_id
+from duetick.domain.book import Unreadable
+from duetick.domain.claims import DueRow, Templates, index_row, name_for, pick_shares
+from duetick.domain.ending import marks_of_end
+from duetick.domain.group_pauses import Pauses
+from duetick.domain.occurrence import Occurrence
+from duetick.domain.policies import Policies
+from duetick.domain.ranges import leave_out
+from duetick.domain.schedule import Pause
+from duetick.domain.states import State
+from duetick.ports import Chunk, Fair
+from duetick.stores.sql.rows import occurrence_params, unreadable_params
+from duetick.stores.sql.session import QueryCall, Row, Session
 
-MOST_REMEMBERED: Final = 20_000
+NEXT_FIRE_AT: Final = 4
+FLOW: Final = 5
+"""The places of these fields in a `DueRow`."""
+
 SERIAL: Final = 6
-"""Hexadecimal digits of an id that number the occurrences of one chunk."""
-
-DueRow: TypeAlias = tuple[str, str, str, str | None, int, str, int, int, str | None, int | None]
-"""A row of `index_columns` and `fired_through`."""
+"""The number of hexadecimal digits at the end of an id. They count the occurrences of a chunk."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shape:
-    """What all rows that are alike yield: occurrences that lack a name, and the time that follows.
+class ClaimChunk(Protocol):
+    """The claim of a chunk, as a backend does it."""
 
-    `next_at` is None where there is none, `error` says why a row cannot be read.
-    """
-
-    made: tuple[Occurrence, ...]
-    next_at: int | None
-    through: int
-    error: str | None = None
+    def __call__(self, session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        """Claim one chunk in an open transaction."""
 
 
 @dataclass(slots=True)
-class Yield:
-    """What a claim has to write, each with the place of its row in the chunk.
+class ChunkPlan:
+    """The writes of one chunk. `rows` are the due rows; a place is a position in `rows`.
 
-    `shapes` are occurrences that lack a name, `rows` say theirs. `advanced` holds the next time and
-    how far the row is fired, `done` rows that never fire again.
+    `made` has the new occurrences, without names; `of` has, for each, the place of the row that
+    names it. `advanced` has (place, next time, mark). `done` has (place, mark) of each row that
+    never fires again. `broken` has the rows that cannot be read.
     """
 
-    shapes: list[Occurrence] = field(default_factory=list)
-    rows: list[DueRow] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
+    rows: Sequence[DueRow]
+    now: int
+    made: list[Occurrence] = field(default_factory=list)
+    of: list[int] = field(default_factory=list)
     advanced: list[tuple[int, int, int]] = field(default_factory=list)
     done: list[tuple[int, int]] = field(default_factory=list)
-    broken: list[tuple[IndexRow, Occurrence]] = field(default_factory=list)
+    broken: list[tuple[Unreadable, Occurrence]] = field(default_factory=list)
+    stem: str = field(default_factory=lambda: new_id()[:-SERIAL])
 
-
-class Shapes:
-    """What rows yield at one tick; rows that are alike are decided about once."""
-
-    def __init__(self, now: int, ahead: int) -> None:
-        self.now = now
-        self.ahead = ahead
-        self._known: dict[tuple[object, ...], Shape] = {}
-        self._made: dict[tuple[object, ...], tuple[Occurrence, ...]] = {}
-
-    @property
-    def full(self) -> bool:
-        """Whether it is time to begin anew."""
-        return len(self._known) > MOST_REMEMBERED
-
-    def of(self, row: DueRow) -> Shape:
-        """What this row yields. Of what is its own, only what matters to that tells it apart."""
-        _, _, cron, timezone, next_fire_at, _, _, _, policies, mark = row
-        back = mark is not None and mark >= next_fire_at
-        own = _own(row) if policies or back or may_count_from_anchor(cron) else None
-        group = (cron, timezone, next_fire_at, policies, own)
-        shape = self._known.get(group)
-        if shape is None:
-            shape = self._known[group] = self._shape(read_index(row), mark)
-        return shape
-
-    def _shape(self, row: IndexRow, fired_through: int | None) -> Shape:
-        try:
-            fresh = unfired(row, fired_through)
-            if fresh is None or fresh.next_fire_at > self.now + self.ahead:
-                next_at = None if fresh is None else fresh.next_fire_at
-                return Shape((), next_at, fired_through or row.next_fire_at)
-            decision = decide(fresh, self.now, self.ahead)
-        except ValueError as error:
-            made = (poisoned(row, error, self.now),)
-            return Shape(made, None, row.next_fire_at, str(error))
-        through = max(fresh.next_fire_at, *decision.fires, *(m.last for m in decision.missed))
-        return Shape(self._occurrences(fresh, decision), decision.next_at, through)
-
-    def _occurrences(self, row: IndexRow, decision: Decision) -> tuple[Occurrence, ...]:
-        """The same ones for every expression that fires at the same times."""
-        spread = (row.user_id, row.key) if row.policies.spread else None
-        alike = (decision.fires, decision.missed, row.policies, spread)
-        made = self._made.get(alike)
-        if made is None:
-            missed = [ranged(row, part, Reason.MISSED, self.now) for part in decision.missed]
-            made = (*missed, *fired(row, decision, self.now, self.ahead))
-            self._made[alike] = made
-        return made
-
-
-class Remembered:
-    """The shapes of the tick at hand, from chunk to chunk."""
-
-    def __init__(self) -> None:
-        self._shapes = Shapes(0, 0)
-
-    def at(self, now: int, ahead: int) -> Shapes:
-        """What is known at that tick."""
-        shapes = self._shapes
-        if (shapes.now, shapes.ahead) != (now, ahead) or shapes.full:
-            shapes = self._shapes = Shapes(now, ahead)
-        return shapes
-
-
-class ClaimPlan:
-    """Collects what one chunk yields, of rows of `index_columns` and `fired_through`."""
-
-    def __init__(self, new_id: Callable[[], str], shapes: Shapes) -> None:
-        self._new_id = new_id
-        self._shapes = shapes
-        self.stem = new_id()[:-SERIAL]
-        self.result = Yield()
-
-    def add(self, rows: Iterable[DueRow]) -> None:
-        """Decide what becomes of rows that are due."""
-        for place, row in enumerate(rows):
-            shape = self._shapes.of(row)
-            if shape.error is None:
-                self._tell(place, row, shape)
+    def decide(self, templates: Templates) -> None:
+        """Decide the writes of every row."""
+        for place, row in enumerate(self.rows):
+            template = templates.of(row)
+            if template.error is not None:
+                broken = Unreadable(index_row(row), template.error, self.now)
+                self.broken.append((broken, name_for(row, template.made[0], new_id())))
+                continue
+            self.made += template.made
+            self.of += [place] * len(template.made)
+            if template.next_at is None:
+                self.done.append((place, template.mark))
             else:
-                broken = _named(shape.made[0], row, self._new_id())
-                self.result.broken.append((read_index(row), broken))
+                self.advanced.append((place, template.next_at, template.mark))
 
     def ranges(self) -> list[int]:
-        """The serial numbers of what is a range."""
-        return [n for n, made in enumerate(self.result.shapes) if made.range_end is not None]
+        """Return the positions of the ranges in `made`."""
+        return [n for n, one in enumerate(self.made) if one.range_end is not None]
 
     def leave_out(self, known: Mapping[int, Sequence[int]]) -> None:
-        """Times of ranges, by their serial numbers, that have an occurrence of their own already.
+        """Leave out of ranges the known times. `known` has them by a range's position in `made`.
 
-        They were claimed ahead of a change, or a caller brought them.
+        A known time has an occurrence already: it was claimed ahead of a change, or a caller
+        brought it.
         """
-        told = list(zip(self.result.shapes, self.result.rows, self.result.places, strict=True))
-        self.result.shapes, self.result.rows, self.result.places = [], [], []
-        for n, (made, row, place) in enumerate(told):
-            parts = apart(_named(made, row, ""), known[n]) if n in known else [made]
-            self.result.shapes += parts
-            self.result.rows += [row] * len(parts)
-            self.result.places += [place] * len(parts)
+        made, of = self.made, self.of
+        self.made, self.of = [], []
+        for n, (one, place) in enumerate(zip(made, of, strict=True)):
+            whole = name_for(self.rows[place], one, "") if n in known else one
+            parts = leave_out(whole, known[n]) if n in known else [one]
+            self.made += parts
+            self.of += [place] * len(parts)
 
-    def occurrences(self) -> list[Occurrence]:
-        """What is to be recorded. Their ids: one random stem, and a serial number of the chunk."""
-        stem, pairs = self.stem, zip(self.result.shapes, self.result.rows, strict=True)
-        return [_named(made, row, f"{stem}{n:06x}") for n, (made, row) in enumerate(pairs)]
+    def occurrences(self) -> Iterator[Occurrence]:
+        """Yield each with its name and its id: the chunk's random stem and a serial number."""
+        for n, (one, place) in enumerate(zip(self.made, self.of, strict=True)):
+            yield name_for(self.rows[place], one, f"{self.stem}{n:06x}")
 
-    def _tell(self, place: int, row: DueRow, shape: Shape) -> None:
-        result = self.result
-        for made in shape.made:
-            result.shapes.append(made)
-            result.rows.append(row)
-            result.places.append(place)
-        if shape.next_at is None:
-            result.done.append((place, shape.through))
-        else:
-            result.advanced.append((place, shape.next_at, shape.through))
+    def poisoned(self) -> list[Occurrence]:
+        """Return the occurrences of rows that cannot be read."""
+        return [one for _, one in self.broken]
 
 
-def _named(made: Occurrence, row: DueRow, name: str) -> Occurrence:
-    """The occurrence of a shape as this row's. By place: names would cost a third more."""
-    return Occurrence(
-        row[0],
-        row[1],
-        row[2],
-        row[3],
-        made.nominal_at,
-        made.fence,
-        made.origin,
-        name,
-        row[5],
-        made.state,
-        made.reason,
-        made.due_at,
-        0,
-        made.priority,
-        made.lease_until,
-        row[7],
-        made.policies,
-        made.range_end,
-        made.count,
-        made.error,
-        None,
-        None,
-        made.labels,
-        made.created_at,
-        None,
-        made.updated_at,
-    )
+def endings(session: Session, plan: ChunkPlan) -> list[QueryCall]:
+    """Return the call that marks the records of rows that never fire again.
+
+    The records are read: a row alone does not show whether its schedule is enabled, or paused.
+    """
+    if not plan.done:
+        return []
+    at = {plan.rows[place][:2]: max(plan.now, mark) for place, mark in plan.done}
+    marks = [
+        (user_id, key, *marks_of_end(user_id, Policies.load(policies), Pause.load(pause), since))
+        for user_id, key, enabled, pause, policies in session.rows(
+            "schedules_ending", {"names": json.dumps([*at])}
+        )
+        if enabled and (since := at[user_id, key])
+    ]
+    return [("schedules_end", {"marks": json.dumps(marks)})] if marks else []
 
 
-def _own(row: DueRow) -> tuple[object, ...]:
-    """What else the times of a row may follow from: its anchor, its spread, what it fired."""
-    user_id, key, cron, _, next_fire_at, _, anchor, _, policies, mark = row
-    return (
-        anchor if may_count_from_anchor(cron) else None,
-        (user_id, key) if policies and "spread" in policies else None,
-        mark if mark is not None and mark >= next_fire_at else None,
-    )
+def left_out(fair: Fair) -> str:
+    """Return the users that a claim leaves out, as the parameter of the queries."""
+    return json.dumps(sorted(fair.leave_out)) if fair.leave_out else "[]"
 
 
-def on_hand(occurrence: Occurrence) -> bool:
-    """Whether a claim hands it on now: it is leased."""
+def rows_within(fair: Fair, rows: Sequence[Row], limit: int) -> list[int]:
+    """Return the positions of the rows that the claim takes: all, or each user's share.
+
+    Those that a pause of a group only lets advance are in no share.
+    """
+    if fair.share is None or len(rows) < limit:
+        return [*range(len(rows))]
+    free = places_left_out(fair.pauses, rows)
+    others = [n for n in range(len(rows)) if n not in free]
+    picked = pick_shares([rows[n][0] for n in others], fair.share)
+    return sorted([*free, *(others[n] for n in picked)])
+
+
+def places_left_out(pauses: Pauses, rows: Sequence[Row]) -> frozenset[int]:
+    """Return the positions of the rows that are due for a time that a pause leaves out."""
+    if not pauses:
+        return frozenset()
+    due = ((n, row[0], row[FLOW], row[NEXT_FIRE_AT]) for n, row in enumerate(rows))
+    return frozenset(n for n, *one in due if pauses.leaves_out(*one))
+
+
+def set_aside(broken: Iterable[tuple[Unreadable, Occurrence]]) -> Iterator[QueryCall]:
+    """Yield the calls that move unreadable rows out of the index and record the errors."""
+    for one, record in broken:
+        name = {"user_id": one.row.user_id, "key": one.row.key}
+        yield "mark_keep", name
+        yield "index_remove", name
+        yield "mark_raise", {**name, "mark": one.row.next_fire_at}
+        yield "unreadable_put", unreadable_params(one)
+        yield "occurrence_put", occurrence_params(record)
+
+
+def is_leased(occurrence: Occurrence) -> bool:
+    """Return True if the claim leased the occurrence, so that the tick delivers it."""
     return occurrence.state is State.QUEUED

@@ -1,43 +1,59 @@
-"""SQL by name, from the .sql files beside the code."""
+"""Queries and migrations from the .sql files, by name."""
 
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Final, NamedTuple
 
 _MARK: Final = "-- name: "
-_FRAGMENTS: Final = ("_columns", "on_page")
+FRAGMENTS: Final = (
+    "_columns",
+    "_write",
+    "on_page",
+    "place_of_another",
+    "held_record",
+    "stands_beside",
+    "in_states",
+    "skip_locked",
+    "given_names",
+    "given_identities",
+)
 
 
 def _sections(text: str) -> dict[str, str]:
-    """What stands below each `-- name:` line."""
+    """Return the statement below each `-- name:` line."""
     found = {}
     for part in text.split(_MARK)[1:]:
         name, _, sql = part.partition("\n")
-        found[name.strip()] = sql.strip()
+        found[name.strip()] = _uncommented(sql).strip()
     return found
+
+
+def _uncommented(sql: str) -> str:
+    """Remove the comments: they are for readers of the file, not for the database."""
+    lines = sql.splitlines()
+    return "\n".join(line for line in lines if not line.lstrip().startswith("--"))
 
 
 @cache
 def load(backend: str) -> dict[str, str]:
-    """The shared queries with a backend's own over them; `{name}` stands for another one."""
+    """Load the shared queries; a backend's queries override them. `{name}` inserts a fragment."""
     found: dict[str, str] = {}
     for package in ("sql", backend):
         text = files("duetick.stores").joinpath(package, "queries.sql").read_text()
         found |= _sections(text)
-    fragments = {name: sql for name, sql in found.items() if name.endswith(_FRAGMENTS)}
+    fragments = {name: sql for name, sql in found.items() if name.endswith(FRAGMENTS)}
     return {name: _fill(sql, fragments) for name, sql in found.items()}
 
 
 def _fill(sql: str, fragments: dict[str, str]) -> str:
-    for name, fragment in fragments.items():
-        sql = sql.replace("{" + name + "}", fragment)
+    while found := [name for name in fragments if "{" + name + "}" in sql]:
+        for name in found:
+            sql = sql.replace("{" + name + "}", fragments[name])
     return sql
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """One step of a schema. `oldest_code` is the oldest version that may use what it leaves."""
+class Migration(NamedTuple):
+    """One step of a schema. `oldest_code` is the oldest version of code that works after it."""
 
     version: int
     oldest_code: int
@@ -46,7 +62,7 @@ class Migration:
 
 @cache
 def migrations(backend: str) -> tuple[Migration, ...]:
-    """A backend's numbered steps, in order."""
+    """Load a backend's numbered steps, in order."""
     folder = files("duetick.stores").joinpath(backend, "migrations")
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return tuple(_migration(int(name[:3]), folder.joinpath(name).read_text()) for name in names)

@@ -1,63 +1,41 @@
-"""Between rows of the database and the words of the domain."""
+"""Conversions between rows of the database and types of the domain."""
 
 import json
-from dataclasses import replace
-from functools import lru_cache
-from typing import Literal, cast
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
+from duetick.domain.attempts import Begun
+from duetick.domain.book import Unreadable
 from duetick.domain.creation import Made
-from duetick.domain.occurrences import poisoned
+from duetick.domain.definitions import Definition
+from duetick.domain.ending import KEPT_GONE_MS
+from duetick.domain.expression import rules_of
+from duetick.domain.failures import Event
+from duetick.domain.occurrence import Identity, IndexRow, Occurrence
+from duetick.domain.paging import make_cursor
 from duetick.domain.policies import Overlap, Policies
-from duetick.domain.schedule import IndexRow, Occurrence, Pause, Principal, Schedule, dump_input
+from duetick.domain.schedule import Pause, Principal, Record, dump_input
 from duetick.domain.states import Reason, State
-from duetick.ports import Begun, Difference, Refused
+from duetick.ports import Listed
 from duetick.stores.sql.session import Params, Row, Value
 
+if TYPE_CHECKING:
+    from duetick.domain.workers import Worker
 
-def _text(value: object) -> str:
-    return cast("str", value)
-
-
-def _int(value: object) -> int:
-    return cast("int", value)
-
-
-def _maybe_int(value: object) -> int | None:
-    return cast("int | None", value)
-
-
-def _maybe_text(value: object) -> str | None:
-    return cast("str | None", value)
-
-
-@lru_cache(maxsize=1_000)
-def dump_policies(policies: Policies) -> str | None:
-    """`Policies.dump`, remembered: a claim writes the same ones for each of its rows."""
-    return policies.dump()
-
-
-def _labels(value: object) -> dict[str, str]:
-    return json.loads(_text(value)) if value else {}
-
-
-def dump_labels(schedule: Schedule | Occurrence) -> str | None:
-    """Its labels as JSON, None where it has none."""
-    return json.dumps(dict(schedule.labels), sort_keys=True) if schedule.labels else None
+INDEX_COLUMNS: Final = 9
+OCCURRENCE_COLUMNS: Final = 26
 
 
 def read_index(row: Row) -> IndexRow:
-    """A row of `index_columns`."""
-    columns = cast("tuple[str, str, str, str | None, int, str, int, int]", tuple(row[:8]))
-    return IndexRow(*columns, Policies.load(_maybe_text(row[8])))
-
-
-def read_poisoned(row: Row) -> Occurrence:
-    """A row of `poison_list`."""
-    return poisoned(read_index(row), ValueError(_text(row[9])), _int(row[10]))
+    """Read a row of `index_columns`."""
+    user_id, key, cron, timezone, next_fire_at, flow, anchor, redefined_at, policies, *_ = row
+    times = (cron, timezone, next_fire_at, flow, anchor, redefined_at)
+    return IndexRow(user_id, key, *times, Policies.load(policies))
 
 
 def index_params(row: IndexRow) -> dict[str, Value]:
-    """The parameters of `index_upsert`."""
+    """Return the parameters of `index_put` and `unreadable_put`."""
     return {
         "user_id": row.user_id,
         "key": row.key,
@@ -66,13 +44,293 @@ def index_params(row: IndexRow) -> dict[str, Value]:
         "next_fire_at": row.next_fire_at,
         "flow": row.flow,
         "anchor": row.anchor,
-        "timing": row.timing,
+        "redefined_at": row.redefined_at,
         "policies": row.policies.dump(),
     }
 
 
-def _read_principal(value: object) -> Principal | None:
-    return Principal(**json.loads(_text(value))) if value else None
+def read_unreadable(row: Row) -> Unreadable:
+    """Read a row of `unreadable_columns`."""
+    return Unreadable(read_index(row), row[INDEX_COLUMNS], row[INDEX_COLUMNS + 1])
+
+
+def unreadable_params(one: Unreadable) -> Params:
+    """Return the parameters of `unreadable_put`."""
+    return index_params(one.row) | {"error": one.error, "at": one.at}
+
+
+def read_record(row: Row) -> Record:
+    """Read a row of `schedule_columns`."""
+    return Record(
+        user_id=row[0],
+        key=row[1],
+        cron=row[2],
+        flow=row[3],
+        action=row[4],
+        timezone=row[5],
+        input=json.loads(row[6]),
+        principal=Principal(**json.loads(row[7])) if row[7] else None,
+        enabled=bool(row[8]),
+        policies=Policies.load(row[9]),
+        labels=_read_labels(row[10]),
+        external_id=row[11],
+        pause=Pause.load(row[12]),
+        version=row[13],
+        redefined_at=row[14],
+        anchor=row[15],
+        created_at=row[16],
+        updated_at=row[17],
+        runs=row[18],
+        done_at=row[19],
+        purge_at=row[20],
+        next_fire_at=row[21],
+        last_run_at=row[22],
+        defect=row[23],
+    )
+
+
+def record_params(record: Record) -> dict[str, Value]:
+    """Return the parameters of `schedule_put`: all stored fields of a record."""
+    return {
+        "user_id": record.user_id,
+        "key": record.key,
+        "cron": record.cron,
+        "timezone": record.timezone,
+        "flow": record.flow,
+        "action": record.action,
+        "input": dump_input(record.input),
+        "principal": _dump_principal(record.principal),
+        "enabled": int(record.enabled),
+        "policies": record.policies.dump(),
+        "labels": _dump_labels(record.labels),
+        "external_id": record.external_id,
+        "pause": record.pause.dump() if record.pause else None,
+        "version": record.version,
+        "redefined_at": record.redefined_at,
+        "anchor": record.anchor,
+        "created_at": record.created_at,
+        "updated_at": record.updated_at,
+        "runs": record.runs,
+        "done_at": record.done_at,
+        "purge_at": record.purge_at,
+        "last_run_at": record.last_run_at,
+        "lease_ms": record.policies.lease_ms,
+        "exclusive": int(record.policies.overlap is not Overlap.ALLOW),
+        "limited": int(record.policies.max_runs is not None),
+    }
+
+
+def read_listed(row: Row) -> Listed:
+    """Read a row of `books`."""
+    user_id, key, unreadable, mark, zone, *columns = row
+    record, index = columns[: -INDEX_COLUMNS - 1], columns[-INDEX_COLUMNS - 1 :]
+    return Listed(
+        user_id,
+        key,
+        read_record(record) if record[0] is not None else None,
+        read_index(index) if index[0] is not None else None,
+        bool(unreadable),
+        later(mark, index[-1]),
+        zone,
+        make_cursor(user_id, key),
+    )
+
+
+def read_occurrence(row: Row) -> Occurrence:
+    """Read a row of `occurrence_columns`."""
+    return Occurrence(
+        user_id=row[0],
+        key=row[1],
+        cron=row[2],
+        timezone=row[3],
+        nominal_at=row[4],
+        fence=row[5],
+        origin=row[6],
+        id=row[7],
+        flow=row[8],
+        state=State(row[9]),
+        reason=Reason(row[10]) if row[10] else None,
+        due_at=row[11],
+        attempts=row[12],
+        priority=row[13],
+        lease_until=row[14],
+        redefined_at=row[15],
+        policies=Policies.load(row[16]),
+        range_end=row[17],
+        count=row[18],
+        error=row[19],
+        idempotency_key=row[20],
+        labels=_read_labels(row[21]),
+        created_at=row[22],
+        begun_at=row[23],
+        updated_at=row[24],
+        told=row[25],
+    )
+
+
+def read_begun(row: Row) -> Begun:
+    """Read a row of `occurrence_columns` and `schedule_columns`: null if there is no record."""
+    begun, columns = read_occurrence(row[:OCCURRENCE_COLUMNS]), row[OCCURRENCE_COLUMNS:]
+    return Begun(begun, None if columns[0] is None else read_record(columns))
+
+
+def identity_params(identity: Identity) -> dict[str, Value]:
+    """Return the parameters that name an occurrence."""
+    user_id, key, nominal_at, origin = identity
+    return {"user_id": user_id, "key": key, "nominal_at": nominal_at, "origin": origin}
+
+
+def occurrence_params(one: Occurrence) -> Params:
+    """Return the parameters of `occurrence_put` and `range_put`."""
+    return {
+        "user_id": one.user_id,
+        "key": one.key,
+        "cron": one.cron,
+        "timezone": one.timezone,
+        "nominal_at": one.nominal_at,
+        "fence": one.fence,
+        "origin": one.origin,
+        "id": one.id,
+        "flow": one.flow,
+        "state": one.state.value,
+        "reason": one.reason,
+        "due_at": one.due_at,
+        "attempts": one.attempts,
+        "priority": one.priority,
+        "lease_until": one.lease_until,
+        "exclusive": int(one.policies.overlap is not Overlap.ALLOW),
+        "redefined_at": one.redefined_at,
+        "policies": one.policies.dump(),
+        "range_end": one.range_end,
+        "count": one.count,
+        "error": one.error,
+        "told": one.told,
+        "idempotency_key": one.idempotency_key,
+        "labels": _dump_labels(one.labels),
+        "created_at": one.created_at,
+        "begun_at": one.begun_at,
+        "updated_at": one.updated_at,
+    }
+
+
+def move_params(one: Occurrence) -> Params:
+    """Return the parameters of `occurrence_move`: the fields that a transition may change."""
+    return {
+        "user_id": one.user_id,
+        "key": one.key,
+        "nominal_at": one.nominal_at,
+        "origin": one.origin,
+        "state": one.state.value,
+        "reason": one.reason,
+        "due_at": one.due_at,
+        "attempts": one.attempts,
+        "fence": one.fence,
+        "lease_until": one.lease_until,
+        "exclusive": int(one.policies.overlap is not Overlap.ALLOW),
+        "policies": one.policies.dump(),
+        "redefined_at": one.redefined_at,
+        "labels": _dump_labels(one.labels),
+        "error": one.error,
+        "told": one.told,
+        "begun_at": one.begun_at,
+        "updated_at": one.updated_at,
+    }
+
+
+def event_params(identity: Identity, event: Event) -> Params:
+    """Return the parameters of `event_put`."""
+    return identity_params(identity) | {
+        "at": event.at,
+        "before": event.before,
+        "after": event.after,
+        "note": event.note,
+        "told": event.told,
+    }
+
+
+def read_event(row: Row) -> Event:
+    """Read a row of `events_of`."""
+    at, before, after, note, told = row
+    return Event(at, State(before), State(after), note, told)
+
+
+def definition_params(one: Definition) -> Params:
+    """Return the parameters of `definition_put`."""
+    return {
+        "user_id": one.user_id,
+        "key": one.key,
+        "since": one.since,
+        "cron": one.cron,
+        "timezone": one.timezone,
+        "policies": one.policies.dump(),
+        "anchor": one.anchor,
+        "enabled": int(one.standing == "active"),
+        "standing": one.standing,
+        "paused_until": one.paused_until,
+        "zone": one.zone,
+        "tzdata": one.tzdata,
+        "kept_until": one.since + KEPT_GONE_MS if one.is_last else None,
+        "flow": one.flow,
+    }
+
+
+def ended_params(one: Definition) -> Params:
+    """Return the parameters of `definition_end`, for the definition before this one."""
+    name: Params = {"user_id": one.user_id, "key": one.key}
+    return {**name, "before": one.before, "kept_until": one.since + KEPT_GONE_MS}
+
+
+def read_definition(row: Row) -> Definition:
+    """Read a row of `definition_columns`."""
+    user_id, key, since, cron, timezone, policies, *others, flow = row
+    found = Definition(user_id, key, since, cron, timezone, Policies.load(policies), *others)
+    return found._replace(flow=flow)
+
+
+def worker_params(worker: "Worker") -> Params:
+    """Return the parameters of `worker_put`."""
+    return {
+        "id": worker.id,
+        "kind": worker.kind,
+        "started_at": worker.started_at,
+        "silent_at": worker.silent_at,
+        "ended_at": worker.ended_at,
+        "lost_at": worker.lost_at,
+        "lateness_ms": worker.lateness_ms,
+        "counts": json.dumps(dict(worker.counts), sort_keys=True),
+    }
+
+
+def read_worker(row: Row) -> "Worker":
+    """Read a row of `workers_list`. Its module is loaded for operators alone."""
+    from duetick.domain.workers import Worker
+
+    name, kind, started_at, silent_at, ended_at, lost_at, lateness_ms, counts = row
+    ends = ended_at, lost_at, lateness_ms
+    return Worker(name, kind, started_at, silent_at, *ends, json.loads(counts))
+
+
+def zone_params(timezone: str | None, digest: str) -> Params:
+    """Return the parameters of `zone_put`."""
+    return {"digest": digest, "rules": b64encode(rules_of(timezone)).decode()}
+
+
+def read_made(row: Row) -> Made:
+    """Read a row of `creation_get`."""
+    return Made.read(*row)
+
+
+def later(one: int | None, other: int | None) -> int | None:
+    """Return the later of two marks; each may be None."""
+    return max((mark for mark in (one, other) if mark is not None), default=None)
+
+
+def _read_labels(text: str | None) -> dict[str, str]:
+    return json.loads(text) if text else {}
+
+
+def _dump_labels(labels: Mapping[str, str]) -> str | None:
+    return json.dumps(dict(labels), sort_keys=True) if labels else None
 
 
 def _dump_principal(principal: Principal | None) -> str | None:
@@ -85,194 +343,3 @@ def _dump_principal(principal: Principal | None) -> str | None:
             "attributes": dict(principal.attributes),
         }
     )
-
-
-def read_schedule(row: Row) -> Schedule:
-    """A row of `schedule_columns`."""
-    return Schedule(
-        user_id=_text(row[0]),
-        key=_text(row[1]),
-        cron=_text(row[2]),
-        flow=_text(row[3]),
-        action=_text(row[4]),
-        timezone=_maybe_text(row[5]),
-        input=json.loads(_text(row[6])),
-        principal=_read_principal(row[7]),
-        enabled=bool(row[8]),
-        policies=Policies.load(_maybe_text(row[9])),
-        labels=_labels(row[10]),
-        external_id=_maybe_text(row[11]),
-        version=_int(row[12]),
-        timing=_int(row[13]),
-        anchor=_int(row[14]),
-        created_at=_int(row[15]),
-        updated_at=_int(row[16]),
-        disabled_at=_maybe_int(row[17]),
-        next_fire_at=_maybe_int(row[18]),
-        last_run_at=_maybe_int(row[19]),
-        defect=_maybe_text(row[20]),
-        runs=_int(row[21]),
-        pause=Pause.load(_maybe_text(row[22])),
-    )
-
-
-def schedule_params(schedule: Schedule) -> dict[str, Value]:
-    """The parameters of `schedule_put`."""
-    return {
-        "user_id": schedule.user_id,
-        "key": schedule.key,
-        "cron": schedule.cron,
-        "timezone": schedule.timezone,
-        "flow": schedule.flow,
-        "action": schedule.action,
-        "input": dump_input(schedule.input),
-        "principal": _dump_principal(schedule.principal),
-        "enabled": int(schedule.enabled),
-        "policies": schedule.policies.dump(),
-        "labels": dump_labels(schedule),
-        "external_id": schedule.external_id,
-        "pause": schedule.pause.dump() if schedule.pause else None,
-        "version": schedule.version,
-        "timing": schedule.timing,
-        "anchor": schedule.anchor,
-        "created_at": schedule.created_at,
-        "updated_at": schedule.updated_at,
-        "disabled_at": schedule.disabled_at,
-    }
-
-
-def read_occurrence(row: Row) -> Occurrence:
-    """A row of `occurrence_columns`."""
-    return Occurrence(
-        user_id=_text(row[0]),
-        key=_text(row[1]),
-        cron=_text(row[2]),
-        timezone=_maybe_text(row[3]),
-        nominal_at=_int(row[4]),
-        fence=_int(row[5]),
-        origin=_text(row[6]),
-        id=_text(row[7]),
-        flow=_text(row[8]),
-        state=State(_text(row[9])),
-        reason=Reason(_text(row[10])) if row[10] else None,
-        due_at=_int(row[11]),
-        attempts=_int(row[12]),
-        priority=_int(row[13]),
-        lease_until=_maybe_int(row[14]),
-        timing=_int(row[15]),
-        policies=Policies.load(_maybe_text(row[16])),
-        range_end=_maybe_int(row[17]),
-        count=_int(row[18]),
-        error=_maybe_text(row[19]),
-        correlation_id=_maybe_text(row[20]),
-        idempotency_key=_maybe_text(row[21]),
-        labels=_labels(row[22]),
-        created_at=_int(row[23]),
-        begun_at=_maybe_int(row[24]),
-        updated_at=_int(row[25]),
-    )
-
-
-def read_begin(row: Row) -> Begun | Refused:
-    """A verdict, then `occurrence_columns` and `schedule_columns`, null where there is none."""
-    if row[0] == "unknown":
-        return Refused("unknown")
-    held = read_occurrence(row[1:27])
-    if row[0] == "begun":
-        record = None if row[27] is None else read_schedule(row[27:])
-        return Begun(held, record and replace(record, last_run_at=held.begun_at))
-    verdict = cast('Literal["stale", "duplicate", "in_progress", "cancelled"]', row[0])
-    return Refused(verdict, held.state, held.reason)
-
-
-def identity_params(occurrence: Occurrence) -> dict[str, Value]:
-    """What names an occurrence."""
-    return {
-        "user_id": occurrence.user_id,
-        "key": occurrence.key,
-        "nominal_at": occurrence.nominal_at,
-        "origin": occurrence.origin,
-    }
-
-
-def move_params(occurrence: Occurrence) -> dict[str, Value]:
-    """The parameters of `occurrence_move`: what a transition may change."""
-    return identity_params(occurrence) | {
-        "state": occurrence.state,
-        "reason": occurrence.reason,
-        "due_at": occurrence.due_at,
-        "attempts": occurrence.attempts,
-        "fence": occurrence.fence,
-        "lease_until": occurrence.lease_until,
-        "exclusive": int(occurrence.policies.overlap is not Overlap.ALLOW),
-        "policies": dump_policies(occurrence.policies),
-        "error": storable(occurrence.error),
-        "begun_at": occurrence.begun_at,
-        "updated_at": occurrence.updated_at,
-    }
-
-
-def occurrence_params(occurrence: Occurrence) -> Params:
-    """The parameters of `occurrence_insert`. A claim does this for each row: one dict, at once."""
-    return {
-        "user_id": occurrence.user_id,
-        "key": occurrence.key,
-        "cron": occurrence.cron,
-        "timezone": occurrence.timezone,
-        "nominal_at": occurrence.nominal_at,
-        "fence": occurrence.fence,
-        "origin": occurrence.origin,
-        "id": occurrence.id,
-        "flow": occurrence.flow,
-        "state": occurrence.state.value,
-        "reason": occurrence.reason,
-        "due_at": occurrence.due_at,
-        "attempts": occurrence.attempts,
-        "priority": occurrence.priority,
-        "lease_until": occurrence.lease_until,
-        "exclusive": int(occurrence.policies.overlap is not Overlap.ALLOW),
-        "timing": occurrence.timing,
-        "policies": dump_policies(occurrence.policies),
-        "range_end": occurrence.range_end,
-        "count": occurrence.count,
-        "error": occurrence.error,
-        "correlation_id": occurrence.correlation_id,
-        "idempotency_key": occurrence.idempotency_key,
-        "labels": dump_labels(occurrence),
-        "created_at": occurrence.created_at,
-        "begun_at": occurrence.begun_at,
-        "updated_at": occurrence.updated_at,
-    }
-
-
-def read_difference(row: Row) -> Difference:
-    """A row of `differences`."""
-    problem = cast('Literal["missing", "stray", "stale", "unreadable"]', row[2])
-    return Difference(_text(row[0]), _text(row[1]), problem)
-
-
-def read_version(row: Row) -> tuple[int, int]:
-    """The row of `schema_version`."""
-    return _int(row[0]), _int(row[1])
-
-
-def read_number(value: object) -> int:
-    """A count, or a clock."""
-    return _int(value)
-
-
-def storable(text: str | None) -> str | None:
-    """A text that came from anywhere, such as an error, without what databases refuse to keep."""
-    if text is None:
-        return None
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
-
-
-def read_made(row: Row) -> Made:
-    """A row of `creation_get`."""
-    return Made(_text(row[0]), _int(row[1]), _maybe_int(row[2]))
-
-
-def read_mark(value: object) -> int | None:
-    """A high-water mark, None where nothing was claimed yet."""
-    return _maybe_int(value)

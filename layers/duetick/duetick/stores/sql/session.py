@@ -1,65 +1,79 @@
-"""The one thing that a SQL backend brings: transactions in which queries run by name."""
+"""The seam between the SQL shelf and a database: transactions in which queries run by name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
-from typing import ClassVar, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from duetick.domain.errors import StoreUnavailable
 
 Value: TypeAlias = str | int | None
-Row: TypeAlias = Sequence[object]
+Row: TypeAlias = Sequence[Any]
+"""A row as the driver returns it: the types depend on the columns."""
+
 Params: TypeAlias = Mapping[str, Value]
+
+QueryCall: TypeAlias = tuple[str, Params]
+"""A query by its name, with its parameters."""
 
 
 class Session(Protocol):
     """An open transaction."""
 
     def rows(self, name: str, params: Params) -> Sequence[Row]:
-        """Run the query of that name; its rows, none where it returns nothing."""
+        """Run the query of that name; return its rows, none for a statement without rows."""
+
+    def several(self, calls: Sequence[QueryCall]) -> Sequence[Sequence[Row]]:
+        """Run queries one after another, in one round trip; return the rows of each."""
 
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
-        """Run the query once for each set of parameters; how many rows each one changed."""
+        """Run the query for each set of parameters; return how many rows each run changed."""
 
-    def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
-        """Run the query of that name as the last of this transaction, and let it commit.
+    def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """Run the last queries of this transaction and commit it, in one round trip.
 
-        The answer is asked for later, so that the database works meanwhile; it must be asked for.
+        The result is a function that returns the rows. The database works until it is called; it
+        must be called.
         """
 
     def script(self, sql: str) -> None:
         """Run statements that return nothing, inside this transaction."""
 
+    def script_of(self, name: str) -> None:
+        """Run the statements of that name, which return nothing, inside this transaction."""
+
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
-        """Run a statement of a caller's own; its rows. Raises EffectsRefused where it fails."""
+        """Run a caller's statement; return its rows. If it fails, raise EffectsRefused."""
 
 
 class Database(Protocol):
     """Connections to one database."""
 
     def transaction(self) -> AbstractContextManager[Session]:
-        """One that commits at its end, and rolls back where the block raises."""
+        """Open a transaction. It commits at the end of the block; if the block raises, it rolls
+        back.
+        """
 
     def claiming(self) -> AbstractContextManager[Session]:
-        """One to claim in: due rows are read in the order of their index."""
+        """Open a transaction for a claim: due rows are read in the order of their index."""
 
     def migration(self) -> AbstractContextManager[Session]:
-        """One for DDL, which keeps other migrations out and may take its time."""
+        """Open a transaction for DDL. It keeps other migrations out and has no short time limit."""
 
     def check_transactions(self) -> None:
-        """Raise NoTransactions where each statement commits by itself."""
+        """Raise NoTransactions if each statement commits by itself."""
 
     def now(self) -> int:
-        """The database's clock in milliseconds."""
+        """Return the time of the database's clock, in milliseconds."""
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
 
 
 class Undone(StoreUnavailable):
-    """A transaction that was undone through no fault of its own: the same work may be done again.
+    """The database rolled back a transaction because of another one.
 
-    `tries` says how often in all.
+    The same work may be tried again, up to `tries` times in all.
     """
 
     tries: ClassVar[int] = 3
@@ -73,10 +87,10 @@ Result = TypeVar("Result")
 def retried(
     method: Callable[Concatenate[Owner, Method], Result],
 ) -> Callable[Concatenate[Owner, Method], Result]:
-    """A method that is one transaction: done again, a few times, where it was undone."""
+    """Decorate a method that is one transaction: if the database undoes it, it runs again."""
 
     @wraps(method)
-    def again(self: Owner, /, *args: Method.args, **kwargs: Method.kwargs) -> Result:
+    def run_again(self: Owner, /, *args: Method.args, **kwargs: Method.kwargs) -> Result:
         tried = 0
         while True:
             try:
@@ -86,4 +100,9 @@ def retried(
                 if tried >= undone.tries:
                     raise
 
-    return again
+    return run_again
+
+
+def number(rows: Sequence[Row]) -> int:
+    """Return the number that a counting query selects."""
+    return int(rows[0][0])

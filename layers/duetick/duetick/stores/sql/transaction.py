@@ -1,18 +1,19 @@
-"""What an action may do in the transaction that settles it."""
+"""The statements of an action in the transaction that settles it."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from duetick.domain.errors import ConfigurationError, EffectsRefused
+from duetick.ports import Dialect
 from duetick.stores.sql.session import Session
 
 COMMENT: Final = r"/\*(?>.*?\*/)"
 NESTED: Final = rf"/\*(?>[^*/]|\*(?!/)|/(?!\*)|{COMMENT})*+\*/"
 BEFORE: Final = "|".join(rf"(?>\s|;|--[^\n]*\n|{one})*+" for one in (COMMENT, NESTED))
-"""What may stand before a statement, as SQLite reads comments or as Postgres does.
+"""Blanks and comments before a statement: SQLite's comments, or Postgres's, which nest.
 
-Nothing is tried twice: a comment never reaches to the end of the next one.
+The expression never backtracks: a comment cannot reach to the end of the next one.
 """
 
 ENDS: Final = re.compile(
@@ -20,16 +21,18 @@ ENDS: Final = re.compile(
     r"ROLLBACK(?!(?:\s+(?:WORK|TRANSACTION))?\s+TO\b))\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""A statement after which effects and settling would no longer be one transaction."""
+"""A statement that ends the transaction, so that effects and settle would be two."""
 
 STAYS: Final = re.compile(
     rf"(?:{BEFORE})SET\s+(?!LOCAL\b|CONSTRAINTS\b|TRANSACTION\b)", re.IGNORECASE | re.DOTALL
 )
-"""A setting that would outlive the transaction, on a connection that is lent to others."""
+"""A setting that would outlive the transaction, on a connection that others use next."""
 
 
 class SqlTransaction:
     """`ports.Transaction` in SQL."""
+
+    dialect: Dialect = "sql"
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""Connections to SQLite: one, shared by the threads of a process, serialized by a lock."""
+"""The connection to SQLite: the threads of a process share one, under a lock."""
 
 import re
 import sqlite3
@@ -10,38 +10,60 @@ from functools import cache
 from operator import itemgetter
 from typing import Final, TypeAlias
 
+from duetick.core.retrying import retry
 from duetick.domain.errors import (
-    MIGRATE,
+    DuetickError,
     EffectsRefused,
     NoTransactions,
-    SchemaOutdated,
+    SchemaBlocked,
     StoreUnavailable,
 )
 from duetick.stores.sql.queries import load
-from duetick.stores.sql.session import Params, Row, Value
+from duetick.stores.sql.session import Params, QueryCall, Row, Value
+from duetick.stores.versions import unusable
 
-Connect: TypeAlias = Callable[[], sqlite3.Connection]
+ConnectSqlite: TypeAlias = Callable[[], sqlite3.Connection]
 
 BUSY_SECONDS: Final = 30
+TRIES: Final = 10
+WAL: Final = "PRAGMA journal_mode = WAL"
 
 _NAME: Final = re.compile(r":([a-z_]+)")
 
 
-def connect_file(path: str) -> Connect:
-    """A factory of connections to the file, or to a database in memory."""
+class FileConnection(sqlite3.Connection):
+    """A connection by the path of its file, so that it may be opened again."""
+
+
+def connect_file(path: str) -> ConnectSqlite:
+    """Return a factory of connections to a file, or to a database in memory."""
 
     def connect() -> sqlite3.Connection:
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        connection = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, check_same_thread=False, factory=FileConnection
+        )
+        try:
+            # SQLite does not wait for another connection that changes the mode at the same moment.
+            retry(lambda: connection.execute(WAL), sqlite3.OperationalError, TRIES, _wait)
+            connection.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     return connect
 
 
+def _wait(tried: int) -> None:
+    time.sleep(tried * 0.01)
+
+
 @cache
 def _positional(sql: str) -> tuple[str, Callable[[Params], tuple[Value, ...]]]:
-    """The same with question marks, and what picks their values: names are bound half as fast."""
+    """Return the statement with question marks, and the function that picks their values.
+
+    SQLite binds names half as fast as positions.
+    """
     names = _NAME.findall(sql)
     return _NAME.sub("?", sql), itemgetter(*names)
 
@@ -54,10 +76,11 @@ class SqliteSession:
         self._queries = load("sqlite")
 
     def rows(self, name: str, params: Params) -> Sequence[Row]:
-        """See `Session`. SQLite may end a transaction by itself: INSERT OR ROLLBACK, RAISE."""
+        """See `Session`. A caller's INSERT OR ROLLBACK or RAISE may have ended the transaction."""
         if not self._connection.in_transaction:
             raise EffectsRefused("A statement of your own ended the transaction, and undid it.")
-        return self._connection.execute(self._queries[name], params).fetchall()
+        sql = self._queries[name]
+        return self._connection.execute(sql, params).fetchall() if sql else ()
 
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """See `Session`."""
@@ -72,30 +95,38 @@ class SqliteSession:
         except sqlite3.Error as error:
             raise EffectsRefused(f"Your own statement failed: {error}.") from error
 
-    def last(self, name: str, params: Params) -> Callable[[], Sequence[Row]]:
-        """See `Session`; nobody works for us meanwhile."""
-        rows = self.rows(name, params)
-        return lambda: rows
+    def several(self, calls: Sequence[QueryCall]) -> Sequence[Sequence[Row]]:
+        """See `Session`."""
+        return [self.rows(name, params) for name, params in calls]
+
+    def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """See `Session`. SQLite runs the queries at once; the commit follows."""
+        answers = self.several(calls)
+        return lambda: answers
 
     def script(self, sql: str) -> None:
-        """Run statements inside this transaction (`executescript` would commit it)."""
+        """See `Session`. `executescript` would commit the transaction."""
         for statement in sql.split(";"):
             if statement.strip():
                 self._connection.execute(statement)
+
+    def script_of(self, name: str) -> None:
+        """See `Session`."""
+        self.script(self._queries[name])
 
 
 class SqliteDatabase:
     """`Database` on SQLite."""
 
-    def __init__(self, connect: Connect) -> None:
+    def __init__(self, connect: ConnectSqlite) -> None:
         self._connect = connect
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteSession]:
-        """One writer at a time, in this process and beyond it (BEGIN IMMEDIATE)."""
-        with self._lock, _errors():
+        """See `Database`. BEGIN IMMEDIATE allows one writer at a time, of all processes."""
+        with self._lock, self._errors():
             connection = self._open()
             connection.execute("BEGIN IMMEDIATE")
             if not connection.in_transaction:
@@ -105,27 +136,72 @@ class SqliteDatabase:
                 )
             try:
                 yield SqliteSession(connection)
+                connection.commit()
             except BaseException:
                 connection.rollback()
                 raise
-            connection.commit()
 
     claiming = transaction
-    migration = transaction
+
+    @contextmanager
+    def migration(self) -> Iterator[SqliteSession]:
+        """See `Database`. If DDL violates a constraint, it is not ours: raise SchemaBlocked."""
+        try:
+            with self.transaction() as session:
+                yield session
+        except sqlite3.IntegrityError as error:
+            raise SchemaBlocked(
+                f"The schema cannot be made, and everything stays as it was: {error}. Drop the "
+                "constraint, or connect without PRAGMA foreign_keys, then migrate again."
+            ) from error
 
     def check_transactions(self) -> None:
         """See `Database`."""
         with self.transaction():
             pass
 
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise the driver's errors as ours, and close a connection that turns out to be read-only.
+
+        SQLite opens a file for reading if it fails to open it for writing, and stays with that. A
+        volume that is mounted between the two would never be written to again.
+        """
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            of_file = isinstance(self._connection, FileConnection)
+            if of_file and error.sqlite_errorname.startswith("SQLITE_READONLY"):
+                self.close()
+            translated = _translate(error)
+            if translated is None:
+                raise
+            raise translated from error
+
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = self._connect()
             self._connection.isolation_level = None
+            # Overwrite deleted data: by default it stays in the file's free pages.
+            self._connection.execute("PRAGMA secure_delete = ON")
         return self._connection
 
+    def forget_deleted(self) -> None:
+        """Write the file anew and empty its log, because both may still contain deleted data.
+
+        A page that SQLite merged into another keeps a copy of its rows.
+        """
+        with self._lock, self._errors():
+            self._open().execute("VACUUM")
+            ((busy, *_),) = self._open().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:
+            raise StoreUnavailable(
+                "It is erased, but a reader kept the log from being emptied, which still holds it. "
+                "Erase again when that has ended."
+            )
+
     def now(self) -> int:
-        """See `Database`: an embedded database has the host's clock."""
+        """See `Database`. An embedded database uses the host's clock."""
         return time.time_ns() // 1_000_000
 
     def close(self) -> None:
@@ -136,19 +212,15 @@ class SqliteDatabase:
                 self._connection = None
 
 
-@contextmanager
-def _errors() -> Iterator[None]:
-    """The driver's errors in our words, with the driver's own as the cause."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
+def _translate(error: sqlite3.DatabaseError) -> DuetickError | None:
+    """Return our error for one of the driver's; None for a constraint, which has no other name."""
+    if isinstance(error, sqlite3.OperationalError):
         if "no such table" in str(error) or "no such column" in str(error):
-            raise SchemaOutdated(f"No usable schema is there ({error}). {MIGRATE}") from error
-        raise StoreUnavailable(f"SQLite did not do it: {error}.") from error
-    except sqlite3.IntegrityError:
-        raise
-    except sqlite3.DatabaseError as error:
-        raise StoreUnavailable(
-            f"The file is no SQLite database, or it is damaged ({error}). Move it away, or name "
-            "another."
-        ) from error
+            return unusable(str(error))
+        return StoreUnavailable(f"SQLite did not do it: {error}.")
+    if isinstance(error, sqlite3.IntegrityError):
+        return None
+    return StoreUnavailable(
+        f"The file is no SQLite database, or it is damaged ({error}). Move it away, or name "
+        "another."
+    )

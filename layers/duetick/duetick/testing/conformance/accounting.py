@@ -1,17 +1,18 @@
-"""A-01 and M-07 as far as a store decides them: every nominal time has exactly one outcome."""
+"""A-01 and M-07, the part that a store decides: every nominal time has exactly one outcome."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED
 from duetick.domain.expression import fires
 from duetick.domain.identity import SCHEDULE_ORIGIN
-from duetick.domain.pausing import paused
+from duetick.domain.pausing import pause
 from duetick.domain.policies import Misfire, Policies
-from duetick.domain.schedule import Occurrence, Schedule
+from duetick.domain.schedule import NewOccurrence, Occurrence, Schedule
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, Store
 from duetick.testing.conformance.samples import (
     DAY,
     EACH_MINUTE,
@@ -29,20 +30,21 @@ from duetick.testing.conformance.suite import (
     drain,
     only,
     refused,
+    run,
     start,
 )
 
 LATE = NOON + 3 * DAY + HOUR
-"""Three daily times after noon's have come and were not claimed."""
+"""Three daily times after the first noon are over, and were not claimed."""
 
 
 def history(store: Store, key: str = "digest") -> Sequence[Occurrence]:
-    """All that the ledger holds of the schedule, oldest first."""
+    """Return all occurrences of the schedule in the ledger, oldest first."""
     return list(reversed(store.ledger.find("ada", key, limit=1_000)))
 
 
 def outcomes(store: Store, made: Schedule) -> list[int]:
-    """Each nominal time that the ledger accounts for, ranges spelled out."""
+    """Return each nominal time that the ledger accounts for, with ranges spelled out."""
     found: list[int] = []
     for one in history(store):
         if one.range_end is None:
@@ -54,13 +56,13 @@ def outcomes(store: Store, made: Schedule) -> list[int]:
     return found
 
 
-def brought(at: int) -> Occurrence:
-    """A time of the schedule's own that an outside caller asks for."""
+def call_for_own_time(at: int) -> NewOccurrence:
+    """Return an outside caller's request for one of the schedule's own times."""
     return replace(by_hand(at=at), cron=EACH_MINUTE, origin=SCHEDULE_ORIGIN)
 
 
 def expect_range(store: Store, reason: Reason, count: int = 3) -> None:
-    """One range, from a day after noon, so many days long."""
+    """Expect one range that begins a day after noon and has so many days."""
     kept = only(history(store))
     assert (kept.state, kept.reason) == (State.CANCELLED, reason)
     assert (kept.nominal_at, kept.range_end) == (NOON + DAY, NOON + count * DAY)
@@ -68,7 +70,7 @@ def expect_range(store: Store, reason: Reason, count: int = 3) -> None:
 
 
 class AccountingConformance(StoreSuite):
-    """A put, a pause and a delete first account for what was due."""
+    """A put, a pause and a delete first account for the times that were due."""
 
     def test_m07_a_change_of_timing_accounts_for_what_was_due(self, store: Store) -> None:
         store.schedules.put(schedule(), now=NOON)
@@ -107,7 +109,7 @@ class AccountingConformance(StoreSuite):
     ) -> None:
         made = store.schedules.put(schedule(), now=NOON)
         drain(store, SOON + DAY)
-        store.index.upsert(replace(row(at=NOON + DAY), timing=made.timing))
+        store.index.upsert(replace(row(at=NOON + DAY), redefined_at=made.redefined_at))
         store.schedules.delete("ada", "digest", now=LATE)
         missed = history(store)[-1]
         assert (missed.nominal_at, missed.range_end, missed.count) == (
@@ -130,7 +132,7 @@ class AccountingConformance(StoreSuite):
     def test_a01_a_pause_after_a_change_counts_no_time_that_was_claimed_ahead(
         self, store: Store
     ) -> None:
-        """The change brings the mark back to its own time, and the pause lies over what is held."""
+        """The change sets the mark back to its own time. The pause covers the claimed time."""
         self.needs(Capability.LOOK_AHEAD)
         every_other = schedule(cron="*/2 * * * *")
         store.schedules.put(every_other, now=NOON)
@@ -145,8 +147,8 @@ class AccountingConformance(StoreSuite):
         self, store: Store
     ) -> None:
         made = store.schedules.put(schedule(), now=NOON)
-        held = store.schedules.put(paused(made, "", LATE - DAY, NOON + 1), now=NOON + 1)
-        store.schedules.put(replace(held, enabled=False), now=NOON + 2)
+        paused = store.schedules.put(pause(made, "", LATE - DAY, NOON + 1), now=NOON + 1)
+        store.schedules.put(replace(paused, enabled=False), now=NOON + 2)
         store.schedules.put(made, now=LATE)
         expect_range(store, Reason.PAUSED)
 
@@ -157,7 +159,7 @@ class AccountingConformance(StoreSuite):
 
     def test_a01_a_delete_closes_a_pause_that_has_an_end(self, store: Store) -> None:
         made = store.schedules.put(schedule(), now=NOON)
-        store.schedules.put(paused(made, "", LATE + DAY, NOON), now=NOON + 1)
+        store.schedules.put(pause(made, "", LATE + DAY, NOON), now=NOON + 1)
         store.schedules.delete("ada", "digest", now=LATE)
         expect_range(store, Reason.PAUSED)
 
@@ -179,11 +181,11 @@ class AccountingConformance(StoreSuite):
     def test_a01_a_pause_with_an_end_counts_no_time_that_was_claimed_ahead(
         self, store: Store, resumed_at: int
     ) -> None:
-        """Whether it is resumed before its end, or changed after it ended by itself."""
+        """A resume before the end counts none, nor does a change after the end."""
         self.needs(Capability.LOOK_AHEAD)
         made = store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
         drain(store, SOON, ahead=2 * MINUTE)
-        store.schedules.put(paused(made, "", NOON + 10 * MINUTE, SOON), now=SOON)
+        store.schedules.put(pause(made, "", NOON + 10 * MINUTE, SOON), now=SOON)
         drain(store, SOON + resumed_at)
         store.schedules.put(made, now=SOON + resumed_at)
         end = SOON + 15 * MINUTE
@@ -219,7 +221,7 @@ class AccountingConformance(StoreSuite):
 
     def test_a01_what_a_caller_brings_hides_no_time_before_it(self, store: Store) -> None:
         made = store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
-        start(store, brought(NOON + 3 * MINUTE), NOON + 3 * MINUTE)
+        start(store, call_for_own_time(NOON + 3 * MINUTE), NOON + 3 * MINUTE)
         drain(store, SOON + 5 * MINUTE)
         assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, NOON + 5 * MINUTE)
 
@@ -227,7 +229,7 @@ class AccountingConformance(StoreSuite):
         self, store: Store
     ) -> None:
         made = store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
-        start(store, brought(NOON + 3 * MINUTE), NOON + 3 * MINUTE)
+        start(store, call_for_own_time(NOON + 3 * MINUTE), NOON + 3 * MINUTE)
         drain(store, SOON + HOUR)
         assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, NOON + HOUR)
 
@@ -235,10 +237,10 @@ class AccountingConformance(StoreSuite):
     def test_a01_what_is_due_at_the_last_run_leaves_out_that_run(
         self, store: Store, minute: int
     ) -> None:
-        """A caller brings one of the times that are due: the others are over the quota."""
+        """A caller brings one of the due times. The others are over the quota."""
         once = schedule(cron=EACH_MINUTE, policies=Policies(max_runs=1))
         made = store.schedules.put(once, now=NOON)
-        start(store, brought(NOON + minute * MINUTE), SOON + 3 * MINUTE)
+        start(store, call_for_own_time(NOON + minute * MINUTE), SOON + 3 * MINUTE)
         assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, NOON + 3 * MINUTE)
         assert all(one.id for one in history(store))
 
@@ -248,16 +250,28 @@ class AccountingConformance(StoreSuite):
     ) -> None:
         made = store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
         drain(store, SOON + HOUR)
-        answer = refused(store.ledger.begin(brought(NOON + minute * MINUTE), now=SOON + HOUR))
+        answer = refused(run(store, call_for_own_time(NOON + minute * MINUTE), SOON + HOUR))
         assert (answer.verdict, answer.reason) == ("duplicate", Reason.MISSED)
         assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, NOON + HOUR)
+
+    @pytest.mark.parametrize("ended", [False, True])
+    def test_j13_a_run_by_hand_within_a_range_hides_it_from_no_caller(
+        self, store: Store, *, ended: bool
+    ) -> None:
+        store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
+        drain(store, SOON + HOUR)
+        running = start(store, by_hand(at=NOON + 5 * MINUTE), SOON + HOUR)
+        if ended:
+            store.ledger.settle(running, SUCCEEDED, now=SOON + HOUR)
+        answer = refused(run(store, call_for_own_time(NOON + 6 * MINUTE), SOON + HOUR))
+        assert (answer.verdict, answer.reason) == ("duplicate", Reason.MISSED)
 
     @pytest.mark.parametrize("behind", [1, 3 * MINUTE, 5 * MINUTE])
     @pytest.mark.parametrize("made_again", [False, True])
     def test_j13_a_change_behind_a_claims_clock_doubles_no_time_of_its_range(
         self, store: Store, behind: int, made_again: bool
     ) -> None:
-        """It was asked for earlier, and comes later; its expression names the same times."""
+        """The change has an earlier time, but comes later. Its expression names the same times."""
         policies, claimed_at = Policies(misfire=Misfire.SKIP, grace=0), NOON + 5 * MINUTE
         store.schedules.put(schedule(cron=EACH_MINUTE, policies=policies), now=NOON)
         assert drain(store, claimed_at + 1) == []
@@ -273,5 +287,5 @@ class AccountingConformance(StoreSuite):
         drain(store, SOON + DAY)
         store.schedules.delete("ada", "digest", now=SOON + DAY)
         made = store.schedules.put(schedule(), now=SOON + DAY)
-        store.index.upsert(replace(row(at=NOON + DAY), timing=made.timing))
+        store.index.upsert(replace(row(at=NOON + DAY), redefined_at=made.redefined_at))
         assert drain(store, SOON + DAY) == []

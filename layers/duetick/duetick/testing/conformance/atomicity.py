@@ -5,9 +5,9 @@ from unittest import mock
 
 import pytest
 
+from duetick.core.store import Store
 from duetick.domain.errors import PoisonedRow
 from duetick.domain.states import Reason, State
-from duetick.ports import Store
 from duetick.testing.conformance.samples import (
     BAD,
     DAY,
@@ -36,7 +36,7 @@ UNREADABLE = (
 
 
 class AtomicityConformance(StoreSuite):
-    """I-12, and I-16 where a write fails."""
+    """I-12, and I-16 if a write fails."""
 
     def test_i12_a_failed_write_surfaces_as_the_error_that_it_is(self, store: Store) -> None:
         self.needs(Capability.FAILING_WRITES)
@@ -52,7 +52,7 @@ class AtomicityConformance(StoreSuite):
         assert len(drain(store, SOON)) == 3
 
     def test_i12_a_failed_put_moves_neither_record_nor_row(self, store: Store) -> None:
-        """Its range for what was due cannot be written, so nothing else is."""
+        """The range of its due times cannot be written, so nothing else is written."""
         self.needs(Capability.FAILING_WRITES)
         store.schedules.put(schedule(), now=NOON)
         before = store.schedules.get("ada", "digest"), store.index.get("ada", "digest")
@@ -71,7 +71,7 @@ class AtomicityConformance(StoreSuite):
 
 
 class PoisonConformance(StoreSuite):
-    """I-13 and G-06: loud, out of the way, and back with one call."""
+    """I-13 and G-06: a poisoned row is reported, delays no other, and returns with one call."""
 
     def test_i13_a_poison_row_never_delays_a_good_one(self, store: Store) -> None:
         for number in range(12):
@@ -83,7 +83,7 @@ class PoisonConformance(StoreSuite):
         store.index.upsert(row("bad", timezone="Mars/Olympus", at=NOON - MINUTE))
         store.index.upsert(row("good"))
         assert keys(drain(store, SOON)) == ["good"]
-        assert keys(store.index.poisoned()) == ["bad"]
+        assert keys(store.index.unreadable()) == ["bad"]
 
     @pytest.mark.parametrize("cron", UNREADABLE)
     def test_i13_whatever_text_a_row_holds_a_claim_survives_it(
@@ -91,7 +91,7 @@ class PoisonConformance(StoreSuite):
     ) -> None:
         store.index.upsert(row("bad", cron=cron))
         assert drain(store, SOON) == []
-        assert keys(store.index.poisoned()) == ["bad"]
+        assert keys(store.index.unreadable()) == ["bad"]
 
     def test_i13_a_poison_row_leaves_the_due_range(self, store: Store) -> None:
         store.index.upsert(row(cron=BAD))
@@ -101,7 +101,7 @@ class PoisonConformance(StoreSuite):
     def test_g06_a_poison_row_is_listed_with_its_reason(self, store: Store) -> None:
         store.index.upsert(row(cron=BAD))
         drain(store, SOON)
-        listed = only(store.index.poisoned())
+        listed = only(store.index.unreadable())
         assert (listed.cron, listed.reason) == (BAD, Reason.POISONED)
         assert listed.error
 
@@ -122,7 +122,7 @@ class PoisonConformance(StoreSuite):
         store.index.upsert(row(cron=BAD))
         drain(store, SOON)
         store.index.upsert(row(at=NOON + DAY))
-        assert store.index.poisoned() == []
+        assert store.index.unreadable() == []
         assert only(drain(store, SOON + DAY)).nominal_at == NOON + DAY
 
     def test_j13_what_was_poisoned_is_done_with_and_so_is_what_lies_before_it(
@@ -152,7 +152,7 @@ class PoisonConformance(StoreSuite):
         drain(store, SOON)
         with pytest.raises(PoisonedRow):
             store.index.restore("ada", "digest", now=NOON + DAY)
-        assert keys(store.index.poisoned()) == ["digest"]
+        assert keys(store.index.unreadable()) == ["digest"]
 
     def test_i13_a_row_that_can_be_read_again_is_restored_with_what_it_missed(
         self, store: Store
@@ -160,19 +160,31 @@ class PoisonConformance(StoreSuite):
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
         with mock.patch("duetick.domain.firing.next_fire", side_effect=ValueError("no such zone")):
             assert drain(store, SOON + MINUTE) == []
-        assert keys(store.index.poisoned()) == ["digest"]
+        assert keys(store.index.unreadable()) == ["digest"]
         assert store.index.restore("ada", "digest", now=NOON + 5 * MINUTE) is True
-        assert list(store.index.poisoned()) == []
+        assert list(store.index.unreadable()) == []
         assert must(store.index.get("ada", "digest")).next_fire_at == NOON + 6 * MINUTE
         missed = store.ledger.find("ada", "digest")[0]
         assert (missed.nominal_at, missed.range_end) == (NOON + 2 * MINUTE, NOON + 5 * MINUTE)
+
+    def test_i13_a_row_is_restored_as_its_record_says(self, store: Store) -> None:
+        store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
+        kept = must(store.index.get("ada", "digest"))
+        store.index.upsert(replace(kept, cron=BAD))
+        drain(store, SOON + MINUTE)
+        assert store.index.restore("ada", "digest", now=NOON + 5 * MINUTE) is True
+        assert must(store.index.get("ada", "digest")).cron == EACH_MINUTE
+        assert must(store.schedules.get("ada", "digest")).defect is None
+        missed = store.ledger.find("ada", "digest")[0]
+        assert (missed.nominal_at, missed.range_end) == (NOON + 2 * MINUTE, NOON + 5 * MINUTE)
+        assert store.check(now=NOON + 5 * MINUTE) == []
 
     def test_i13_a_change_of_no_time_leaves_a_row_poisoned(self, store: Store) -> None:
         store.schedules.put(schedule(), now=NOON)
         store.index.upsert(row(cron=BAD))
         drain(store, SOON)
         store.schedules.put(replace(schedule(), input="new"), now=SOON)
-        assert keys(store.index.poisoned()) == ["digest"]
+        assert keys(store.index.unreadable()) == ["digest"]
         assert must(store.schedules.get("ada", "digest")).defect
 
     def test_i13_a_delete_forgets_the_poison(self, store: Store) -> None:
@@ -180,21 +192,21 @@ class PoisonConformance(StoreSuite):
         store.index.upsert(row(cron=BAD))
         drain(store, SOON)
         store.schedules.delete("ada", "digest", now=SOON)
-        assert (*store.index.poisoned(), *store.check(now=SOON)) == ()
+        assert (*store.index.unreadable(), *store.check(now=SOON)) == ()
 
     def test_i13_poison_without_a_record_is_told_and_left(self, store: Store) -> None:
         store.index.upsert(row(cron=BAD))
         drain(store, SOON)
         assert only(store.check(now=SOON)).problem == "unreadable"
         assert store.rebuild(now=SOON) == 0
-        assert keys(store.index.poisoned()) == ["digest"]
+        assert keys(store.index.unreadable()) == ["digest"]
 
     def test_t01_what_was_poisoned_first_is_listed_first(self, store: Store) -> None:
         for key, now in (("b", SOON), ("a", SOON + SECOND), ("c", SOON + SECOND)):
             store.index.upsert(row(key, cron=BAD))
             drain(store, now)
-        assert keys(store.index.poisoned()) == ["b", "a", "c"]
-        assert keys(store.index.poisoned(1)) == ["b"]
+        assert keys(store.index.unreadable()) == ["b", "a", "c"]
+        assert keys(store.index.unreadable(1)) == ["b"]
 
     def test_i13_restoring_what_is_not_poisoned_says_so(self, store: Store) -> None:
         store.index.upsert(row())
@@ -206,7 +218,7 @@ class PoisonConformance(StoreSuite):
         store.index.upsert(row(cron=BAD))
         drain(store, SOON)
         store.schedules.put(schedule(cron="30 12 * * *"), now=NOON + SECOND)
-        assert store.index.poisoned() == []
+        assert store.index.unreadable() == []
         assert must(store.index.get("ada", "digest")).next_fire_at == NOON + 30 * MINUTE
 
     def test_g06_a_poisoned_schedule_tells_its_defect(self, store: Store) -> None:
@@ -220,11 +232,11 @@ class PoisonConformance(StoreSuite):
         store.index.upsert(row(cron=BAD))
         drain(store, SOON)
         store.index.remove("ada", "digest")
-        assert store.index.poisoned() == []
+        assert store.index.unreadable() == []
 
     def test_i13_more_poison_than_one_page_is_listed(self, store: Store) -> None:
         for number in range(120):
             store.index.upsert(row(f"bad{number:03}", cron=BAD))
         drain(store, SOON)
-        assert len(store.index.poisoned()) == 100
-        assert len(store.index.poisoned(500)) == 120
+        assert len(store.index.unreadable()) == 100
+        assert len(store.index.unreadable(500)) == 120

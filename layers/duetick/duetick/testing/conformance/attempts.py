@@ -1,13 +1,18 @@
 """An attempt from begin to settle: J-02, J-05, J-13."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 import pytest
 
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED, Outcome
+from duetick.domain.errors import ConfigurationError
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, Outcome, Store
+from duetick.ports import Dialect, Transaction
 from duetick.testing.conformance.samples import (
     ALLOW,
     DAY,
@@ -33,15 +38,20 @@ from duetick.testing.conformance.suite import (
     start,
 )
 
+EFFECTS: Final[dict[Dialect, Callable[[Transaction], object]]] = {
+    "sql": lambda effects: effects.run("SELECT 1"),
+    "dynamodb": lambda effects: effects.write({"Put": {"Item": {"id": {"S": "x"}}}}),
+}
+
 
 def claimed(store: Store) -> Occurrence:
-    """One occurrence of a row without a record, claimed at noon."""
+    """Claim one occurrence of a row without a record, at noon."""
     store.index.upsert(row())
     return only(store.index.claim_due(SOON))
 
 
 class AttemptConformance(StoreSuite):
-    """What begin, settle and their repeats leave in the ledger."""
+    """The traces of begin, settle and their repeats in the ledger."""
 
     def test_t07_begin_counts_the_attempt(self, store: Store) -> None:
         running = start(store, claimed(store), SOON + SECOND)
@@ -64,7 +74,7 @@ class AttemptConformance(StoreSuite):
     def test_j02_a_begin_tells_the_schedule_as_it_leaves_it(
         self, store: Store, limit: int | None
     ) -> None:
-        """With this run as its last one, counted where runs are limited."""
+        """Its last run is this one. If runs are limited, this one is counted."""
         store.schedules.put(schedule(policies=Policies(max_runs=limit)), now=NOON)
         occurrence = only(drain(store, SOON + DAY))
         found = begun(store.ledger.begin(occurrence, now=SOON + DAY)).schedule
@@ -80,7 +90,7 @@ class AttemptConformance(StoreSuite):
         assert recorded(store, occurrence).attempts == 1
 
     def test_t03_what_has_begun_does_not_begin_again_by_its_own_answer(self, store: Store) -> None:
-        """The caller hands in what a begin told it, in place of what a claim did."""
+        """The caller passes the occurrence that a begin returned, not the one that a claim did."""
         running = start(store, claimed(store), SOON)
         assert refused(store.ledger.begin(running, now=SOON)).verdict == "in_progress"
         by_caller = start(store, by_hand(at=NOON + HOUR), NOON + HOUR)
@@ -106,7 +116,7 @@ class AttemptConformance(StoreSuite):
         assert store.ledger.settle(running, SUCCEEDED, now=SOON + SECOND) == first
 
     def test_j05_the_same_failure_twice_is_one(self, store: Store) -> None:
-        """Its answer was lost on the way, so the caller says it again."""
+        """The answer of the store was lost on the way, so the caller settles again."""
         running = start(store, claimed(store), SOON)
         first = store.ledger.settle(running, FAILED, now=SOON)
         assert store.ledger.settle(running, FAILED, now=SOON + SECOND) == first
@@ -142,7 +152,7 @@ class AttemptConformance(StoreSuite):
         assert (answer.verdict, answer.state) == ("duplicate", State.CANCELLED)
 
     def test_i04_what_was_never_recorded_is_unknown(self, store: Store) -> None:
-        stranger = replace(by_hand(), fence=3)
+        stranger = replace(claimed(store), nominal_at=NOON - DAY, fence=3)
         assert refused(store.ledger.begin(stranger, now=SOON)).verdict == "unknown"
         assert store.ledger.settle(stranger, SUCCEEDED, now=SOON) is None
         assert store.ledger.release(stranger, now=SOON) is False
@@ -166,7 +176,7 @@ class AttemptConformance(StoreSuite):
         assert must(store.schedules.get("ada", "digest")).last_run_at == SOON + DAY + SECOND
 
     def test_j02_the_last_run_is_the_latest_begin(self, store: Store) -> None:
-        """One of an older time may begin after a newer one."""
+        """An older occurrence may begin after a newer one."""
         store.schedules.put(schedule(cron=EACH_MINUTE, policies=ALLOW), now=NOON)
         older, newer = sorted(drain(store, SOON + 2 * MINUTE), key=lambda o: o.nominal_at)
         start(store, newer, SOON + 2 * MINUTE)
@@ -188,6 +198,18 @@ class AttemptConformance(StoreSuite):
         assert store.ledger.settle(running, stopped, now=SOON + SECOND) is None
         assert recorded(store, running) == settled
         assert list(store.ledger.events(running)) == []
+
+    def test_t04_a_transaction_refuses_what_the_store_does_not_speak(self, store: Store) -> None:
+        running = start(store, claimed(store), SOON)
+        for dialect, effect in EFFECTS.items():
+            if dialect == store.dialect:
+                continue
+            with (
+                pytest.raises(ConfigurationError),
+                store.ledger.settling(running, lambda: SOON) as effects,
+            ):
+                effect(effects)
+        assert recorded(store, running) == running
 
     def test_j05_an_attempt_may_be_settled_as_cancelled(self, store: Store) -> None:
         running = start(store, claimed(store), SOON)

@@ -1,11 +1,14 @@
 """A-03 and D-07: callers that are not the tick bring an occurrence of their own."""
 
 from dataclasses import replace
-from typing import Any, Final
 
+import pytest
+
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED, CallerKey, Refused
+from duetick.domain.policies import Policies
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, CallerKey, Refused, Store
 from duetick.testing.conformance.attempts import claimed
 from duetick.testing.conformance.samples import (
     DAY,
@@ -14,33 +17,26 @@ from duetick.testing.conformance.samples import (
     SECOND,
     SOON,
     TWO_TRIES,
+    asked_again,
     by_hand,
+    row,
     schedule,
 )
 from duetick.testing.conformance.suite import (
     FAILED,
     StoreSuite,
+    drain,
     must,
     only,
     recorded,
     refused,
+    run,
     start,
 )
 
-ONCE_DEAD: Final[dict[str, Any]] = {
-    "state": State.DEAD,
-    "reason": Reason.FAILED,
-    "attempts": 4,
-    "error": "it went wrong before",
-    "begun_at": NOON,
-    "range_end": NOON + DAY,
-    "count": 2,
-}
-"""What a caller may tell of an occurrence whose life was over elsewhere."""
-
 
 class CallerConformance(StoreSuite):
-    """What a caller begins or brings is its own, and new."""
+    """An occurrence that a caller begins or brings is its own, and new."""
 
     def test_a03_a_run_by_hand_is_recorded_as_it_begins(self, store: Store) -> None:
         running = start(store, by_hand(), SOON)
@@ -58,44 +54,71 @@ class CallerConformance(StoreSuite):
         start(store, scheduled, SOON)
 
     def test_a03_two_runs_by_hand_are_two(self, store: Store) -> None:
-        for run in ("run:1", "run:2"):
-            store.ledger.settle(start(store, by_hand(run=run), SOON), SUCCEEDED, now=SOON)
+        for origin in ("run:1", "run:2"):
+            store.ledger.settle(start(store, by_hand(run=origin), SOON), SUCCEEDED, now=SOON)
         assert len(store.ledger.find("ada", "digest")) == 2
 
     def test_d07_a_caller_that_repeats_itself_is_in_progress(self, store: Store) -> None:
         start(store, by_hand(), SOON)
-        assert refused(store.ledger.begin(by_hand(), now=SOON)).verdict == "in_progress"
+        assert refused(run(store, by_hand(), SOON)).verdict == "in_progress"
 
     def test_d07_a_caller_that_repeats_itself_later_is_a_duplicate(self, store: Store) -> None:
         store.ledger.settle(start(store, by_hand(), SOON), SUCCEEDED, now=SOON)
-        answer = refused(store.ledger.begin(by_hand(), now=SOON + HOUR))
+        answer = refused(run(store, by_hand(), SOON + HOUR))
         assert (answer.verdict, answer.state) == ("duplicate", State.SUCCEEDED)
 
     def test_d07_a_caller_without_a_fence_does_not_take_over_a_claimed_one(
         self, store: Store
     ) -> None:
         occurrence = claimed(store)
-        answer = refused(store.ledger.begin(replace(occurrence, fence=0), now=SOON))
+        answer = refused(run(store, asked_again(occurrence), SOON))
         assert answer.verdict == "in_progress"
         assert recorded(store, occurrence) == occurrence
 
     def test_j02_what_a_caller_says_of_its_occurrence_is_kept(self, store: Store) -> None:
-        told = replace(
-            by_hand(),
-            correlation_id="req-1",
-            idempotency_key="key-1",
-            labels={"by": "日本"},
-            priority=7,
-        )
+        told = replace(by_hand(), idempotency_key="key-1", policies=Policies(priority=7))
         kept = recorded(store, start(store, told, SOON))
-        assert (kept.correlation_id, kept.idempotency_key) == ("req-1", "key-1")
-        assert (kept.labels, kept.priority) == ({"by": "日本"}, 7)
+        assert (kept.idempotency_key, kept.priority) == ("key-1", 7)
+
+    def test_j02_labels_are_those_of_the_schedule_as_it_begins(self, store: Store) -> None:
+        store.schedules.put(replace(schedule(), labels={"by": "ann"}), now=NOON)
+        held = only(drain(store, SOON + DAY))
+        assert recorded(store, held).labels == {}
+        store.schedules.put(replace(schedule(), labels={"by": "日本"}), now=SOON + DAY)
+        start(store, held, SOON + DAY)
+        store.schedules.put(replace(schedule(), labels={}), now=SOON + DAY)
+        assert recorded(store, held).labels == {"by": "日本"}
+
+    @pytest.mark.parametrize("limit", [None, 9])
+    def test_j02_each_attempt_has_the_labels_of_its_own_begin(
+        self, store: Store, limit: int | None
+    ) -> None:
+        policies = replace(TWO_TRIES, max_runs=limit)
+        made = store.schedules.put(
+            replace(schedule(policies=policies), labels={"by": "ann"}), now=NOON
+        )
+        first = start(store, only(drain(store, SOON + DAY)), SOON + DAY)
+        assert (first.labels, recorded(store, first).labels) == ({"by": "ann"}, {"by": "ann"})
+        waits = must(store.ledger.settle(first, FAILED, now=SOON + DAY))
+        assert waits.labels == {"by": "ann"}
+        store.schedules.put(replace(made, labels={}), now=SOON + DAY)
+        again = only(store.ledger.claim_waiting(waits.due_at))
+        assert recorded(store, again).labels == {"by": "ann"}
+        second = start(store, again, waits.due_at)
+        assert (second.attempts, second.labels) == (2, {})
+        ended = must(store.ledger.settle(second, SUCCEEDED, now=waits.due_at))
+        assert (ended.labels, recorded(store, ended).labels) == ({}, {})
+
+    def test_j02_a_row_without_a_record_has_no_labels(self, store: Store) -> None:
+        store.index.upsert(row())
+        begun = start(store, only(drain(store, SOON)), SOON)
+        assert (begun.labels, recorded(store, begun).labels) == ({}, {})
 
     def test_j13_a_run_by_hand_of_a_deleted_schedule_never_begins(self, store: Store) -> None:
         made = store.schedules.put(schedule(), now=NOON)
         store.schedules.delete("ada", "digest", now=NOON)
-        asked = replace(by_hand(), timing=made.timing)
-        answer = refused(store.ledger.begin(asked, now=SOON))
+        asked = replace(by_hand(), redefined_at=made.redefined_at)
+        answer = refused(run(store, asked, SOON))
         assert (answer.verdict, answer.reason) == ("cancelled", Reason.SCHEDULE_DELETED)
 
     def test_d04_what_is_brought_is_leased_until_it_begins(self, store: Store) -> None:
@@ -111,31 +134,18 @@ class CallerConformance(StoreSuite):
         again = only(store.ledger.claim_waiting(must(brought.lease_until)))
         assert again.identity == brought.identity
 
-    def test_j13_what_is_brought_begins_its_life_whatever_its_caller_says(
-        self, store: Store
-    ) -> None:
-        brought = store.ledger.bring(replace(by_hand(), **ONCE_DEAD), now=SOON)
-        new = store.ledger.bring(by_hand(run="run:2"), now=SOON)
-        assert isinstance(brought, Occurrence)
-        assert isinstance(new, Occurrence)
-        assert recorded(store, brought) == brought
-        assert brought == replace(new, id=brought.id, origin=brought.origin)
-
-    def test_j13_what_a_caller_begins_has_all_its_tries_whatever_it_says(
-        self, store: Store
-    ) -> None:
-        told = replace(by_hand(), policies=TWO_TRIES, **ONCE_DEAD)
-        running = start(store, told, SOON)
+    def test_j13_what_a_caller_begins_has_all_its_tries(self, store: Store) -> None:
+        running = start(store, replace(by_hand(), policies=TWO_TRIES), SOON)
         assert (running.attempts, running.error) == (1, None)
         failed = must(store.ledger.settle(running, FAILED, now=SOON))
         assert failed.state is State.RETRYING
 
     def test_d07_what_is_recorded_already_is_not_brought_again(self, store: Store) -> None:
         occurrence = claimed(store)
-        answer = store.ledger.bring(replace(occurrence, fence=0), now=SOON)
+        answer = store.ledger.bring(asked_again(occurrence), now=SOON)
         assert answer == Refused("in_progress", State.QUEUED)
         store.ledger.settle(start(store, occurrence, SOON), SUCCEEDED, now=SOON)
-        answer = store.ledger.bring(replace(occurrence, fence=0), now=SOON)
+        answer = store.ledger.bring(asked_again(occurrence), now=SOON)
         assert answer == Refused("duplicate", State.SUCCEEDED, Reason.FIRED)
 
     def test_d07_what_is_brought_takes_its_callers_key(self, store: Store) -> None:
@@ -147,4 +157,4 @@ class CallerConformance(StoreSuite):
 
     def test_d18_a_run_by_hand_of_a_disabled_schedule_begins(self, store: Store) -> None:
         made = store.schedules.put(schedule(enabled=False), now=NOON)
-        start(store, replace(by_hand(), timing=made.timing), SOON)
+        start(store, replace(by_hand(), redefined_at=made.redefined_at), SOON)

@@ -6,8 +6,9 @@ from functools import partial
 from threading import Barrier
 from typing import TypeVar
 
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED, Begun
 from duetick.domain.schedule import Occurrence
-from duetick.ports import SUCCEEDED, Begun, Store
 from duetick.testing.conformance.samples import (
     ALLOW,
     AT_LEAST_ONCE,
@@ -28,6 +29,7 @@ from duetick.testing.conformance.suite import (
     must,
     only,
     recorded,
+    run,
     start,
 )
 
@@ -36,7 +38,7 @@ T = TypeVar("T")
 
 
 def race(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """Run them at once, released together; their answers in order."""
+    """Run them at the same time. Return their answers in order."""
     barrier = Barrier(len(tasks))
 
     def run(task: Callable[[], T]) -> T:
@@ -74,7 +76,7 @@ class ConcurrencyConformance(StoreSuite):
         stores = self._stores(store)
         runs = [by_hand(run=f"run:{number}") for number in range(THREADS)]
         pairs = zip(stores, runs, strict=True)
-        answers = race([partial(s.ledger.begin, o, now=SOON) for s, o in pairs])
+        answers = race([partial(run, s, o, SOON) for s, o in pairs])
         assert sum(isinstance(answer, Begun) for answer in answers) == 1
 
     def test_d08_claimed_occurrences_race_for_the_one_place(self, store: Store) -> None:

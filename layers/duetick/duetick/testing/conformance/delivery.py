@@ -1,15 +1,16 @@
-"""What delivery asks of a store: keys of callers, effects in the settling, windows, runs."""
+"""Delivery: keys of callers, effects of the settling write, windows, limits of runs."""
 
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED, Begun, CallerKey, Refused
 from duetick.domain.errors import LeaseLost
 from duetick.domain.policies import Delivery, Overlap, Policies
-from duetick.domain.schedule import Occurrence
+from duetick.domain.schedule import NewOccurrence, Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, Begun, CallerKey, Refused, Store
 from duetick.testing.conformance.concurrency import race
 from duetick.testing.conformance.samples import (
     ALLOW,
@@ -35,23 +36,24 @@ from duetick.testing.conformance.suite import (
     only,
     recorded,
     refused,
+    run,
     start,
 )
 
 KEY = CallerKey("reminders", "order-7", MINUTE)
 
 
-def call(number: int) -> Occurrence:
-    """An outside caller's occurrence."""
+def call(number: int) -> NewOccurrence:
+    """Return an outside caller's occurrence."""
     return replace(by_hand(run=f"call:{number}"), policies=ALLOW)
 
 
 class CallerKeyConformance(StoreSuite):
-    """D-07: one run at most holds a caller's key."""
+    """D-07: a caller's key names one run at most."""
 
     def ask(self, store: Store, number: int, now: int, key: CallerKey = KEY) -> Begun | Refused:
-        """One call with the key."""
-        return store.ledger.begin(call(number), now=now, key=key)
+        """Return one call with the key."""
+        return run(store, call(number), now, key)
 
     def test_d07_a_key_whose_run_succeeded_is_a_duplicate_within_its_window(
         self, store: Store
@@ -62,14 +64,14 @@ class CallerKeyConformance(StoreSuite):
         assert store.ledger.get(*call(2).identity) is None
 
     def test_d07_who_asks_for_a_key_is_told_what_holds_it(self, store: Store) -> None:
-        """Asking takes nothing: whoever begins first has it."""
+        """A lookup does not take the key: the first begin takes it."""
         assert store.ledger.holds(KEY, now=NOON) is None
         running = begun(self.ask(store, 1, NOON)).occurrence
         assert must(store.ledger.holds(KEY, now=NOON)).verdict == "in_progress"
         store.ledger.settle(running, SUCCEEDED, now=NOON)
         assert must(store.ledger.holds(KEY, now=NOON + MINUTE - 1)).verdict == "duplicate"
         assert store.ledger.holds(KEY, now=NOON + MINUTE) is None
-        assert store.ledger.holds(replace(KEY, flow="other"), now=NOON) is None
+        assert store.ledger.holds(KEY._replace(flow="other"), now=NOON) is None
 
     def test_d07_a_key_is_free_after_its_window(self, store: Store) -> None:
         store.ledger.settle(begun(self.ask(store, 1, NOON)).occurrence, SUCCEEDED, now=NOON)
@@ -81,17 +83,17 @@ class CallerKeyConformance(StoreSuite):
 
     def test_d07_a_run_by_hand_that_failed_keeps_its_key(self, store: Store) -> None:
         first, again = (replace(by_hand(run=f"run:{each}"), policies=ALLOW) for each in (1, 2))
-        held = begun(store.ledger.begin(first, now=NOON, key=KEY)).occurrence
-        store.ledger.settle(held, FAILED, now=NOON)
-        answer = refused(store.ledger.begin(again, now=NOON + MINUTE - 1, key=KEY))
+        occurrence = begun(run(store, first, NOON, KEY)).occurrence
+        store.ledger.settle(occurrence, FAILED, now=NOON)
+        answer = refused(run(store, again, NOON + MINUTE - 1, KEY))
         assert (answer.verdict, answer.state) == ("duplicate", State.DEAD)
-        begun(store.ledger.begin(again, now=NOON + MINUTE, key=KEY))
+        begun(run(store, again, NOON + MINUTE, KEY))
 
     def test_d07_a_run_by_hand_that_was_cancelled_keeps_its_key(self, store: Store) -> None:
         start(store, by_hand(run="run:0"), NOON)
-        answer = refused(store.ledger.begin(by_hand(), now=NOON, key=KEY))
+        answer = refused(run(store, by_hand(), NOON, KEY))
         assert (answer.verdict, answer.reason) == ("cancelled", Reason.OVERLAP)
-        again = refused(store.ledger.begin(by_hand(run="run:2"), now=NOON, key=KEY))
+        again = refused(run(store, by_hand(run="run:2"), NOON, KEY))
         assert (again.verdict, again.state) == ("duplicate", State.CANCELLED)
 
     def test_d07_a_failure_frees_the_key(self, store: Store) -> None:
@@ -103,27 +105,27 @@ class CallerKeyConformance(StoreSuite):
         begun(self.ask(store, 2, must(lost.lease_until)))
 
     def test_d07_who_has_a_fence_needs_no_key(self, store: Store) -> None:
-        """A fence decides by itself: what holds the key does not matter, and goes on holding it."""
+        """A fence decides by itself. Another run may have the key, and keeps it."""
         store.index.upsert(row(policies=ALLOW))
         claimed = only(drain(store, SOON))
-        held = begun(self.ask(store, 1, SOON)).occurrence
-        running = begun(store.ledger.begin(claimed, now=SOON, key=KEY)).occurrence
+        occurrence = begun(self.ask(store, 1, SOON)).occurrence
+        running = begun(store.ledger.begin(claimed, now=SOON)).occurrence
         store.ledger.settle(running, SUCCEEDED, now=SOON)
         assert must(store.ledger.holds(KEY, now=SOON)).verdict == "in_progress"
-        store.ledger.settle(held, FAILED, now=SOON)
+        store.ledger.settle(occurrence, FAILED, now=SOON)
         assert store.ledger.holds(KEY, now=SOON) is None
 
     def test_d07_what_was_brought_with_a_key_begins_with_it(self, store: Store) -> None:
-        brought = store.ledger.bring(call(1), now=NOON, key=KEY)
-        assert isinstance(brought, Occurrence)
-        begun(store.ledger.begin(brought, now=NOON, key=KEY))
+        leased = store.ledger.bring(call(1), now=NOON, key=KEY)
+        assert isinstance(leased, Occurrence)
+        begun(store.ledger.begin(leased, now=NOON))
 
     def test_d07_a_key_is_asked_before_the_occurrence_that_comes_with_it(
         self, store: Store
     ) -> None:
-        """Both would refuse; the key's own answer is the one that its caller waits for."""
+        """Both would refuse. The caller gets the answer of the key."""
         store.ledger.settle(begun(self.ask(store, 1, NOON)).occurrence, SUCCEEDED, now=NOON)
-        begun(store.ledger.begin(call(2), now=NOON))
+        begun(run(store, call(2), NOON))
         for answer in (self.ask(store, 2, NOON), store.ledger.bring(call(2), now=NOON, key=KEY)):
             assert answer == Refused("duplicate", State.SUCCEEDED, Reason.FIRED)
 
@@ -137,7 +139,7 @@ class CallerKeyConformance(StoreSuite):
     def test_d07_a_key_is_its_flows(self, store: Store) -> None:
         begun(self.ask(store, 1, NOON))
         other = replace(call(2), flow="billing")
-        begun(store.ledger.begin(other, now=NOON, key=replace(KEY, flow="billing")))
+        begun(run(store, other, NOON, KEY._replace(flow="billing")))
 
     def test_d07_of_many_callers_with_one_key_one_begins(self, store: Store) -> None:
         self.needs(Capability.THREADS)
@@ -177,7 +179,7 @@ class SettlingConformance(StoreSuite):
     def test_t04_an_attempt_that_has_ended_is_settled_with_no_effects_again(
         self, store: Store
     ) -> None:
-        """The answer of a commit was lost, and the action tries again: its effects are there."""
+        """The answer of a commit was lost, so the action tries again. Its effects exist already."""
         running = self._running(store)
         with store.ledger.settling(running, lambda: SOON):
             pass
@@ -192,7 +194,7 @@ class SettlingConformance(StoreSuite):
 
 
 class WindowConformance(StoreSuite):
-    """Start, end and number of runs of a schedule."""
+    """The start, the end and the number of runs of a schedule."""
 
     def test_nothing_fires_before_its_start(self, store: Store) -> None:
         opens = Policies(starts_at=NOON + HOUR)
@@ -253,7 +255,7 @@ class WindowConformance(StoreSuite):
 
 
 class AheadConformance(StoreSuite):
-    """What waits can be leased ahead of its time, as what is due can."""
+    """A waiting occurrence can be leased ahead of its time, as a due row can be claimed."""
 
     def test_t06_what_is_spread_is_leased_ahead_of_its_second(self, store: Store) -> None:
         self.needs(Capability.FIND_WITHOUT_USER)
@@ -268,8 +270,8 @@ class AheadConformance(StoreSuite):
     def test_t07_no_lease_is_taken_over_ahead_of_its_end(self, store: Store) -> None:
         self.needs(Capability.LOOK_AHEAD)
         store.index.upsert(row())
-        held = only(drain(store, SOON))
-        assert list(store.ledger.claim_waiting(must(held.lease_until) - 1, ahead=MINUTE)) == []
+        end = must(only(drain(store, SOON)).lease_until)
+        assert list(store.ledger.claim_waiting(end - 1, ahead=MINUTE)) == []
 
     def test_t12_the_backlog_is_what_is_due(self, store: Store) -> None:
         for number in range(5):
@@ -281,16 +283,16 @@ class AheadConformance(StoreSuite):
         for number, at in enumerate((NOON, NOON + HOUR)):
             store.index.upsert(row(f"k{number}", cron="not a cron", at=at))
             drain(store, at + SECOND)
-        assert [o.key for o in store.index.poisoned(since=NOON + MINUTE)] == ["k1"]
-        assert len(store.index.poisoned()) == 2
+        assert [o.key for o in store.index.unreadable(since=NOON + MINUTE)] == ["k1"]
+        assert len(store.index.unreadable()) == 2
 
     def test_t01_a_claim_tells_of_each_row_that_it_poisons(self, store: Store) -> None:
         store.index.upsert(row("bad", cron="not a cron"))
         store.index.upsert(row("good"))
-        told: list[Occurrence] = []
+        reported: list[Occurrence] = []
         for _ in range(2):
-            store.index.claim_due(SOON, on_poisoned=told.append)
-        assert [(one.key, one.reason) for one in told] == [("bad", Reason.POISONED)]
+            store.index.claim_due(SOON, on_poisoned=reported.append)
+        assert [(one.key, one.reason) for one in reported] == [("bad", Reason.POISONED)]
 
     def test_d12_an_occurrence_of_another_flow_is_unknown(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)

@@ -1,19 +1,21 @@
-"""J-07: what operators look up in the ledger."""
+"""J-07: the lookups of operators in the ledger."""
 
 from dataclasses import replace
 from typing import Final
 
 import pytest
 
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED
 from duetick.domain.errors import InvalidQuery
 from duetick.domain.schedule import Identity, Occurrence
-from duetick.domain.states import State
-from duetick.ports import SUCCEEDED, Store
+from duetick.domain.states import LEASED, WAITING, State
 from duetick.testing.conformance.samples import (
     DAILY,
     EACH_MINUTE,
     MINUTE,
     NOON,
+    QUIET,
     SOON,
     by_hand,
     row,
@@ -27,17 +29,17 @@ from duetick.testing.conformance.suite import (
     start,
 )
 
-FINDABLE: Final = {State.DEAD, State.SCHEDULED, State.RETRYING}
+FINDABLE: Final = {*LEASED, *WAITING, State.DEAD}
 
 
 def claimed_each_minute(store: Store, count: int) -> list[Occurrence]:
-    """That many occurrences of one row, oldest first."""
+    """Claim that many occurrences of one row, oldest first."""
     store.index.upsert(row(cron=EACH_MINUTE))
     return [only(drain(store, SOON + n * MINUTE)) for n in range(count)]
 
 
 def drain_one(store: Store) -> Occurrence:
-    """The scheduled occurrence of noon."""
+    """Claim the scheduled occurrence of noon."""
     store.index.upsert(row())
     return only(drain(store, SOON))
 
@@ -48,9 +50,9 @@ def pages(
     *,
     user: str | None = "ada",
     key: str | None = None,
-    state: State | None = None,
+    state: State | frozenset[State] | None = None,
 ) -> list[Identity]:
-    """What all pages hold, each going on after the last one seen."""
+    """Return the occurrences of all pages. Each page goes on after the last occurrence."""
     found: list[Identity] = []
     before: Identity | None = None
     for _ in range(20):
@@ -63,7 +65,7 @@ def pages(
 
 
 class FindConformance(StoreSuite):
-    """By schedule, by user, by state, in pages."""
+    """Lookups by schedule, by user and by state, in pages."""
 
     def test_j07_the_newest_are_found_first(self, store: Store) -> None:
         made = claimed_each_minute(store, 3)
@@ -79,23 +81,23 @@ class FindConformance(StoreSuite):
         assert list(found) == [made[2], made[1]]
 
     def test_j07_pages_hold_every_occurrence_once(self, store: Store) -> None:
-        made = claimed_each_minute(store, 130)
+        made = claimed_each_minute(store, 45)
         found: list[Occurrence] = []
         before: int | None = None
         for _ in range(3):
-            page = store.ledger.find("ada", "digest", limit=50, before=before)
+            page = store.ledger.find("ada", "digest", limit=16, before=before)
             found += page
             before = page[-1].nominal_at if page else 0
         assert found == made[::-1]
 
     @pytest.mark.parametrize("key", ["digest", None])
     def test_j07_pages_divide_what_shares_a_time(self, store: Store, key: str | None) -> None:
-        """Runs by hand of one instant, and the scheduled one: a page ends between them."""
+        """A page ends between the runs by hand and the scheduled occurrence of one instant."""
         made = [drain_one(store)]
         for number in range(6):
-            held = start(store, by_hand(run=f"run:{number}"), SOON)
-            store.ledger.settle(held, SUCCEEDED, now=SOON)
-            made.append(held)
+            running = start(store, by_hand(run=f"run:{number}"), SOON)
+            store.ledger.settle(running, SUCCEEDED, now=SOON)
+            made.append(running)
         found = pages(store, 2, key=key)
         assert sorted(found) == sorted(o.identity for o in made)
 
@@ -165,3 +167,30 @@ class FindConformance(StoreSuite):
         drain(store, SOON)
         assert only(store.ledger.find(state=State.SCHEDULED)).key == "spread"
         assert list(store.ledger.find(state=State.RETRYING)) == []
+
+    def test_o05_those_that_run_are_found_for_all_users_in_one_order(self, store: Store) -> None:
+        self.needs(Capability.FIND_WITHOUT_USER)
+        for number, user in enumerate(("ada", "bob", "cyd")):
+            store.index.upsert(row(user=user, cron=QUIET, at=SOON - number * MINUTE))
+        claimed = drain(store, SOON)
+        begun = start(store, next(one for one in claimed if one.user_id == "bob"), SOON)
+        found = pages(store, 1, user=None, state=LEASED)
+        assert [name[0] for name in found] == ["ada", "bob", "cyd"]
+        assert only(store.ledger.find(state=State.PROCESSING)).identity == begun.identity
+        assert {o.user_id for o in store.ledger.find(state=State.QUEUED)} == {"ada", "cyd"}
+
+    def test_o05_states_of_different_indexes_are_not_found_together(self, store: Store) -> None:
+        with pytest.raises(InvalidQuery, match="need attention"):
+            store.ledger.find(state=[State.DEAD, State.RETRYING])
+
+    def test_j07_one_that_needs_attention_is_found_by_its_id(self, store: Store) -> None:
+        self.needs(Capability.FIND_WITHOUT_USER)
+        store.index.upsert(row(user="bob"))
+        store.index.upsert(row(user="ada"))
+        running, other = drain(store, SOON)
+        assert store.ledger.named(running.id) == running
+        dead = store.ledger.settle(start(store, other, SOON), FAILED, now=SOON)
+        assert dead is not None
+        assert store.ledger.named(dead.id) == dead
+        assert store.ledger.named("occ_000000000000") is None
+        assert store.ledger.named("anything") is None

@@ -1,6 +1,6 @@
-"""The index: what is due is claimed once, oldest first, and recorded as it is claimed."""
+"""The index: a due row is claimed once, oldest first, and recorded by the same write."""
 
-from duetick.ports import Store
+from duetick.core.store import Store
 from duetick.testing.conformance.samples import (
     DAILY,
     DAY,
@@ -161,7 +161,7 @@ class IndexConformance(StoreSuite):
         assert must(store.index.get("ada", "digest")).next_fire_at == NOON + 15 * HOUR
 
     def test_i14_the_next_time_follows_the_now_that_was_passed(self, store: Store) -> None:
-        """A decade away from any clock that could be read by mistake, either way."""
+        """`now` is a decade before or after any clock that could be read by mistake."""
         for now in (NOON - 3_653 * DAY, NOON + 3_653 * DAY):
             store.index.upsert(row(str(now), at=now))
             drain(store, now + SECOND)
@@ -197,7 +197,7 @@ class IndexConformance(StoreSuite):
         assert [o.nominal_at for o in drain(store, SOON + MINUTE)] == [NOON + MINUTE]
 
     def test_a01_a_row_that_is_set_back_far_loses_no_time_that_is_new(self, store: Store) -> None:
-        """Up to the last fired time all is done with; what lies after it is accounted for."""
+        """Times up to the last fire are over. The times after it are accounted for."""
         store.index.upsert(row(cron=EACH_MINUTE))
         drain(store, SOON)
         store.index.upsert(row(cron=EACH_MINUTE, at=NOON - MINUTE))

@@ -1,14 +1,14 @@
-"""T-06: what happens after the claim wins, and is seen as the attempt begins."""
+"""T-06: a change after the claim wins. The begin sees it."""
 
 from dataclasses import replace
 
 import pytest
 
+from duetick.core.store import Store
 from duetick.domain.expression import fires
-from duetick.domain.pausing import paused
+from duetick.domain.pausing import pause
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import Store
 from duetick.testing.conformance.samples import (
     DAY,
     EACH_MINUTE,
@@ -33,13 +33,13 @@ from duetick.testing.conformance.suite import (
 
 
 def claimed_a_day_later(store: Store) -> Occurrence:
-    """The first occurrence of a schedule that was put at noon."""
+    """Claim the first occurrence of a schedule that was put at noon."""
     store.schedules.put(schedule(), now=NOON)
     return only(drain(store, SOON + DAY))
 
 
 def expect_cancelled(store: Store, occurrence: Occurrence, reason: Reason) -> None:
-    """It does not begin any more, and its record says why."""
+    """Expect that the occurrence does not begin, and that its record has the reason."""
     answer = refused(store.ledger.begin(occurrence, now=SOON + DAY + 30 * SECOND))
     assert (answer.verdict, answer.reason) == ("cancelled", reason)
     kept = recorded(store, occurrence)
@@ -47,7 +47,7 @@ def expect_cancelled(store: Store, occurrence: Occurrence, reason: Reason) -> No
 
 
 def expect_each(store: Store, minutes: int) -> None:
-    """Each minute after noon is in the ledger once."""
+    """Expect each minute after noon in the ledger once."""
     found: list[int] = []
     for one in store.ledger.find("ada", "digest", limit=100):
         end = one.nominal_at if one.range_end is None else one.range_end
@@ -145,14 +145,14 @@ class LateEditConformance(StoreSuite):
     def test_a01_an_edit_that_pauses_too_loses_no_time_that_is_new(
         self, store: Store, changed_at: int
     ) -> None:
-        """Whether it is resumed or ends by itself, after which what was claimed has long ended."""
+        """The pause is resumed, or ends by itself long after the claimed time."""
         self.needs(Capability.LOOK_AHEAD)
         store.schedules.put(schedule(cron="*/2 * * * *"), now=NOON)
         for claimed in drain(store, SOON, ahead=5 * MINUTE):
             store.ledger.begin(claimed, now=SOON + SECOND)
         made = schedule(cron=EACH_MINUTE)
         until = SOON + 9 * MINUTE
-        store.schedules.put(paused(made, "", until, SOON + 2 * SECOND), now=SOON + 2 * SECOND)
+        store.schedules.put(pause(made, "", until, SOON + 2 * SECOND), now=SOON + 2 * SECOND)
         for minute in range(8, changed_at):
             drain(store, SOON + minute * MINUTE)
         store.schedules.put(made, now=SOON + changed_at * MINUTE)

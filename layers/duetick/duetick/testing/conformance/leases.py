@@ -1,11 +1,14 @@
-"""T-07: who holds the fence may act; leases end and are taken over."""
+"""T-07: the owner of the fence may act. Leases end and are taken over."""
 
 from dataclasses import replace
 
+import pytest
+
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, Store
 from duetick.testing.conformance.attempts import claimed
 from duetick.testing.conformance.samples import (
     AT_LEAST_ONCE,
@@ -30,12 +33,12 @@ from duetick.testing.conformance.suite import (
 
 
 def other_fence(occurrence: Occurrence) -> Occurrence:
-    """The same under a fence that nobody was given."""
+    """Return the same occurrence with a fence that nobody has."""
     return replace(occurrence, fence=occurrence.fence + 1)
 
 
 class FenceConformance(StoreSuite):
-    """T-07: a stale fence is refused and changes nothing; leases end and are taken over."""
+    """T-07: a stale fence is refused and changes nothing. Leases end and are taken over."""
 
     def test_t07_a_stale_fence_may_not_begin(self, store: Store) -> None:
         occurrence = claimed(store)
@@ -67,6 +70,18 @@ class FenceConformance(StoreSuite):
         renewed = must(store.ledger.renew(running, now=SOON + 30 * SECOND))
         assert renewed.lease_until == SOON + 30 * SECOND + running.policies.lease_ms
         assert recorded(store, running) == renewed
+
+    @pytest.mark.parametrize("ahead", [0, 2 * MINUTE])
+    def test_t07_an_attempt_that_began_before_its_claim_is_lost_at_the_end_of_its_lease(
+        self, store: Store, ahead: int
+    ) -> None:
+        """By a clock that is behind, or before the time for which it was claimed."""
+        store.index.upsert(row(policies=AT_LEAST_ONCE))
+        waiting = only(drain(store, NOON - ahead, ahead=ahead))
+        running = start(store, waiting, NOON - 50 * SECOND)
+        assert must(running.lease_until) < must(waiting.lease_until)
+        again = only(store.ledger.claim_waiting(must(running.lease_until)))
+        assert (again.identity, again.fence) == (running.identity, running.fence + 1)
 
     def test_t07_what_was_renewed_is_not_taken_over(self, store: Store) -> None:
         running = start(store, claimed(store), SOON)
@@ -109,7 +124,7 @@ class FenceConformance(StoreSuite):
         assert (kept.state, kept.reason) == (State.DEAD, Reason.LOST)
 
     def test_t03_a_misfire_made_good_is_not_lost_when_it_is_released(self, store: Store) -> None:
-        """After hours of downtime the API is still down: the next tick delivers, not none."""
+        """After hours of downtime, the API still fails. The next tick delivers the occurrence."""
         store.index.upsert(row(cron=QUIET))
         late = NOON + 3 * HOUR
         occurrence = only(store.index.claim_due(late))
@@ -206,28 +221,28 @@ class FenceConformance(StoreSuite):
             store.index.upsert(row(f"k{number:02}"))
         drain(store, SOON)
         late = SOON + Policies().begin_within_ms + 1
-        told: list[Occurrence] = []
+        reported: list[Occurrence] = []
         for _ in range(2):
-            assert list(store.ledger.claim_waiting(late, 25, on_lost=told.append)) == []
-        assert {one.reason for one in told} == {Reason.LOST}
-        assert sorted(one.key for one in told) == [f"k{number:02}" for number in range(60)]
+            assert list(store.ledger.claim_waiting(late, 25, on_lost=reported.append)) == []
+        assert {one.reason for one in reported} == {Reason.LOST}
+        assert sorted(one.key for one in reported) == [f"k{number:02}" for number in range(60)]
 
     def test_t01_what_is_released_too_late_is_told(self, store: Store) -> None:
         occurrence = claimed(store)
-        told: list[Occurrence] = []
+        reported: list[Occurrence] = []
         late = SOON + occurrence.policies.begin_within_ms + 1
-        assert store.ledger.release(occurrence, now=late, on_lost=told.append)
-        assert told == [recorded(store, occurrence)]
+        assert store.ledger.release(occurrence, now=late, on_lost=reported.append)
+        assert reported == [recorded(store, occurrence)]
 
     def test_t01_what_is_not_lost_is_not_told(self, store: Store) -> None:
         store.index.upsert(row(policies=AT_LEAST_ONCE))
-        told: list[Occurrence] = []
+        reported: list[Occurrence] = []
         occurrence = only(drain(store, SOON))
-        store.ledger.release(occurrence, now=SOON, on_lost=told.append)
-        again = only(store.ledger.claim_waiting(SOON + SECOND, on_lost=told.append))
+        store.ledger.release(occurrence, now=SOON, on_lost=reported.append)
+        again = only(store.ledger.claim_waiting(SOON + SECOND, on_lost=reported.append))
         running = start(store, again, SOON + SECOND)
-        store.ledger.claim_waiting(must(running.lease_until), on_lost=told.append)
-        assert told == []
+        store.ledger.claim_waiting(must(running.lease_until), on_lost=reported.append)
+        assert reported == []
 
     def test_j05_a_lost_attempt_leaves_a_trace(self, store: Store) -> None:
         self.needs(Capability.TRACES)

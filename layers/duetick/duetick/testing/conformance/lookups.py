@@ -2,8 +2,8 @@
 
 import pytest
 
+from duetick.core.store import Store
 from duetick.domain.errors import InvalidCursor, InvalidSchedule
-from duetick.ports import Store
 from duetick.testing.conformance.samples import (
     NOON,
     hostile,

@@ -1,14 +1,15 @@
-"""D-08: what happens to an occurrence while another of its schedule is running."""
+"""D-08: an occurrence while another one of its schedule is running."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED
 from duetick.domain.policies import Overlap, Policies
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, Store
 from duetick.testing.conformance.samples import (
     ALLOW,
     AT_LEAST_ONCE,
@@ -38,7 +39,7 @@ LATER = NOON + 2 * MINUTE
 
 
 def three(store: Store, policies: Policies) -> Sequence[Occurrence]:
-    """Three occurrences of one schedule, claimed together and still on time."""
+    """Claim three occurrences of one schedule together, still on time."""
     store.index.upsert(row(cron=EACH_MINUTE, policies=policies))
     return sorted(drain(store, LATER), key=lambda o: o.nominal_at)
 
@@ -94,36 +95,24 @@ class OverlapConformance(StoreSuite):
         crashed = start(store, only(drain(store, SOON)), SOON)
         end = must(crashed.lease_until)
         later = only([o for o in drain(store, end) if o.nominal_at > NOON])
-        told: list[Occurrence] = []
-        begun(store.ledger.begin(later, now=end, on_lost=told.append))
+        reported: list[Occurrence] = []
+        begun(store.ledger.begin(later, now=end, on_lost=reported.append))
         assert recorded(store, crashed).state is State.DEAD
-        assert told == [recorded(store, crashed)]
+        assert reported == [recorded(store, crashed)]
 
-    def test_t04_one_that_crashed_and_may_wait_comes_back_at_once(self, store: Store) -> None:
-        self.needs(Capability.WAIT)
-        crashed, successor = self._ousted(store, Overlap.WAIT)
-        now = must(successor.begun_at) + SECOND
-        assert only(store.ledger.claim_waiting(now)).identity == crashed.identity
-
-    def test_t04_one_that_crashed_and_may_not_overlap_comes_back_after_its_successor(
-        self, store: Store
+    @pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.WAIT])
+    def test_t04_one_that_crashed_comes_back_after_its_successor(
+        self, store: Store, overlap: Overlap
     ) -> None:
-        """At once it would meet it, and be cancelled though it is to be tried again."""
-        crashed, successor = self._ousted(store, Overlap.SKIP)
-        end = must(successor.lease_until)
-        assert list(store.ledger.claim_waiting(end - 1)) == []
-        store.ledger.settle(successor, SUCCEEDED, now=end - 1)
-        assert only(store.ledger.claim_waiting(end)).identity == crashed.identity
-
-    def _ousted(self, store: Store, overlap: Overlap) -> tuple[Occurrence, Occurrence]:
-        """One whose lease was over when its successor began, and that one."""
         policies = replace(AT_LEAST_ONCE, overlap=overlap)
         store.index.upsert(row(cron=EACH_MINUTE, policies=policies))
         crashed = start(store, only(drain(store, SOON)), SOON)
         end = must(crashed.lease_until)
         successor = start(store, only(drain(store, end)), end)
-        assert recorded(store, crashed).state is State.QUEUED
-        return recorded(store, crashed), successor
+        assert recorded(store, crashed).state is State.RETRYING
+        assert list(store.ledger.claim_waiting(end + SECOND)) == []
+        store.ledger.settle(successor, SUCCEEDED, now=end + MINUTE)
+        assert only(store.ledger.claim_waiting(end + MINUTE)).identity == crashed.identity
 
     def test_d08_the_policy_of_now_decides(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE, policies=ALLOW), now=NOON)
@@ -144,7 +133,7 @@ class OverlapConformance(StoreSuite):
         start(store, third, now + MINUTE)
 
     def test_d08_each_of_those_that_were_allowed_counts(self, store: Store) -> None:
-        """Two run since that was allowed; the one that began alone has ended."""
+        """Two run because overlap was allowed. The one that began alone has ended."""
         now = LATER + MINUTE + SECOND
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
         first, second, third = drain(store, now)

@@ -1,9 +1,11 @@
-"""I-16: a check compares records and rows, a rebuild mends what it finds."""
+"""I-16: a check compares records and rows. A rebuild repairs the differences."""
 
 from dataclasses import replace
 
+import pytest
+
+from duetick.core.store import Store
 from duetick.domain.states import Reason, State
-from duetick.ports import Store
 from duetick.testing.conformance.samples import (
     DAILY,
     DAY,
@@ -11,6 +13,7 @@ from duetick.testing.conformance.samples import (
     HOUR,
     MINUTE,
     NOON,
+    SECOND,
     SOON,
     row,
     schedule,
@@ -19,7 +22,7 @@ from duetick.testing.conformance.suite import Capability, StoreSuite, drain, mus
 
 
 class RebuildConformance(StoreSuite):
-    """I-16: a check compares records and rows, a rebuild mends."""
+    """I-16: a check compares records and rows. A rebuild repairs the differences."""
 
     def test_i16_a_sound_store_has_no_differences(self, store: Store) -> None:
         store.schedules.put(schedule("on"), now=NOON)
@@ -65,12 +68,39 @@ class RebuildConformance(StoreSuite):
         assert list(store.check(now=SOON + HOUR)) == []
         assert store.rebuild(now=SOON + HOUR) == 0
 
-    def test_i16_a_row_that_was_lost_is_missing_as_long_as_a_time_is_to_come(
+    @pytest.mark.parametrize("at", [NOON, NOON + 30 * SECOND, NOON + MINUTE, NOON + HOUR])
+    def test_i16_a_schedule_whose_last_time_is_claimed_ahead_is_no_difference(
+        self, store: Store, at: int
+    ) -> None:
+        self.needs(Capability.LOOK_AHEAD)
+        last = "at(2027-03-01T12:01:30)"
+        store.schedules.put(schedule(cron=last), now=NOON)
+        assert len(drain(store, NOON, ahead=2 * MINUTE)) == 1
+        assert list(store.check(now=at)) == []
+        assert store.rebuild(now=at) == 0
+        assert store.index.get("ada", "digest") is None
+
+    def test_i16_a_row_that_was_lost_after_a_claim_ahead_is_mended_beyond_that(
+        self, store: Store
+    ) -> None:
+        self.needs(Capability.LOOK_AHEAD)
+        store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
+        drain(store, SOON, ahead=5 * MINUTE)
+        store.index.remove("ada", "digest")
+        assert only(store.check(now=SOON)).problem == "missing"
+        assert store.rebuild(now=SOON) == 1
+        assert must(store.index.get("ada", "digest")).next_fire_at == NOON + 6 * MINUTE
+
+    def test_i16_a_row_that_was_lost_is_missing_before_its_last_time_and_after(
         self, store: Store
     ) -> None:
         store.schedules.put(schedule(cron="at(2027-03-01T13:00:00)"), now=NOON)
         store.index.remove("ada", "digest")
-        assert only(store.check(now=NOON)).problem == "missing"
+        for now in (NOON, NOON + HOUR):
+            assert only(store.check(now=now)).problem == "missing"
+        assert store.rebuild(now=NOON + HOUR) == 1
+        kept = only(store.ledger.find("ada", "digest"))
+        assert (kept.nominal_at, kept.reason) == (NOON + HOUR, Reason.MISSED)
         assert list(store.check(now=NOON + HOUR)) == []
 
     def test_m03_what_became_unreadable_is_kept_not_indexed_and_reported(
@@ -86,7 +116,7 @@ class RebuildConformance(StoreSuite):
 
 
 class DriftConformance(StoreSuite):
-    """I-16: a row waits for the time that its record asks for, and no other."""
+    """I-16: a row waits for the time that its record requires, and for no other."""
 
     def test_i16_a_row_that_waits_too_long_is_found_and_mended(self, store: Store) -> None:
         drift(store, NOON + 30 * DAY)
@@ -137,7 +167,7 @@ class DriftConformance(StoreSuite):
 
 
 def drift(store: Store, next_fire_at: int, key: str = "digest") -> None:
-    """A daily schedule whose row waits for another time."""
+    """Put a daily schedule, and set its row to another time."""
     store.schedules.put(schedule(key, timezone="UTC"), now=NOON)
     kept = must(store.index.get("ada", key))
     store.index.upsert(replace(kept, next_fire_at=next_fire_at))

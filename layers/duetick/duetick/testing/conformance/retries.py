@@ -1,13 +1,15 @@
-"""At least once: the same occurrence again, later, until it succeeds or is spent."""
+"""At least once: an occurrence is tried again until it succeeds or its attempts are spent."""
 
 from dataclasses import replace
 
 import pytest
 
+from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED, Outcome
+from duetick.domain.errors import InvalidSchedule
 from duetick.domain.policies import Backoff, Delivery, Policies
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
-from duetick.ports import SUCCEEDED, Outcome, Store
 from duetick.testing.conformance.samples import (
     AT_LEAST_ONCE,
     HOUR,
@@ -19,6 +21,7 @@ from duetick.testing.conformance.samples import (
     TWO_TRIES,
     keys,
     row,
+    schedule,
 )
 from duetick.testing.conformance.suite import (
     FAILED,
@@ -34,14 +37,14 @@ from duetick.testing.conformance.suite import (
 
 
 def failed(store: Store, policies: Policies, key: str = "digest", now: int = NOON) -> Occurrence:
-    """An occurrence whose first attempt failed at `now`."""
+    """Return an occurrence whose first attempt failed at `now`."""
     store.index.upsert(row(key, cron=QUIET, policies=policies, at=now - SECOND))
     running = start(store, only(drain(store, now)), now)
     return must(store.ledger.settle(running, FAILED, now=now))
 
 
 def with_retry(**fields: int | Backoff) -> Policies:
-    """At least once, retried like that."""
+    """Return the policies for at least once with that retry."""
     return Policies.of({"delivery": Delivery.AT_LEAST_ONCE, "retry": fields})
 
 
@@ -97,16 +100,30 @@ class RetryConformance(StoreSuite):
     def test_j06_delays_grow_as_the_policy_says_until_they_are_spent(
         self, store: Store, policies: Policies, delays: list[int]
     ) -> None:
-        held, now = failed(store, policies), NOON
+        retried, now = failed(store, policies), NOON
         for delay in delays:
-            assert held.due_at - now == delay * SECOND
-            now = held.due_at
+            assert retried.due_at - now == delay * SECOND
+            now = retried.due_at
             running = start(store, only(store.ledger.claim_waiting(now)), now)
-            held = must(store.ledger.settle(running, FAILED, now=now))
-        assert (held.state, held.reason, held.attempts) == (State.DEAD, Reason.FAILED, 5)
+            retried = must(store.ledger.settle(running, FAILED, now=now))
+        assert (retried.state, retried.reason, retried.attempts) == (State.DEAD, Reason.FAILED, 5)
 
     def test_j06_without_retries_the_first_failure_is_the_end(self, store: Store) -> None:
         assert failed(store, with_retry(backoff=Backoff.NONE)).state is State.DEAD
+
+    def test_j06_a_store_keeps_no_retry_whose_longest_wait_is_under_its_first(
+        self, store: Store
+    ) -> None:
+        """A retry that names its first wait alone gets the usual longest one, of an hour."""
+        contrary = with_retry(first=7_200)
+        with pytest.raises(InvalidSchedule, match=r"policies\.retry\.longest: .* from 7200 to"):
+            store.schedules.put(schedule(policies=contrary), now=NOON)
+        with pytest.raises(InvalidSchedule, match=r"policies\.retry\.longest: .* from 7200 to"):
+            store.index.upsert(row(policies=contrary))
+        assert (store.schedules.get("ada", "digest"), store.index.get("ada", "digest")) == (
+            None,
+            None,
+        )
 
     def test_t04_what_was_rejected_is_not_tried_again(self, store: Store) -> None:
         store.index.upsert(row(policies=AT_LEAST_ONCE))
@@ -131,17 +148,17 @@ class RetryConformance(StoreSuite):
 
     def test_j05_traces_are_of_one_occurrence_in_order(self, store: Store) -> None:
         self.needs(Capability.TRACES)
-        held = failed(store, AT_LEAST_ONCE)
+        retried = failed(store, AT_LEAST_ONCE)
         failed(store, AT_LEAST_ONCE, key="other")
         for _ in range(2):
-            running = start(store, self._retry_of(store, held), held.due_at)
-            held = must(store.ledger.settle(running, FAILED, now=held.due_at))
-        times = [event.at for event in store.ledger.events(held)]
+            running = start(store, self._retry_of(store, retried), retried.due_at)
+            retried = must(store.ledger.settle(running, FAILED, now=retried.due_at))
+        times = [event.at for event in store.ledger.events(retried)]
         assert times == [NOON, NOON + 10 * SECOND, NOON + 30 * SECOND]
 
-    def _retry_of(self, store: Store, held: Occurrence) -> Occurrence:
-        waiting = store.ledger.claim_waiting(held.due_at)
-        return only([o for o in waiting if o.identity == held.identity])
+    def _retry_of(self, store: Store, retried: Occurrence) -> Occurrence:
+        waiting = store.ledger.claim_waiting(retried.due_at)
+        return only([o for o in waiting if o.identity == retried.identity])
 
     def test_j04_ended_leases_go_before_retries(self, store: Store) -> None:
         retrying = failed(store, AT_LEAST_ONCE, "retries", NOON - HOUR)

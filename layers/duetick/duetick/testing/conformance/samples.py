@@ -1,13 +1,13 @@
-"""Schedules and index rows for tests, and the instants at which they are looked at."""
+"""Schedules, index rows and instants for tests."""
 
 from collections.abc import Sequence
 from typing import Final
 
 import pytest
 
+from duetick.core.store import Store
 from duetick.domain.policies import Delivery, Misfire, Overlap, Policies, Retry
-from duetick.domain.schedule import IndexRow, Occurrence, Schedule
-from duetick.ports import Store
+from duetick.domain.schedule import IndexRow, NewOccurrence, Occurrence, Schedule
 
 SECOND: Final = 1_000
 MINUTE: Final = 60 * SECOND
@@ -18,13 +18,13 @@ NOON: Final = 1_803_902_400_000
 """Monday, 1 March 2027, 12:00 UTC: no zone changes its clock near it."""
 
 SOON: Final = NOON + SECOND
-"""When a tick comes for what was due at noon. Only tests of the very instant claim at noon."""
+"""The usual time of a claim after noon. Only tests of the very instant claim at noon."""
 
 DAILY: Final = "0 12 * * *"
 EACH_MINUTE: Final = "* * * * *"
 BAD: Final = "not an expression"
 QUIET: Final = "0 6 * * *"
-"""Has no time near noon: a row of it that is due yields that one time alone."""
+"""An expression without a time near noon: a row that is due then yields that time alone."""
 
 AT_LEAST_ONCE: Final = Policies(delivery=Delivery.AT_LEAST_ONCE)
 ALLOW: Final = Policies(overlap=Overlap.ALLOW)
@@ -46,7 +46,7 @@ def row(
     at: int = NOON,
     policies: Policies | None = None,
 ) -> IndexRow:
-    """An index row without a record."""
+    """Return an index row without a record."""
     return IndexRow(user, key, cron, timezone, at, policies=policies or Policies())
 
 
@@ -60,7 +60,7 @@ def schedule(
     enabled: bool = True,
     external_id: str | None = None,
 ) -> Schedule:
-    """A schedule that sends something."""
+    """Return a schedule that sends a message."""
     return Schedule(
         user_id=user,
         key=key,
@@ -74,9 +74,23 @@ def schedule(
     )
 
 
-def by_hand(key: str = "digest", *, run: str = "run:1", at: int = NOON) -> Occurrence:
-    """An occurrence that a caller brings along, unknown to the tick."""
-    return Occurrence("ada", key, DAILY, None, at, origin=run, flow="reminders", due_at=at)
+def by_hand(key: str = "digest", *, run: str = "run:1", at: int = NOON) -> NewOccurrence:
+    """Return the occurrence of a caller, unknown to the tick."""
+    return NewOccurrence("ada", key, DAILY, None, at, origin=run, flow="reminders", due_at=at)
+
+
+def asked_again(occurrence: Occurrence) -> NewOccurrence:
+    """Return the same occurrence as a caller without its fence would request it."""
+    return NewOccurrence(
+        occurrence.user_id,
+        occurrence.key,
+        occurrence.cron,
+        occurrence.timezone,
+        occurrence.nominal_at,
+        origin=occurrence.origin,
+        due_at=occurrence.due_at,
+        flow=occurrence.flow,
+    )
 
 
 def due_rows(store: Store, count: int) -> list[IndexRow]:
@@ -88,5 +102,5 @@ def due_rows(store: Store, count: int) -> list[IndexRow]:
 
 
 def keys(found: Sequence[Occurrence]) -> list[str]:
-    """Their keys, in order."""
+    """Return their keys in order."""
     return [occurrence.key for occurrence in found]

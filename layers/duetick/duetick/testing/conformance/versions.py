@@ -1,13 +1,15 @@
-"""Changes that are made only if nobody else made one, and counted schedules and runs."""
+"""Changes of a certain version, and limits of schedules, runs and writes."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
+from duetick.core.store import Store
 from duetick.domain.errors import QuotaReached, VersionConflict
 from duetick.domain.schedule import Pause, Schedule
-from duetick.ports import Store
+from duetick.ports import Counted
 from duetick.testing.conformance.samples import DAY, MINUTE, NOON, hostile, schedule
 from duetick.testing.conformance.suite import Capability, StoreSuite, must
 
@@ -43,7 +45,7 @@ class VersionConformance(StoreSuite):
     def test_a_schedule_that_was_made_again_is_another_one_of_the_same_version(
         self, store: Store
     ) -> None:
-        """Also where all of it happens at one instant."""
+        """This holds even if all of it happens at one instant."""
         old = store.schedules.put(schedule(), now=NOON)
         store.schedules.delete("ada", "digest", now=NOON)
         new = store.schedules.put(schedule(), now=NOON)
@@ -62,7 +64,7 @@ class VersionConformance(StoreSuite):
 
         def create(number: int) -> bool:
             wanted = schedule(cron=f"{number} 6 * * *")
-            return _made(stores[number % 4], wanted, if_version=0)
+            return _create(stores[number % 4], wanted, if_version=0)
 
         with ThreadPoolExecutor(4) as pool:
             assert sum(pool.map(create, range(8))) == 1
@@ -114,47 +116,56 @@ class QuotaConformance(StoreSuite):
         stores = [store, *(self.another(store) for _ in range(3))]
 
         def create(number: int) -> bool:
-            return _made(stores[number % 4], schedule(f"k{number}"), at_most=5)
+            return _create(stores[number % 4], schedule(f"k{number}"), at_most=5)
 
         with ThreadPoolExecutor(4) as pool:
             assert sum(pool.map(create, range(16))) == 5
         assert len(store.schedules.list("ada").schedules) == 5
 
 
-class RunQuotaConformance(StoreSuite):
-    """The number of a user's runs by hand in a minute."""
+class RateConformance(StoreSuite):
+    """The limit of a user's counted actions in a minute."""
 
-    def test_a_user_has_so_many_runs_in_each_minute(self, store: Store) -> None:
+    def test_a_user_has_so_many_in_each_minute(self, store: Store) -> None:
         first, last = NOON - NOON % MINUTE, NOON - NOON % MINUTE + MINUTE - 1
         asked = [first, first, last, last, last + 1, last + 1, last + 1]
-        answers = [store.admit_run("ada", 2, now=now) for now in asked]
+        answers = [store.allow("ada", "runs", 2, now=now) for now in asked]
         assert answers == [True, True, False, False, True, True, False]
 
+    def test_what_is_counted_apart_is_limited_apart(self, store: Store) -> None:
+        kinds = get_args(Counted)
+        assert [store.allow("ada", one, 1, now=NOON) for one in kinds] == [True] * len(kinds)
+        assert [store.allow("ada", one, 1, now=NOON) for one in kinds] == [False] * len(kinds)
+        assert store.allow("ada", "writes", 2, now=NOON)
+        assert not store.allow("ada", "runs", 1, now=NOON)
+
     @hostile
-    def test_a_users_runs_are_not_anothers_and_are_erased(self, store: Store, name: str) -> None:
-        assert [store.admit_run(user, 1, now=NOON) for user in (name, "bob")] == [True, True]
+    def test_what_a_user_does_is_not_anothers_and_is_erased(self, store: Store, name: str) -> None:
+        for counted in get_args(Counted):
+            assert [store.allow(user, counted, 1, now=NOON) for user in (name, "bob")] == [True] * 2
         store.erase(name)
-        assert store.admit_run(name, 1, now=NOON)
-        assert not store.admit_run("bob", 1, now=NOON)
+        for counted in get_args(Counted):
+            assert store.allow(name, counted, 1, now=NOON)
+            assert not store.allow("bob", counted, 1, now=NOON)
 
-    def test_a_limit_of_none_lets_none_run(self, store: Store) -> None:
-        assert not store.admit_run("ada", 0, now=NOON)
+    def test_a_limit_of_none_lets_none(self, store: Store) -> None:
+        assert not store.allow("ada", "writes", 0, now=NOON)
 
-    def test_runs_at_once_do_not_slip_past_the_limit(self, store: Store) -> None:
+    def test_several_at_once_do_not_slip_past_the_limit(self, store: Store) -> None:
         self.needs(Capability.THREADS)
         stores = [store, *(self.another(store) for _ in range(3))]
 
         def ask(number: int) -> bool:
-            return stores[number % 4].admit_run("ada", 5, now=NOON)
+            return stores[number % 4].allow("ada", "writes", 5, now=NOON)
 
         with ThreadPoolExecutor(4) as pool:
             assert sum(pool.map(ask, range(16))) == 5
 
 
-def _made(
+def _create(
     store: Store, wanted: Schedule, *, if_version: int | None = None, at_most: int | None = None
 ) -> bool:
-    """Whether the schedule was created."""
+    """Create a schedule. Return True if it was created."""
     try:
         store.schedules.put(wanted, now=NOON, if_version=if_version, at_most=at_most)
     except (VersionConflict, QuotaReached):

@@ -15,35 +15,40 @@ CREATE TABLE schedules (
     pause text,
     external_id text,
     version integer NOT NULL,
-    timing integer NOT NULL,
+    redefined_at integer NOT NULL,
     anchor integer NOT NULL,
     created_at integer NOT NULL,
     updated_at integer NOT NULL,
-    disabled_at integer,
     runs integer NOT NULL DEFAULT 0,
+    -- The parts of the policies that a begin needs, as columns: one statement decides it.
+    lease_ms integer NOT NULL,
+    exclusive integer NOT NULL,
+    limited integer NOT NULL,
     PRIMARY KEY (user_id, key)
 ) WITHOUT ROWID;
 
 CREATE UNIQUE INDEX idx_schedules_external_id
     ON schedules (external_id) WHERE external_id IS NOT NULL;
 
+-- The first five columns are enough to write a row. Other programs may write rows, too: STRICT
+-- refuses values at once that no claim could read, such as a BLOB for a text, or half a millisecond.
 CREATE TABLE schedule_index (
     user_id text NOT NULL,
     key text NOT NULL,
     cron text NOT NULL,
     timezone text,
     next_fire_at integer NOT NULL,
-    flow text NOT NULL,
-    anchor integer NOT NULL,
-    timing integer NOT NULL,
+    flow text NOT NULL DEFAULT '',
+    anchor integer NOT NULL DEFAULT 0,
+    redefined_at integer NOT NULL DEFAULT 0,
     policies text,
-    fired_through integer,
+    mark integer,
     PRIMARY KEY (user_id, key)
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idx_schedule_index_next_fire_at ON schedule_index (next_fire_at);
 
-CREATE TABLE poisoned (
+CREATE TABLE unreadable (
     user_id text NOT NULL,
     key text NOT NULL,
     cron text NOT NULL,
@@ -51,17 +56,17 @@ CREATE TABLE poisoned (
     next_fire_at integer NOT NULL,
     flow text NOT NULL,
     anchor integer NOT NULL,
-    timing integer NOT NULL,
+    redefined_at integer NOT NULL,
     policies text,
     error text NOT NULL,
-    poisoned_at integer NOT NULL,
+    at integer NOT NULL,
     PRIMARY KEY (user_id, key)
 ) WITHOUT ROWID;
 
-CREATE TABLE watermarks (
+CREATE TABLE marks (
     user_id text NOT NULL,
     key text NOT NULL,
-    fired_through integer NOT NULL,
+    mark integer NOT NULL,
     PRIMARY KEY (user_id, key)
 ) WITHOUT ROWID;
 
@@ -95,12 +100,12 @@ CREATE TABLE occurrences (
     fence integer NOT NULL,
     lease_until integer,
     exclusive integer NOT NULL,
-    timing integer NOT NULL,
+    redefined_at integer NOT NULL,
     policies text,
     range_end integer,
     count integer NOT NULL,
     error text,
-    correlation_id text,
+    told text,
     idempotency_key text,
     labels text,
     created_at integer NOT NULL,
@@ -115,10 +120,13 @@ CREATE INDEX idx_occurrences_waiting
     ON occurrences (due_at) WHERE state IN ('scheduled', 'retrying');
 CREATE INDEX idx_occurrences_dead
     ON occurrences (nominal_at) WHERE state = 'dead';
-CREATE UNIQUE INDEX idx_occurrences_running
-    ON occurrences (user_id, key) WHERE state = 'processing' AND exclusive = 1;
-CREATE INDEX idx_occurrences_sharing
-    ON occurrences (user_id, key) WHERE state = 'processing' AND exclusive = 0;
+CREATE UNIQUE INDEX idx_occurrences_alone
+    ON occurrences (user_id, key)
+    WHERE exclusive = 1 AND (state = 'processing' OR (state = 'queued' AND attempts > 0));
+CREATE INDEX idx_occurrences_beside
+    ON occurrences (user_id, key)
+    WHERE (exclusive = 0 AND (state = 'processing' OR (state = 'queued' AND attempts > 0)))
+        OR state = 'retrying';
 CREATE INDEX idx_occurrences_begun
     ON occurrences (user_id, key, begun_at) WHERE begun_at IS NOT NULL;
 
@@ -145,10 +153,12 @@ CREATE TABLE creations (
     PRIMARY KEY (user_id, name)
 ) WITHOUT ROWID;
 
-CREATE TABLE run_counts (
-    user_id text PRIMARY KEY,
+CREATE TABLE rates (
+    user_id text NOT NULL,
+    counted text NOT NULL,
     minute integer NOT NULL,
-    runs integer NOT NULL
+    number integer NOT NULL,
+    PRIMARY KEY (user_id, counted)
 ) WITHOUT ROWID;
 
 CREATE TABLE events (
@@ -159,7 +169,8 @@ CREATE TABLE events (
     at integer NOT NULL,
     before text NOT NULL,
     after text NOT NULL,
-    note text NOT NULL
+    note text NOT NULL,
+    told text
 );
 
 CREATE INDEX idx_events_occurrence ON events (user_id, key, nominal_at, origin);

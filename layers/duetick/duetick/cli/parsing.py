@@ -1,0 +1,51 @@
+"""The arguments of the command. Errors show the usage of the wrong part, and the valid numbers."""
+
+import argparse
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Sequence
+from math import inf
+
+
+def read(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the arguments. If they are wrong, end the command with the usage and the reason.
+
+    An unknown argument shows the usage of its own verb, not that of the whole command.
+    """
+    chosen, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        nearest: argparse.ArgumentParser = chosen.parser
+        nearest.error(f"unknown: {' '.join(unknown)}")
+    return chosen
+
+
+def known_by_its_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Let the arguments name the parser that read their last part."""
+    parser.set_defaults(parser=parser)
+    return parser
+
+
+def whole(least: float = -inf, most: float = inf) -> Callable[[str], int]:
+    """Return a parser of whole numbers within these bounds."""
+    wanted = "expected a whole number" + (f" from {least} to {most}" if most < inf else "")
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise ArgumentTypeError(f"{wanted}, got {text[:40]!r}") from None
+        if not least <= number <= most:
+            raise ArgumentTypeError(f"{wanted}, got {text[:40]!r}")
+        return number
+
+    return read
+
+
+def more_than_nothing(text: str) -> float:
+    """Parse a number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < inf:
+        raise ArgumentTypeError(f"expected a number of more than 0, got {text[:40]!r}")
+    return number

@@ -1,0 +1,86 @@
+"""`duetick schedules put`: what it takes, and what it changes."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from duetick.cli.problem import CliProblem
+from duetick.client import ApiError, Client, Reply
+from duetick.core.wire import require_json
+from duetick.domain.errors import InvalidSchedule
+from duetick.domain.schedule import Json
+
+if TYPE_CHECKING:
+    from duetick.api.views import ScheduleView
+
+
+def add_fields(parser: argparse.ArgumentParser) -> None:
+    """Add the fields of a schedule."""
+    for name in ("cron", "flow", "action"):
+        parser.add_argument(f"--{name}", help="needed to create one")
+    parser.add_argument("--timezone", help="an IANA name; '' takes it back")
+    parser.add_argument("--input", help="JSON")
+    parser.add_argument(
+        "--policies",
+        help='JSON, such as \'{"delivery": "at_least_once"}\'; null takes one back, or all',
+    )
+    parser.add_argument(
+        "--label", action="append", default=[], metavar="NAME=TEXT", help="as often as needed"
+    )
+    parser.add_argument(
+        "--no-label", action="append", default=[], metavar="NAME", help="takes that one back"
+    )
+
+
+def put(client: Client, chosen: argparse.Namespace) -> "Reply[ScheduleView]":
+    """Create it, or change what is named: a second put takes nothing back that it does not name."""
+    fields, key = _fields(chosen), chosen.key
+    try:
+        found = client.get(key)
+    except ApiError as problem:
+        if problem.code != "schedule_not_found":
+            raise
+        return client.put(key, _whole(fields, chosen))
+    return client.change(key, fields, if_match=found.etag)
+
+
+def _whole(fields: dict[str, Json], chosen: argparse.Namespace) -> dict[str, Json]:
+    """Return the fields that create a schedule, without those that take something back."""
+    missing = [f"--{name}" for name in ("cron", "flow", "action") if name not in fields]
+    if missing:
+        chosen.parser.error(f"there is none yet, and to create it needs {', '.join(missing)}")
+    for name in ("labels", "policies"):
+        named = fields.get(name)
+        if isinstance(named, dict):
+            fields[name] = {one: value for one, value in named.items() if value is not None}
+    return fields
+
+
+def _fields(chosen: argparse.Namespace) -> dict[str, Json]:
+    """Return the fields that the options name."""
+    fields: dict[str, Json] = {
+        name: getattr(chosen, name)
+        for name in ("cron", "flow", "action")
+        if getattr(chosen, name) is not None
+    }
+    if chosen.timezone is not None:
+        fields["timezone"] = chosen.timezone or None
+    for name in ("input", "policies"):
+        if getattr(chosen, name) is not None:
+            fields[name] = _json(f"--{name}", getattr(chosen, name))
+    labels: dict[str, Json] = dict(map(_label, chosen.label))
+    labels |= dict.fromkeys(chosen.no_label)
+    return fields | ({"labels": labels} if labels else {})
+
+
+def _json(option: str, text: str) -> Json:
+    try:
+        return require_json(text, option)
+    except InvalidSchedule as problem:
+        raise CliProblem(f"{problem} Quote it for your shell.") from None
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise CliProblem(f"--label is NAME=TEXT, such as team=garden; got {text[:40]!r}.")
+    return name, value

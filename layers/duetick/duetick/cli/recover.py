@@ -1,0 +1,83 @@
+"""`duetick recover`: what to do with a store that was restored from a backup."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+from duetick.cli.asking import add_json, add_why
+from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.problem import CliProblem
+from duetick.cli.showing import show_one
+from duetick.cli.stores import add_store, opened, operating, take_step
+from duetick.core.recovery import RECOVERIES, Recovered, recover
+from duetick.runtime.witness import open_witness
+
+if TYPE_CHECKING:
+    import argparse
+
+    from duetick.cli.asking import Commands
+
+TOLD: Final = {
+    "skip": "none of them fires",
+    "latest": "the newest of each schedule may fire, as its misfire policy says",
+    "fire": "all of them are misfires, as after downtime",
+}
+
+
+def add_recover(commands: Commands) -> None:
+    """Add the command."""
+    parser = known_by_its_parser(
+        commands.add_parser(
+            "recover", help="after a restore from a backup: what becomes of the unknown times"
+        )
+    )
+    told = "; ".join(f"{name}: {means}" for name, means in TOLD.items())
+    parser.add_argument("how", nargs="?", choices=RECOVERIES, default="skip", help=told)
+    add_store(parser)
+    add_why(parser)
+    add_json(parser)
+    parser.add_argument(
+        "--witness", default="", help="ssm:NAME; default: the file beside the SQLite file"
+    )
+    parser.add_argument("--yes", action="store_true", help="do it; without this it is a dry run")
+    parser.set_defaults(command=_recover)
+
+
+def _recover(chosen: argparse.Namespace) -> None:
+    done = _of_stack(chosen) if chosen.stack else _of_store(chosen)
+    if chosen.json:
+        show_one(asdict(done), as_json=True)
+    else:
+        print(_describe(done))
+    if not done.complete:
+        raise CliProblem("The time ended first: do it again, and it goes on.")
+
+
+def _of_stack(chosen: argparse.Namespace) -> Recovered:
+    return Recovered(**take_step(chosen, Step="recover", How=chosen.how, DryRun=not chosen.yes))
+
+
+def _of_store(chosen: argparse.Namespace) -> Recovered:
+    witness = open_witness(chosen.witness, chosen.store)
+    with opened(chosen.store) as store:
+        if not chosen.yes:
+            return recover(store, witness, chosen.how, now=store.now())
+        with operating(store, "recover", chosen.why, target=chosen.how):
+            return recover(store, witness, chosen.how, now=store.now(), dry_run=False)
+
+
+def _describe(done: Recovered) -> str:
+    if not done.restored:
+        return "The store is as new as its witness: there is nothing to recover."
+    since = f"noted at {done.noted}" if done.noted else "never noted"
+    lines = [
+        f"The store was {since}, and its witness at {done.witnessed}: it was restored.",
+        f"Due by {done.until}, their outcome unknown: times of {done.schedules} schedules.",
+        f"{done.how}: {done.recorded} are recorded as missed, {done.fires} may fire now.",
+    ]
+    if done.dry_run:
+        return "\n".join([*lines, f"Nothing was changed. `duetick recover {done.how} --yes` does."])
+    if done.lost:
+        lines.append(f"{done.lost} that were under way are dead, reason lost.")
+    return "\n".join([*lines, "Ticks claim again."])

@@ -1,0 +1,49 @@
+"""The address of a store without its secrets, to show on a screen."""
+
+import re
+from typing import Final
+from urllib.parse import SplitResult, unquote, urlsplit
+
+NO_SECRETS: Final = frozenset({"host", "port", "dbname", "user", "sslmode", "region", "shards"})
+"""The options whose values are shown. Any other option may hold a secret."""
+
+
+_PLAIN: Final = r"[\w.,:/\[\]-]*"
+"""A value with any other character may be several values, one of them a secret."""
+
+
+def hide_secrets(address: str) -> str:
+    """Return the address, with … in place of each possible secret."""
+    scheme, _, _ = address.partition("://")
+    if scheme == "sqlite":
+        return address
+    try:
+        parts = urlsplit(address)
+        options = "&".join(map(_option, parts.query.split("&"))) if parts.query else ""
+        return f"{scheme}://{_place(parts)}{parts.path}{'?' if options else ''}{options}"
+    except ValueError:
+        return f"{scheme}://…"
+
+
+def advice(address: str) -> str:
+    """Say what to look at if a store cannot be used."""
+    if address.startswith("sqlite"):
+        return (
+            "Is its folder there, and may you write to it? Name another with "
+            "--store sqlite:///path/to/file.db."
+        )
+    return "Is its server up, is the address right, and are its credentials set?"
+
+
+def _place(parts: SplitResult) -> str:
+    if parts.password is None:
+        return parts.netloc
+    return f"{parts.username or ''}:…@{parts.netloc.rpartition('@')[2]}"
+
+
+def _option(text: str) -> str:
+    name, equals, value = text.partition("=")
+    if not equals:
+        return "…"
+    plain = re.fullmatch(_PLAIN, unquote(value)) is not None
+    return text if plain and unquote(name) in NO_SECRETS else f"{name}=…"

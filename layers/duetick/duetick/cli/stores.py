@@ -1,0 +1,177 @@
+"""`duetick migrate`, `check`, `rebuild`: what is done to a whole store.
+
+With --store the command does it itself; with --stack the stack's function `migrate` does. What
+changes something is recorded: its operator is whoever is logged in here, or signs.
+"""
+
+import argparse
+import getpass
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from duetick.cli.asking import add_json, add_why
+from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.problem import CliProblem
+from duetick.cli.showing import field, say, show_many, show_one
+from duetick.cli.store_address import advice, hide_secrets
+from duetick.core.operations import Asked, record, recorded
+from duetick.core.repair import repair
+from duetick.core.rows import SETTING, TAKEN_OVER
+from duetick.core.store import Store
+from duetick.domain.errors import SchemaOutdated, StoreUnavailable
+from duetick.stores import open_store
+
+if TYPE_CHECKING:
+    from duetick.cli.asking import Commands
+
+DEFAULT_FOLDER: Final = ".cache"
+DEFAULT_STORE: Final = f"sqlite:///{DEFAULT_FOLDER}/duetick.db"
+EACH: Final = 10_000
+"""The schedules after which a line of progress appears."""
+
+_DIFFERENCES: Final = (field("PROBLEM", "problem"), field("USER", "user"), field("KEY", "key"))
+
+
+def add_stores(commands: "Commands") -> None:
+    """Add the commands."""
+    migrate = _add(commands, "migrate", "create or update a store's schema")
+    migrate.set_defaults(command=_migrate)
+    check = _add(commands, "check", "name each schedule whose row is not the one that it requires")
+    add_json(check)
+    check.set_defaults(command=_check)
+    rebuild = _add(commands, "rebuild", "mend what check finds; a dry run without --yes")
+    rebuild.add_argument("--yes", action="store_true", help="do it")
+    add_json(rebuild)
+    rebuild.set_defaults(command=_rebuild)
+
+
+def _add(commands: "Commands", name: str, told: str) -> argparse.ArgumentParser:
+    parser = known_by_its_parser(commands.add_parser(name, help=told, description=told))
+    add_store(parser)
+    add_why(parser)
+    return parser
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which store: one that is reached from here, or a stack's."""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--store", default=DEFAULT_STORE, help=f"default: {DEFAULT_STORE}")
+    which.add_argument("--stack", help="a deployed one: its function migrate does it")
+
+
+def whoever() -> str:
+    """Return the user of the operating system, and the machine."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+@contextmanager
+def opened(address: str, *, migrated: bool = True) -> Iterator[Store]:
+    """Open a store whose schema is there. If it cannot be used, say what to look at."""
+    try:
+        with closing(open_store(address)) as store:
+            if migrated:
+                store.check_schema()
+            yield store
+    except SchemaOutdated:
+        raise
+    except StoreUnavailable as problem:
+        shown = hide_secrets(address)
+        said = f"The store {shown} cannot be used: {problem} {advice(address)}"
+        raise CliProblem(said) from problem
+
+
+@contextmanager
+def operating(
+    store: Store, verb: str, why: str, *, user_id: str | None = None, target: str = ""
+) -> Iterator[None]:
+    """Record the block as an operation of whoever is logged in here."""
+    with recorded(store, Asked(whoever(), verb, user_id, target, why)):
+        yield
+
+
+def take_step(chosen: argparse.Namespace, **step: object) -> dict[str, Any]:
+    """Let the function `migrate` of a stack take a step, in the name of whoever signs."""
+    from duetick.cli.deployed import Deployed
+
+    say(f"The function migrate of {chosen.stack} does it; this may take minutes …")
+    stack = Deployed.find(chosen.stack)
+    return stack.step({**step, "Who": stack.who(), "Why": getattr(chosen, "why", "")})
+
+
+def _migrate(chosen: argparse.Namespace) -> None:
+    if chosen.stack:
+        show_one(take_step(chosen), as_json=True)
+        return
+    if chosen.store == DEFAULT_STORE:
+        Path(DEFAULT_FOLDER).mkdir(exist_ok=True)
+    with opened(chosen.store, migrated=False) as store:
+        taken_over = store.migrate()
+        store.check_schema()
+        record(store, Asked(whoever(), "migrate", why=chosen.why))
+    print("The schema is up to date.")
+    if taken_over:
+        home = f"the flow with a resolver, or where {SETTING} says"
+        print(f"{TAKEN_OVER}: {taken_over}. They go to {home}.")
+
+
+def _check(chosen: argparse.Namespace) -> None:
+    found = _repaired(chosen, dry_run=True)
+    _show(found, chosen)
+    if found["differences"]:
+        raise CliProblem(f"{_said(found)} `duetick rebuild` mends them, and says how.")
+    say(_said(found))
+
+
+def _rebuild(chosen: argparse.Namespace) -> None:
+    found = _repaired(chosen, dry_run=not chosen.yes)
+    _show(found, chosen)
+    say(_said(found))
+    if not chosen.yes:
+        say("Nothing was changed: it was a dry run. With --yes it is done.")
+    if found["unreadable"]:
+        raise CliProblem(
+            f"{found['unreadable']} cannot be read and stay: put each with a cron and a zone that "
+            "can be read, or `duetick schedules mend` it once its zone is known."
+        )
+    if not found["complete"]:
+        raise CliProblem("The time ended first: do it again, and it goes on.")
+
+
+def _repaired(chosen: argparse.Namespace, *, dry_run: bool) -> dict[str, object]:
+    if chosen.stack:
+        return take_step(chosen, Step="rebuild", DryRun=dry_run)
+    with opened(chosen.store) as store:
+        if dry_run:
+            return repair(store, store.now(), saw=progress()).json()
+        with operating(store, "rebuild", chosen.why):
+            return repair(store, store.now(), dry_run=False, saw=progress()).json()
+
+
+def progress() -> Callable[[], None]:
+    """Return a function that is called for each schedule, and tells on stderr how far it is."""
+    seen = count(1)
+
+    def see() -> None:
+        number = next(seen)
+        if number % EACH == 0:
+            say(f"{number:,} schedules …")
+
+    return see
+
+
+def _show(found: dict[str, object], chosen: argparse.Namespace) -> None:
+    if chosen.json:
+        show_one(found, as_json=True)
+        return
+    named = found["found"]
+    if isinstance(named, list) and named:
+        show_many(named, _DIFFERENCES, as_json=False)
+
+
+def _said(found: dict[str, object]) -> str:
+    mended = "" if found["dry_run"] else f", {found['mended']} mended"
+    return f"{found['schedules']} schedules, {found['differences']} differences{mended}."

@@ -1,0 +1,104 @@
+"""The schedules of all users, and the rows that cannot be read: in pages, for operators."""
+
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from duetick.core.store import Store
+from duetick.core.wire import iso
+from duetick.domain.book import Unreadable
+from duetick.domain.ending import state_of
+from duetick.domain.errors import NotFound
+from duetick.domain.paging import make_cursor, read_count
+from duetick.domain.redaction import redact_text
+from duetick.domain.schedule import Json
+from duetick.ports import Listed
+
+AnyState: TypeAlias = Literal["active", "paused", "done", "unreadable", "all"] | None
+
+MOST_READ: Final = 1_000
+"""The most schedules that are read for one page."""
+
+
+class DirectoryPage(NamedTuple):
+    """A page as JSON, and the place at which the next one begins; None if there is none."""
+
+    found: Sequence[dict[str, Json]]
+    cursor: str | None
+
+
+def directory_page(
+    store: Store, limit: int, cursor: str | None, state: AnyState, now: int
+) -> DirectoryPage:
+    """Return a page of the schedules of all users, and of the rows without a record.
+
+    Without `state` it has the active and the paused ones, and those that cannot be read.
+    """
+    found: list[dict[str, Json]] = []
+    for read, one in enumerate(store.shelf.every_book(cursor or ""), 1):
+        shown = _shown(one, now)
+        if (
+            state == "all"
+            or shown["state"] == state
+            or (state is None and shown["state"] != "done")
+        ):
+            found.append(shown)
+        if len(found) == limit or read == MOST_READ:
+            return DirectoryPage(found, one.place)
+    return DirectoryPage(found, None)
+
+
+def _shown(one: Listed, now: int) -> dict[str, Json]:
+    """Return a schedule in a line. A row without a record has no action.
+
+    The cron of a row may be any text, so it is shown without secrets.
+    """
+    record, row = one.record, one.row
+    source = record or row
+    state = "active" if record is None else state_of(record, now)
+    return {
+        "user": one.user_id,
+        "key": one.key,
+        "state": "unreadable" if one.unreadable else state,
+        "cron": redact_text(source.cron) if source else None,
+        "timezone": redact_text(source.timezone) if source else None,
+        "flow": source.flow if source else None,
+        "action": record.action if record else None,
+        "nextFireAt": iso(row.next_fire_at) if row else None,
+    }
+
+
+def unreadable_page(store: Store, limit: int, cursor: str | None) -> DirectoryPage:
+    """Return a page of the rows that cannot be read, the earliest first.
+
+    The cursor counts those of its instant that were listed: many may leave the index at once.
+    """
+    since, passed = read_count(cursor)
+    found = store.shelf.unreadable(since, limit + passed)
+    shown = [_shown_unreadable(one) for one in found[passed:]]
+    if len(found) < limit + passed:
+        return DirectoryPage(shown, None)
+    last = found[-1].at
+    return DirectoryPage(shown, make_cursor(last, sum(one.at == last for one in found)))
+
+
+def _shown_unreadable(one: Unreadable) -> dict[str, Json]:
+    return {
+        "user": one.row.user_id,
+        "key": one.row.key,
+        "cron": redact_text(one.row.cron),
+        "timezone": redact_text(one.row.timezone),
+        "flow": one.row.flow,
+        "error": redact_text(one.error),
+        "since": iso(one.at),
+    }
+
+
+def mend_one(store: Store, user_id: str, key: str, now: int) -> bool:
+    """Bring a row in line with its schedule, also one that could not be read. Return False if
+    nothing was wrong. Raises PoisonedRow if it still cannot be read, NotFound if there is nothing.
+    """
+    if store.index.restore(user_id, key, now=now):
+        return True
+    if store.schedules.get(user_id, key) is None and store.index.get(user_id, key) is None:
+        raise NotFound
+    return store.mend(user_id, key, now=now)

@@ -1,0 +1,271 @@
+"""One dispatch: resolve, validate, begin, run, settle.
+
+A tick delivers an occurrence that it leased. Dispatch begins it first, and that write also reads
+its schedule; if it cannot run, it is settled, so that the ledger says why. An outside caller
+requests an occurrence. Dispatch resolves and validates it first: if it cannot run, it is not
+recorded.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from duetick.core.answers import Answer, error
+from duetick.core.correlation import name_occurrence, tick_id
+from duetick.core.dispatch.attempt import Attempt, Sleep
+from duetick.core.dispatch.callers import ask, date, find_recorded, may_begin
+from duetick.core.dispatch.calls import Call, Request
+from duetick.core.dispatch.resolving import is_own, resolve
+from duetick.core.dispatch.running import Runner
+from duetick.core.dispatch.stopping import NotDeployed, Stop
+from duetick.core.dispatch.verdicts import accepted, final, missing, skipped, to_caller, to_tick
+from duetick.core.done import delete_ended
+from duetick.core.flows import Flow, Flows
+from duetick.core.log_lines import about
+from duetick.core.store import Store
+from duetick.core.wire import iso, read_object
+from duetick.domain.attempts import SUCCEEDED, Begun, Outcome, Refused, refuse
+from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.schedule import Json, Lease, Leased, Occurrence, Record, check_timing
+from duetick.domain.states import Reason, State
+from duetick.ports import Clock, Tell, tell_nobody
+
+Enqueue: TypeAlias = Callable[[Request], None]
+Observe: TypeAlias = Callable[[Occurrence], object]
+
+UNKNOWN = Refused("unknown")
+
+OF_DELIVERIES: Final = frozenset(
+    (
+        *("userId", "key", "nominalFireTime", "origin", "fence", "occurrence"),
+        *("cron", "timezone", "tick"),
+    )
+)
+"""The fields of a body that are Duetick's own, as a tick sends them."""
+
+logger = logging.getLogger("duetick.dispatch")
+
+
+def ignore(_occurrence: Occurrence) -> None:
+    """Ignore the occurrence: the observer of a dispatcher that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a deployment that each dispatch uses."""
+
+    store: Store
+    flows: Flows
+    runner: Runner
+    clock: Clock
+    enqueue: Enqueue | None
+    on_settled: Observe
+    on_gone: Observe
+    sleep: Sleep
+    tell: Tell = tell_nobody
+
+    def settle(self, attempt: Attempt, stop: Stop | None) -> Occurrence | None:
+        """Write the outcome. Return None if the lease had ended."""
+        settled = attempt.settle(stop.outcome if stop else SUCCEEDED)
+        if settled is not None:
+            (self.on_gone if isinstance(stop, NotDeployed) else self.on_settled)(settled)
+        return settled
+
+    def lost(self, occurrence: Occurrence) -> None:
+        """Record an occurrence that a begin found lost: no tick hears of it."""
+        self.on_settled(occurrence)
+        self.tell("dead", occurrence)
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """One call of a flow. A `queued` call runs in an invocation of its own."""
+
+    parts: Parts
+    flow: Flow
+    call: Call
+    request: Request
+    queued: bool = False
+
+    def deliver(self) -> Answer:
+        """Deliver the occurrence that the call has leased, or requests."""
+        lease = self.call.lease()
+        return self._deliver_leased(lease) if lease else self._deliver_requested()
+
+    def _deliver_leased(self, lease: Lease) -> Answer:
+        definition = None
+        if self.flow.has_background and not self.queued:
+            definition = self._definition_of(lease)
+        if definition and self._runs_in_background(definition):
+            return self._queue_leased(lease)
+        return self._run(lease, definition)
+
+    def _deliver_requested(self) -> Answer:
+        """Deliver the occurrence that an outside caller requests.
+
+        The ledger answers a repeat before the schedule is validated: the schedule may have changed
+        since, or be gone.
+        """
+        ledger, call, now = self.parts.store.ledger, self.call, self.parts.clock()
+        key_refused = call.own_key and ledger.holds(call.own_key, now=now)
+        if key_refused:
+            return self._refuse(key_refused)
+        found = self._resolve()
+        if found is None and self._is_by_flow():
+            raise Stop(missing())
+        now = self.parts.clock()
+        call = date(ledger, found, call, now)
+        refused = find_recorded(ledger, found, call, now)
+        if not may_begin(found, now):
+            return self._refuse(refused or UNKNOWN)
+        if refused is None and self._is_paused(found, call, now):
+            return skipped(Reason.PAUSED)
+        if refused is None or refused.reason is Reason.REJECTED:
+            check_timing(found.cron, found.timezone)
+            self.parts.flows.check_input(found)
+        if refused:
+            return self._refuse(refused)
+        background = self._runs_in_background(found)
+        recorded = ledger.bring(ask(found, call, now), now=self.parts.clock(), key=call.own_key)
+        if isinstance(recorded, Refused):
+            return self._refuse(recorded)
+        name_occurrence(recorded.id)
+        return self._queue_requested(recorded) if background else self._run(recorded, found)
+
+    def _is_paused(self, found: Record, call: Call, now: int) -> bool:
+        """Return True if a pause of a group holds now, or covers the time of the call."""
+        at = call.nominal_at
+        own = call.origin == SCHEDULE_ORIGIN and not call.own_key and at is not None and at <= now
+        pauses = self.parts.store.pauses
+        return bool(pauses.covering(found.user_id, found.flow, at if own and at else now, now))
+
+    def _runs_in_background(self, definition: Record) -> bool:
+        """Return True if another invocation has to run it. Raises Stop if none can be started."""
+        background = self.parts.flows.action_of(definition).background and not self.queued
+        if background and self.parts.enqueue is None:
+            raise Stop(error("dispatch_failed", "Background actions need an `enqueue` of yours."))
+        return background
+
+    def _queue_leased(self, lease: Lease) -> Answer:
+        """Enqueue a leased occurrence for an invocation of its own, unless it has begun."""
+        occurrence = self.parts.store.ledger.get(*lease.identity)
+        refused = refuse(occurrence, lease, self.parts.clock()) if occurrence else UNKNOWN
+        if occurrence is None or refused:
+            return self._refuse(refused or UNKNOWN)
+        self._queue(occurrence)
+        return self._accept(occurrence, queued=True)
+
+    def _queue_requested(self, occurrence: Occurrence) -> Answer:
+        """Enqueue a recorded occurrence. If its invocation never comes, a tick delivers it."""
+        try:
+            self._queue(occurrence)
+        except Exception:
+            details = {"action": "enqueue_failed", **about(occurrence)}
+            logger.warning("not enqueued", extra=details, exc_info=True)
+            self.parts.store.ledger.release(occurrence, now=self.parts.clock())
+        return self._accept(occurrence, queued=True)
+
+    def _queue(self, occurrence: Occurrence) -> None:
+        named = {"nominalFireTime": iso(occurrence.nominal_at), "origin": occurrence.origin}
+        leased = {"fence": occurrence.fence, "occurrence": occurrence.id}
+        body = _without_secrets(read_object(self.request.body)) | named | leased
+        if self.parts.enqueue:
+            self.parts.enqueue(replace(self.request, body=json.dumps(body)))
+
+    def _run(self, leased: Leased, definition: Record | None) -> Answer:
+        """Begin an occurrence, run it, and settle it whatever happens.
+
+        `definition` is the definition that is known before the begin, if any.
+        """
+        store, clock = self.parts.store, self.parts.clock
+        begun = store.ledger.begin(leased, now=clock(), on_lost=self.parts.lost)
+        if isinstance(begun, Refused):
+            return self._refuse(begun)
+        name_occurrence(begun.occurrence.id)
+        attempt = Attempt(store.ledger, begun.occurrence, clock, self.parts.sleep)
+        stop: Stop | None = None
+        try:
+            schedule = self._definition_of_begun(begun, definition)
+            self.parts.runner.run(schedule, attempt, self.request.left)
+        except Stop as raised:
+            stop = raised
+        settled = self.parts.settle(attempt, stop)
+        if settled is not None and begun.schedule:
+            delete_ended(store, begun.schedule, clock())
+        if stop and isinstance(stop.__cause__, KeyboardInterrupt):
+            raise stop.__cause__
+        if settled is None:
+            return error("dispatch_failed", "The lease ended before the action did.")
+        if stop and not attempt.committed:
+            return self._tell_death(stop.answer, settled)
+        return self._accept(begun.occurrence)
+
+    def _tell_death(self, answer: Answer, settled: Occurrence) -> Answer:
+        """Tell of a death: the tick that waits, by the answer; else whoever reads events."""
+        if settled.state is not State.DEAD:
+            return answer
+        if self.call.fence and tick_id() and not self.queued:
+            return final(answer, settled)
+        self.parts.tell("dead", settled)
+        return answer
+
+    def _definition_of(self, lease: Lease) -> Record | None:
+        """Return the definition of a leased occurrence before its begin; None if it cannot run.
+
+        An error is ignored here: it comes again after the begin, and is settled then.
+        """
+        with suppress(Stop):
+            found = self._resolve() or self._adopt(self.parts.store.ledger.get(*lease.identity))
+            return found if found and found.action in self.flow.actions else None
+        return None
+
+    def _definition_of_begun(self, begun: Begun, known: Record | None) -> Record:
+        """Return the definition of a begun occurrence: the flow's, or the record that the begin
+        read.
+        """
+        by_flow = self._is_by_flow()
+        if known is None or not (by_flow or begun.schedule is None):
+            known = (self._resolve() if by_flow else begun.schedule) or self._adopt(
+                begun.occurrence
+            )
+        if known is None:
+            raise _withdraw(Reason.SCHEDULE_DELETED)
+        if self.call.fence and not known.enabled:
+            raise _withdraw(Reason.DISABLED)
+        return known
+
+    def _is_by_flow(self) -> bool:
+        return is_own(self.flow, self.call.schedule_id)
+
+    def _resolve(self) -> Record | None:
+        return resolve(self.flow, self.call.schedule_id, self.request, self.parts.store)
+
+    def _adopt(self, occurrence: Occurrence | None) -> Record | None:
+        """Return the definition of an index row that has no other."""
+        return self.parts.flows.home.adopt(occurrence) if occurrence else None
+
+    def _refuse(self, refused: Refused) -> Answer:
+        if self.call.fence:
+            return to_tick(refused)
+        return to_caller(refused, self.parts.clock())
+
+    def _accept(self, occurrence: Occurrence, *, queued: bool = False) -> Answer:
+        return accepted(
+            occurrence.schedule_id, occurrence.origin, self.request.request_id, queued=queued
+        )
+
+
+def _without_secrets(body: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the body of a call as a queue may keep it. The caller's key has done its work."""
+    from duetick.domain.redaction import redact  # for background actions alone
+
+    others = redact({name: value for name, value in body.items() if name not in OF_DELIVERIES})
+    ours = {name: value for name, value in body.items() if name in OF_DELIVERIES}
+    return ours | (others if isinstance(others, dict) else {})
+
+
+def _withdraw(reason: Reason) -> Stop:
+    return Stop(skipped(reason), Outcome(State.CANCELLED, reason))

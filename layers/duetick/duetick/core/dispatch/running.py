@@ -1,0 +1,145 @@
+"""The run of a begun attempt's action: as the schedule's principal, with its input, in its time."""
+
+import copy
+import inspect
+import logging
+import traceback
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+
+from duetick.core.accepting import Quotas
+from duetick.core.action import Action
+from duetick.core.agents import AgentSchedules
+from duetick.core.answers import error
+from duetick.core.context import Context
+from duetick.core.dispatch.attempt import Attempt, renewed
+from duetick.core.dispatch.stopping import (
+    NotDeployed,
+    Stop,
+    describe_error,
+    refuse_invalid,
+    words_for_user,
+)
+from duetick.core.flows import Flows
+from duetick.core.log_lines import about
+from duetick.core.schedules import UserSchedules
+from duetick.core.store import Store
+from duetick.core.timeouts import TimedOut, Within, cap_timeout, run_coroutine
+from duetick.domain.attempts import Outcome
+from duetick.domain.errors import ConfigurationError, InvalidSchedule
+from duetick.domain.policies import LONGEST_TIMEOUT
+from duetick.domain.redaction import WITHHELD, Secrets
+from duetick.domain.schedule import Json, Occurrence, Schedule, check_timing
+from duetick.domain.states import Reason, State
+from duetick.ports import Clock
+
+logger = logging.getLogger("duetick.dispatch")
+
+
+class Runner:
+    """A runner of the actions of one deployment. If an action cannot reach its end, it raises
+    `Stop`.
+    """
+
+    def __init__(
+        self, store: Store, flows: Flows, clock: Clock, quotas: Quotas, within: Within
+    ) -> None:
+        self._store = store
+        self._flows = flows
+        self._clock = clock
+        self._quotas = quotas
+        self._within = within
+
+    def run(self, schedule: Schedule, attempt: Attempt, left: float | None) -> None:
+        """Run the action as the schedule's principal. A schedule that has become invalid is
+        rejected.
+        """
+        try:
+            check_timing(schedule.cron, schedule.timezone)
+            action = self._flows.action_of(schedule)
+            context = Context.of(
+                schedule, attempt.occurrence, self._clock(), attempt.transaction, self._schedules
+            )
+        except ValueError as problem:
+            gone = self._flows.missing(schedule.flow, schedule.action) is not None
+            raise (NotDeployed if gone else Stop)(refuse_invalid(problem)) from problem
+        with self._keep_lease(action, attempt.occurrence):
+            # A background action has the whole of its invocation.
+            timeout = LONGEST_TIMEOUT if action.background else schedule.policies.timeout
+
+            inputs = [schedule.input]  # the action reads the last one
+
+            def call() -> None:
+                with attempt.acting():
+                    inputs.append(self._flows.input_for(schedule, context))
+                    _call(action, inputs[-1], context)
+
+            limit = cap_timeout(timeout, left)
+            within = partial(self._within, limit, call)
+            _run_to_end(within, limit, lambda: action.secrets(inputs[-1]), attempt.occurrence)
+
+    def _schedules(self, user_id: str, flow: str) -> AgentSchedules:
+        schedules = UserSchedules(self._store, self._flows, user_id, self._clock, self._quotas)
+        return AgentSchedules(schedules, flow)
+
+    def _keep_lease(self, action: Action, occurrence: Occurrence) -> AbstractContextManager[None]:
+        if action.background:
+            return renewed(self._store.ledger, occurrence, self._clock)
+        return nullcontext()
+
+
+def _call(action: Action, given: Json, context: Context) -> None:
+    result = action.run(_read_input(action, given), context)
+    if inspect.iscoroutine(result):
+        run_coroutine(result)
+
+
+def _read_input(action: Action, given: Json) -> object:
+    """Return a copy of the input for the action to work on: a static schedule outlives the run."""
+    try:
+        return action.read(copy.deepcopy(given))
+    except InvalidSchedule as problem:
+        raise Stop(refuse_invalid(problem)) from problem
+
+
+def _run_to_end(
+    call: Callable[[], None], limit: float, secrets: Callable[[], Secrets], occurrence: Occurrence
+) -> None:
+    """Run the call to its end. Whatever it raises ends it, even `sys.exit`."""
+    try:
+        call()
+    except Stop:
+        raise
+    except TimedOut as problem:
+        late = f"The action took longer than {limit:g} s."
+        _log(occurrence, late)
+        outcome = Outcome(State.FAILED, Reason.FAILED, late, told=late)
+        raise Stop(error("action_failed", late), outcome) from problem
+    except BaseException as problem:
+        why, stack, told = _describe(problem, secrets)
+        _log(occurrence, why, exception=stack, exception_name=type(problem).__name__)
+        final = isinstance(problem, ConfigurationError)
+        outcome = Outcome(State.FAILED, Reason.FAILED, why, final, told)
+        raise Stop(error("action_failed", "The action raised; see the log."), outcome) from problem
+
+
+def _describe(
+    problem: BaseException, secrets: Callable[[], Secrets]
+) -> tuple[str, str, str | None]:
+    """Return an error, its stack and what the user is told of it, without the input's secrets.
+
+    If that fails, nothing of the error is shown: in any case the attempt is settled.
+    """
+    try:
+        without = secrets().without
+        stack = without("".join(traceback.format_exception(problem)))
+        return describe_error(problem, without), stack, words_for_user(problem, without)
+    except Exception:
+        return f"{type(problem).__name__}: {WITHHELD}", WITHHELD, None
+
+
+def _log(occurrence: Occurrence, why: str, **raised: str) -> None:
+    """Log what `logger.exception` would, except the secrets of the input."""
+    details = {"action": "action_failed", "attempt": occurrence.attempts, **raised}
+    logger.error("action failed: %s", why, extra=details | about(occurrence))

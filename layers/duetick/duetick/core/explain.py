@@ -1,0 +1,149 @@
+"""The explanation of one time: why a schedule fired then or did not, or whether it will (A-02).
+
+shelf.change ── look at the book ──▶ Sight ──┐
+shelf.account ─ its definitions ─────────────┴─ judge ──▶ Explanation ──▶ said, in wording
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from duetick.core.keeping import kept_since
+from duetick.core.previews import Preview, local_time, previews
+from duetick.core.store import Store
+from duetick.core.verify import reckon_schedule, rules_of_store
+from duetick.domain.accounts import Account, Fault, Rules, zone_of
+from duetick.domain.definitions import Definition
+from duetick.domain.errors import NotFound
+from duetick.domain.explaining import Judgement, Sight, judge, look
+from duetick.domain.expression import InvalidTimezone
+from duetick.domain.failures import Event, Failure, failures_of
+from duetick.domain.group_pauses import Pauses
+from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.occurrence import Occurrence, ScheduleName
+from duetick.domain.schedule import Record
+from duetick.domain.verdicts import Verdict
+
+NEXT: Final = 10
+"""The fire times that an explanation shows besides."""
+
+BESIDES: Final = 10
+TRIES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The answer for one time, and what it follows from.
+
+    `besides` are the occurrences of other origins at that very time.
+    """
+
+    at: int
+    now: int
+    sight: Sight
+    judged: Judgement
+    timezone: str | None
+    events: Sequence[Event]
+    besides: Sequence[Occurrence]
+    upcoming: Sequence[Preview]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The answer in one word."""
+        return self.judged.verdict
+
+    @property
+    def occurrence(self) -> Occurrence | None:
+        """The ledger's entry, which may be a range; None if it has none."""
+        return self.sight.entry
+
+    @property
+    def failures(self) -> Sequence[Failure]:
+        """The failed attempts of the ledger's entry, the oldest first."""
+        return failures_of(self.sight.entry, self.events) if self.sight.entry else ()
+
+    @property
+    def local(self) -> str | None:
+        """The local time; None if the zone cannot be read."""
+        try:
+            return local_time(self.timezone, self.at)
+        except InvalidTimezone:
+            return None
+
+
+def explain(store: Store, user_id: str, key: str, at: int, now: int) -> Explanation:
+    """Explain one time of a schedule, as things stand now.
+
+    Raises NotFound if nothing is kept of such a schedule.
+    """
+    name = user_id, key
+    sight, account, pauses = _read(store, name, at, now)
+    rules, missing = rules_of_store(store), list[Fault]()
+    if sight.verdict is None and at <= now:
+        missing += reckon_schedule(store, name, at - 1, at, rules).faults
+    judged = judge(sight, account, missing, at, rules, pauses=pauses)
+    if judged.verdict == "unaccounted" and _is_forgotten(store, at, now):
+        judged = judged._replace(verdict="unknown")
+    besides = _besides(store, name, at)
+    if not (sight.record or sight.row or sight.entry or account.definitions or besides):
+        raise NotFound
+    return Explanation(
+        at=at,
+        now=now,
+        sight=sight,
+        judged=judged,
+        timezone=next(_zones(sight, judged.definition, rules), None),
+        events=store.ledger.events(sight.entry) if sight.entry else (),
+        besides=besides,
+        upcoming=_next_readable(sight.record, now),
+    )
+
+
+def next_fires(record: Record | None, now: int, count: int) -> Sequence[Preview]:
+    """Return the next fire times; none if it is done, or paused without an end."""
+    if record is None or not record.enabled or record.done_at is not None:
+        return ()
+    return previews(record, now, count)
+
+
+def _next_readable(record: Record | None, now: int) -> Sequence[Preview]:
+    """Return the next fire times; none if they cannot be read."""
+    try:
+        return next_fires(record, now, NEXT)
+    except ValueError:
+        return ()
+
+
+def _read(
+    store: Store, name: ScheduleName, at: int, now: int, tries: int = TRIES
+) -> tuple[Sight, Account, Pauses]:
+    """Read the definitions, the pauses of groups and the book. If a definition came in between,
+    read all again.
+    """
+    account = store.shelf.account(*name, 0, at)
+    pauses = store.pauses.since(min(at, now))
+    sight, defined_at = store.shelf.change(
+        *name, now, lambda book: (look(book, at, now, pauses), book.defined_at)
+    )
+    known = account.definitions[-1].since if account.definitions else 0
+    if known < defined_at and tries > 1:
+        return _read(store, name, at, now, tries - 1)
+    return sight, account, pauses
+
+
+def _is_forgotten(store: Store, at: int, now: int) -> bool:
+    return at <= kept_since(store, now)
+
+
+def _besides(store: Store, name: ScheduleName, at: int) -> Sequence[Occurrence]:
+    found = store.ledger.find(*name, before=at + 1, limit=BESIDES)
+    return [one for one in found if one.nominal_at == at and one.origin != SCHEDULE_ORIGIN]
+
+
+def _zones(sight: Sight, definition: Definition | None, rules: Rules) -> Iterator[str | None]:
+    """Yield the zone of whatever names the time, the nearest first."""
+    if definition:
+        yield zone_of(definition, rules)
+    for one in (sight.entry, sight.record, sight.row):
+        if one:
+            yield one.timezone

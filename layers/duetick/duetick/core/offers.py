@@ -1,0 +1,90 @@
+"""The actions that a caller may schedule, as forms and agents see them."""
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from duetick.core.action import Action
+from duetick.core.flows import Flows
+from duetick.core.wire import camel, policies_json
+from duetick.domain.errors import InvalidSchedule
+from duetick.domain.identity import LONGEST_ID
+from duetick.domain.policies import BACKOFFS, BOUNDS, CHOICES, OPTIONAL, RETRY, Bounds, Choice
+from duetick.domain.schedule import Json
+
+Schema: TypeAlias = dict[str, Json]
+
+TEXT: Final[Schema] = {"type": "string"}
+INSTANT: Final[Schema] = {"type": ["string", "null"], "format": "date-time"}
+TIMES: Final = frozenset({"starts_at", "ends_at"})
+
+
+def offers(flows: Flows, *, to_users: bool) -> list[Json]:
+    """Return every action with its defaults, and the names of those that a schedule may change."""
+    return [_offer(name, action) for name, action in flows.offered(to_users=to_users)]
+
+
+def schema_of(flows: Flows, flow: str, action: str) -> Schema:
+    """Return the JSON Schema of a schedule of that action, for a tool that an agent calls.
+
+    The schema has the policies that a schedule may change, with their defaults.
+    """
+    offered = flows.offered(to_users=True)
+    found = [each for one, each in offered if (one, each.name) == (flow, action)]
+    if not found:
+        known = ", ".join(f"{one}.{each.name}" for one, each in offered) or "none"
+        said = f"{flow}.{action} is none that users may schedule; these are: {known}."
+        raise InvalidSchedule("action", said, "unknown_action")
+    properties: dict[str, Json] = {
+        "key": TEXT | {"minLength": 1, "maxLength": LONGEST_ID},
+        "cron": TEXT,
+        "timezone": {"type": ["string", "null"]},
+        "input": {},
+        "labels": {"type": "object", "additionalProperties": TEXT},
+        "policies": _policies(found[0]),
+    }
+    return _object(properties) | {"required": ["key", "cron"]}
+
+
+def _offer(flow: str, action: Action) -> Json:
+    declared = action.declared
+    return {
+        "flow": flow,
+        "action": action.name,
+        "users": action.users,
+        "policies": policies_json(declared.policies),
+        "mayChange": [camel(name) for name in declared.may_change],
+    }
+
+
+def _policies(action: Action) -> Schema:
+    usual, declared = policies_json(action.declared.policies), action.declared
+    return _object(
+        {
+            camel(name): _KNOWN[name] | {"default": usual[camel(name)]}
+            for name in declared.may_change
+        }
+    )
+
+
+def _object(properties: Mapping[str, Json]) -> Schema:
+    return {"type": "object", "properties": dict(properties), "additionalProperties": False}
+
+
+def _choice(one: Choice) -> Schema:
+    return TEXT | {"enum": [str(each) for each in one[1]]}
+
+
+def _bounds(one: Bounds) -> Schema:
+    name, low, high = one
+    kind: Json = ["integer", "null"] if name in OPTIONAL else "integer"
+    return {"type": kind, "minimum": low, "maximum": high}
+
+
+_RETRY: Final = {name: _choice((name, known)) for name, known in BACKOFFS} | {
+    one[0]: _bounds(one) for one in RETRY
+}
+_KNOWN: Final[Mapping[str, Schema]] = {
+    **{one[0]: _choice(one) for one in CHOICES},
+    **{one[0]: INSTANT if one[0] in TIMES else _bounds(one) for one in BOUNDS},
+    "retry": _object(_RETRY),
+}

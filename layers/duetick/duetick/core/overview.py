@@ -1,0 +1,139 @@
+"""The overview that an operator reads first: how much is due, late, under way, dead, unreadable;
+the last ticks; what is paused and backfilled; and if all times added up.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from duetick.core.audit import CENSUS, Census
+from duetick.core.backfills import backfill_json, ordered
+from duetick.core.reports import worker_json
+from duetick.core.store import Store
+from duetick.core.verify import Progress
+from duetick.core.wire import group_pause_json, iso
+from duetick.domain.backfilling import KIND
+from duetick.domain.group_pauses import Pauses
+from duetick.domain.policies import DAY
+from duetick.domain.schedule import Json
+from duetick.domain.standing import StandingOrder
+from duetick.domain.workers import REPORTS_KEPT_MS, Worker
+
+AT_MOST: Final = 1_000
+"""The most of each kind that are counted."""
+
+TARDY: Final = 30
+"""The seconds by which a tick may be late itself."""
+
+DEAD_MS: Final = DAY * 1_000
+
+SHOWN: Final = 5
+"""How many ticks, pauses and backfills are shown."""
+
+SILENT_TICKS: Final = 3
+"""The ticks that are missing when nobody ticks: as in the alarm."""
+
+USUAL_READ: Final = 50
+"""The reports among which the last ticks usually are: a run in the background has one too."""
+
+
+def overview(store: Store, now: int) -> dict[str, Json]:
+    """Return the overview as JSON. Counts end at `AT_MOST`: with `more` there may be more."""
+    shown: dict[str, Json] = {"at": iso(now), "lateAfter": late_after(store)}
+    for name, (count, more) in _counts(store, now).items():
+        shown[name] = {"count": count, "more": more}
+    shown |= {"ticks": _ticks(store, now)} | _ordered(store.shelf.standing(), now)
+    return shown | {"counted": _counted(store), "verified": _verified(store)}
+
+
+def late_after(store: Store) -> int:
+    """Return the seconds after which a row that is due is late: two ticks have passed it by."""
+    return 2 * store.schedules.tick_seconds + TARDY
+
+
+def _counts(store: Store, now: int) -> Mapping[str, tuple[int, bool]]:
+    found = store.shelf.tally(now - DEAD_MS, AT_MOST)
+    leased = found.queued + found.running >= AT_MOST
+    waits = found.scheduled + found.retrying >= AT_MOST
+    late = store.shelf.backlog(now - late_after(store) * 1_000, AT_MOST)
+    due = store.shelf.backlog(now, AT_MOST)
+    return {
+        "due": (due, due >= AT_MOST),
+        "late": (late, late >= AT_MOST),
+        "queued": (found.queued, leased or found.partly),
+        "running": (found.running, leased or found.partly),
+        "scheduled": (found.scheduled, waits or found.partly),
+        "retrying": (found.retrying, waits or found.partly),
+        "dead": (found.dead, found.dead >= AT_MOST),
+        "unreadable": (found.unreadable, found.unreadable >= AT_MOST),
+    }
+
+
+def _ticks(store: Store, now: int) -> dict[str, Json]:
+    """Return the last ticks, and if none is at work or has ended for a while: then nothing fires.
+
+    A tick has a report once it claims something, or ends.
+    """
+    found = _last_ticks(store, now)
+    seconds = SILENT_TICKS * store.schedules.tick_seconds
+    heard = [_heard_of(one, now) for one in found]
+    silent = max(heard, default=0) <= now - seconds * 1_000
+    last: list[Json] = [worker_json(one, now) for one in found]
+    return {"silent": silent, "silentAfter": seconds, "last": last}
+
+
+def _last_ticks(store: Store, now: int) -> Sequence[Worker]:
+    """Return the last ticks, as far as they are among the newest `AT_MOST` reports."""
+    found = store.workers(now - REPORTS_KEPT_MS, USUAL_READ)
+    ticks = [one for one in found if one.kind == "tick"]
+    if len(ticks) < SHOWN and len(found) == USUAL_READ:
+        found = store.workers(now - REPORTS_KEPT_MS, AT_MOST)
+        ticks = [one for one in found if one.kind == "tick"]
+    return ticks[:SHOWN]
+
+
+def _heard_of(tick: Worker, now: int) -> int:
+    """Return when a tick ended; now, if it is at work; its beginning, if it is lost."""
+    if tick.ended_at is not None:
+        return tick.ended_at
+    return tick.started_at if tick.is_lost(now) else now
+
+
+def _ordered(standing: Sequence[StandingOrder], now: int) -> dict[str, Json]:
+    """Return the pauses of groups that hold, and the backfills that stand, the newest first. One
+    read has them all; their number is limited as they are made.
+    """
+    pauses = [one for one in Pauses.of_orders(standing).every if one.covers(now)]
+    backfills = [ordered(one) for one in standing if one.kind == KIND]
+    newest_pauses = sorted(pauses, key=lambda one: (-one.since, one.scope))
+    newest = sorted(backfills, key=lambda one: (-one.since, one.name))
+    return {
+        "pauses": {
+            "count": len(pauses),
+            "first": [group_pause_json(one, now) for one in newest_pauses[:SHOWN]],
+        },
+        "backfills": {
+            "count": len(backfills),
+            "first": [backfill_json(one) for one in newest[:SHOWN]],
+        },
+    }
+
+
+def _counted(store: Store) -> dict[str, Json] | None:
+    """Return the last hourly count, or None. It alone reads every schedule."""
+    note = store.shelf.note(CENSUS)
+    if note is None:
+        return None
+    kept = Census(**json.loads(note))
+    return {"at": iso(kept.at), "active": kept.active, "paused": kept.paused, "done": kept.done}
+
+
+def _verified(store: Store) -> dict[str, Json]:
+    """Return how far the hourly verification has come, and the faults that it has found."""
+    found = Progress.load(store)
+    return {
+        "until": iso(found.verified_until),
+        "endedAt": iso(found.finished_at),
+        "faults": found.verified_faults,
+        "faultsSince": found.faults,
+    }

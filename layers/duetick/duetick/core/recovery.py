@@ -1,0 +1,137 @@
+"""The recovery of a store that was restored from a backup: what to do with the unknown times."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+from duetick.core.backfills import Backfills
+from duetick.core.store import Store
+from duetick.core.wire import iso
+from duetick.core.witness import catch_up, find_restore, note_restore
+from duetick.domain.errors import ConfigurationError
+from duetick.domain.occurrence import LATEST
+from duetick.domain.recovering import Recovery, foresee
+from duetick.ports import Listed, Witness
+
+if TYPE_CHECKING:
+    from duetick.domain.schedule import Occurrence
+
+RECOVERIES: Final[tuple[Recovery, ...]] = ("skip", "latest", "fire")
+AT_ONCE: Final = 50
+
+logger = logging.getLogger("duetick.recovery")
+
+
+@dataclass(slots=True)
+class Recovered:
+    """The result of a recovery, or of its dry run.
+
+    `restored` is False if the store is as old as its witness: there is nothing to do. `schedules`
+    have `fires` times that ticks may fire now and `recorded` times that are recorded as missed, all
+    of them due up to now. `lost` counts occurrences that were under way in the backup and are dead
+    now; a dry run does not know them. If not `complete`, the time ended first: do it again.
+    """
+
+    how: Recovery
+    dry_run: bool
+    restored: bool = False
+    noted: str | None = None
+    witnessed: str | None = None
+    until: str | None = None
+    schedules: int = 0
+    fires: int = 0
+    recorded: int = 0
+    lost: int = 0
+    complete: bool = True
+
+
+def recover(
+    store: Store,
+    witness: Witness | None,
+    how: Recovery = "skip",
+    *,
+    now: int,
+    dry_run: bool = True,
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> Recovered:
+    """Say what becomes of the times that may have fired between the backup and the restore.
+
+    `skip` records them as missed, `latest` leaves the newest of each schedule to its misfire
+    policy, `fire` all of them. With `skip` and `latest`, what was under way in the backup is dead,
+    reason `lost`, and backfills are stopped; with `fire` they go on. Ticks claim again once all of
+    it is done. It may be repeated: what is done is not done again.
+    """
+    if how not in RECOVERIES:
+        raise ConfigurationError(f"A recovery is {', '.join(RECOVERIES)}, not {how!r}.")
+    if witness is None:
+        raise ConfigurationError("This store has no witness, so no restore can be told.")
+    result = Recovered(how, dry_run)
+    found = find_restore(store, witness, now)
+    if found is None:
+        return result
+    result.restored, result.until = True, iso(found.found_at)
+    result.noted, result.witnessed = iso(found.noted), iso(found.witnessed)
+    if not dry_run:
+        note_restore(store, found)
+    if how != "fire" and not dry_run:
+        _stop_backfills(store)
+        result.lost = _write_off(store, found.found_at, now, may_go_on)
+        result.complete = may_go_on()
+    for one in store.shelf.every_book():
+        if not may_go_on():
+            result.complete = False
+            break
+        _recover_one(store, one, found.found_at, now, result)
+    if result.complete and not dry_run:
+        catch_up(store, found.witnessed)
+    logger.info("recover", extra={"action": "recover", **asdict(result)})
+    return result
+
+
+def _stop_backfills(store: Store) -> None:
+    """Stop the backfills of the backup: they may have brought more since than the store knows."""
+    backfills = Backfills(store)
+    for one in backfills.find(ended_after=LATEST):
+        backfills.stop(one.name, "recover")
+
+
+def _recover_one(store: Store, one: Listed, until: int, now: int, result: Recovered) -> None:
+    """Count the unknown times of a schedule, and pass them over unless it is a dry run.
+
+    A row that cannot be read is left to the next tick, which records it as poisoned.
+    """
+    if one.row is None or one.row.next_fire_at > until:
+        return
+    try:
+        foreseen = foresee(one.row, one.mark, until, now, result.how)
+    except ValueError:
+        return
+    result.schedules += 1
+    result.fires += foreseen.fires
+    result.recorded += foreseen.recorded
+    if not result.dry_run and result.how != "fire":
+        newest = result.how == "latest"
+        store.pass_over(one.user_id, one.key, until, now=now, keeps_newest=newest)
+
+
+def _write_off(store: Store, until: int, now: int, may_go_on: Callable[[], bool]) -> int:
+    """End what waited or was under way in the backup, and whose turn came by `until`.
+
+    Each is leased first, as of `until`, so that a run which ends between the two leaves a lease
+    that the next run finds ended. The second pass finds those, and leases of the backup that have
+    ended since. What came due later is given back.
+    """
+    lost: list[Occurrence] = []
+    later: list[Occurrence] = []
+    for at in (until, now):
+        while may_go_on():
+            leased = store.ledger.claim_waiting(at, AT_ONCE, on_lost=lost.append)
+            if not leased:
+                break
+            later += (one for one in leased if one.due_at > until)
+            ended = (store.ledger.write_off(o, now=now) for o in leased if o.due_at <= until)
+            lost += filter(None, ended)
+    for one in later:
+        store.ledger.release(one, now=now)
+    return len(lost)

@@ -1,0 +1,35 @@
+"""The standing orders as ticks and dispatch read them: at most five seconds old."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from duetick.domain.standing import StandingOrder
+from duetick.ports import Shelf
+
+FRESH_MS: Final = 5_000
+"""The time for which what was read is used again."""
+
+
+class FreshOrders:
+    """The standing orders of one database. One trip reads those of every kind."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._read: tuple[int, Sequence[StandingOrder]] | None = None
+
+    def at(self, now: int) -> Sequence[StandingOrder]:
+        """Return the orders that stood at most five seconds before `now`."""
+        known = self._read
+        if known and 0 <= now - known[0] < FRESH_MS:
+            return known[1]
+        return self.read(now)
+
+    def read(self, now: int) -> Sequence[StandingOrder]:
+        """Return the orders that stand, as they are now."""
+        found = self._shelf.standing()
+        self._read = now, found
+        return found
+
+    def forget(self) -> None:
+        """Read again next time: this process has written an order."""
+        self._read = None

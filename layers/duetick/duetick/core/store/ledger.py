@@ -1,0 +1,375 @@
+"""The ledger: all occurrences and their outcomes."""
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from duetick.core.standing import FreshOrders
+from duetick.core.store.pauses import GroupPauses
+from duetick.domain.attempts import (
+    SUCCEEDED,
+    Begun,
+    CallerKey,
+    OnLost,
+    Outcome,
+    Refused,
+    Settled,
+    gives_run_back,
+    refuse_key,
+    settle,
+    tell_lost,
+)
+from duetick.domain.book import Book
+from duetick.domain.errors import DuetickError
+from duetick.domain.failures import Event
+from duetick.domain.group_pauses import NO_PAUSES, Pauses
+from duetick.domain.occurrence import (
+    Identity,
+    Leased,
+    NewOccurrence,
+    Occurrence,
+    ScheduleName,
+)
+from duetick.domain.paging import check_findable, place_of
+from duetick.domain.schedule import Record
+from duetick.domain.standing import StandingOrder
+from duetick.domain.states import LEASED, State
+from duetick.ports import Clock, Fair, KeyHeld, Query, Shelf, Terms, Transaction
+
+if TYPE_CHECKING:
+    from duetick.domain.backfilling import BackfillStep
+    from duetick.domain.operating import Operated, Operator
+
+OnPaused: TypeAlias = Callable[[Record], object]
+"""A function that sees each schedule that is paused because it failed too often in a row."""
+
+logger = logging.getLogger("duetick.failing")
+
+
+def _ignore(_paused: Record) -> None:
+    """Ignore it: nobody counts the pauses."""
+
+
+class Ledger:
+    """All occurrences of a database. A method takes a leased occurrence where it takes a lease."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        clock: Clock,
+        new_id: Callable[[], str],
+        pauses: GroupPauses | None = None,
+    ) -> None:
+        self._shelf = shelf
+        self.on_paused: OnPaused = _ignore
+        self._pauses = pauses or GroupPauses(shelf, FreshOrders(shelf))
+        self._clock = clock
+        self._new_id = new_id
+
+    def bring(
+        self, asked: NewOccurrence, *, now: int | None = None, key: CallerKey | None = None
+    ) -> Occurrence | Refused:
+        """Record the occurrence that a caller requests, under a lease for a call that begins it.
+
+        If that call never comes, a tick finds the ended lease. The request is refused if the
+        occurrence is recorded already, or if another run has the `key`. The key is read first; the
+        write that records the occurrence takes it.
+        """
+        at, name = self._at(now), self._new_id()
+        try:
+            return self._shelf.change(
+                asked.user_id,
+                asked.key,
+                at,
+                lambda book: book.bring(asked, name, at),
+                terms=Terms(key=key),
+            )
+        except KeyHeld as conflict:
+            return conflict.refused
+
+    def backfill(
+        self, schedule: ScheduleName, order: StandingOrder, *, now: int | None = None
+    ) -> "BackfillStep":
+        """Bring the next occurrences of a backfill of a schedule, as many as there is room for.
+
+        Each is leased. The order is not written: that is the caller's part. Until then a repeat
+        finds what this call recorded, and brings nothing twice.
+        """
+        at = self._at(now)
+        pauses = self._pauses.current(at)
+        return self._shelf.change(*schedule, at, lambda book: book.backfill(order, at, pauses))
+
+    def holds(self, key: CallerKey, *, now: int) -> Refused | None:
+        """Return the refusal that `bring` would give for a caller's key, or None. The key is not
+        taken.
+        """
+        found = self._shelf.key_holder(key)
+        return refuse_key(*found, now) if found else None
+
+    def begin(
+        self, held: Leased, *, now: int | None = None, on_lost: OnLost | None = None
+    ) -> Begun | Refused:
+        """Begin an attempt if its fence, its schedule, the place, the limit of runs and the pauses
+        of groups allow it. A pause is seen at most five seconds after it was made.
+
+        One conditional write begins and counts the attempt. If another occurrence of the schedule
+        runs after the end of its lease, that write ends it; `on_lost` sees it.
+        """
+        at = self._at(now)
+        pauses = self._pauses.current(at)
+        if not pauses.of(held.user_id, held.flow or None):
+            (begun,) = self._shelf.begin([held], at)
+            if begun:
+                return begun
+
+        def alter(book: Book) -> tuple[Begun | Refused, Sequence[Occurrence]]:
+            return book.begin(held, at, pauses), book.lost
+
+        answer, lost = self._shelf.change(held.user_id, held.key, at, alter, about=held)
+        self._tell_lost(on_lost, lost, at)
+        return answer
+
+    def settle(
+        self, held: Leased, outcome: Outcome, *, now: int | None = None
+    ) -> Occurrence | None:
+        """Write the end of a begun attempt. Return None if the fence is stale.
+
+        If the schedule retries, a failure leaves the occurrence retrying until its attempts are
+        spent.
+        """
+        at = self._at(now)
+        settled = _settle_begun(held, outcome, at)
+        (after,) = self._shelf.settle([settled], at) if settled else (None,)
+        ended = after or self._shelf.change(
+            held.user_id, held.key, at, lambda book: book.settle(held, outcome, at), about=held
+        )
+        if ended:
+            self._look_after([ended], at)
+        return ended
+
+    def reject(
+        self, held: Leased, outcome: Outcome, *, now: int, on_lost: OnLost | None = None
+    ) -> Occurrence | None:
+        """Begin an occurrence that cannot run, and settle it with the outcome. Return None if it
+        may not begin.
+        """
+        begun = self.begin(held, now=now, on_lost=on_lost)
+        if isinstance(begun, Refused):
+            return None
+        return self.settle(begun.occurrence, outcome, now=now)
+
+    @contextmanager
+    def settling(self, held: Leased, clock: Clock) -> Iterator[Transaction]:
+        """Open a transaction for an action's effects. Its commit settles the attempt as succeeded.
+
+        If the block raises, nothing is written, not even the settling. If the fence is stale at the
+        end of the block, or the attempt has ended (even with success), LeaseLost is raised and
+        nothing is written: the effects would be made twice.
+        """
+        tried: list[bool] = []
+
+        def alter(book: Book) -> None:
+            found = book.pages.find(held.nominal_at, held.origin) if tried else None
+            if found and found.fence == held.fence and found.state is State.SUCCEEDED:
+                return  # the try before was committed, and its answer was lost
+            tried.append(True)
+            book.settle_running(held, SUCCEEDED, clock())
+
+        with self._shelf.effects(held, clock, alter) as transaction:
+            yield transaction
+
+    def release(
+        self, held: Leased, *, now: int | None = None, on_lost: OnLost | None = None
+    ) -> bool:
+        """Give a lease back if its attempt never began: the occurrence is due again, or lost if too
+        late.
+
+        If the attempt began, or the fence is stale, nothing changes and the answer is False. A late
+        call with the old fence is refused, so a release is always safe.
+        """
+        at = self._at(now)
+
+        def alter(book: Book) -> tuple[bool, Sequence[Occurrence]]:
+            return book.release(held, at), book.lost
+
+        name = held.user_id, held.key
+        released, lost = self._shelf.change(*name, at, alter, about=held, alone=True)
+        self._tell_lost(on_lost, lost, at)
+        return released
+
+    def renew(self, held: Leased, *, now: int | None = None) -> Occurrence | None:
+        """Extend the lease of a begun attempt. Return None if the fence is stale."""
+        at = self._at(now)
+        name = held.user_id, held.key
+        return self._shelf.change(
+            *name, at, lambda book: book.renew(held, at), about=held, alone=True
+        )
+
+    def write_off(self, held: Leased, *, now: int | None = None) -> Occurrence | None:
+        """End a leased occurrence as lost, because a restore lost its outcome.
+
+        If it began under this lease, or the fence is stale, nothing changes and the answer is None.
+        """
+        at, name = self._at(now), (held.user_id, held.key)
+        return self._shelf.change(
+            *name, at, lambda book: book.write_off(held, at), about=held, alone=True
+        )
+
+    def retry(
+        self, found: Leased, by: "Operator", *, now: int | None = None, dry: bool = False
+    ) -> "Operated":
+        """Let a dead occurrence begin once more, from now on. One that is under way stays as it is.
+
+        Raises OccurrenceConflict if it is not dead, or would not begin; OccurrenceNotFound if it is
+        not there.
+        """
+        at = self._at(now)
+        pauses = self._pauses.current(at)
+        return self._shelf.change(
+            found.user_id,
+            found.key,
+            at,
+            lambda book: _of(book, dry=dry).retry(found, by, at, pauses),
+            about=found,
+        )
+
+    def cancel(
+        self, found: Leased, by: "Operator", *, now: int | None = None, dry: bool = False
+    ) -> "Operated":
+        """End an occurrence that runs or waits, reason `operator`. One that is cancelled stays so.
+
+        An action that runs goes on, but it cannot settle: what it wrote in a transaction is undone.
+        Raises OccurrenceConflict if it has ended otherwise.
+        """
+        at = self._at(now)
+        return self._shelf.change(
+            found.user_id,
+            found.key,
+            at,
+            lambda book: _of(book, dry=dry).cancel(found, by, at),
+            about=found,
+        )
+
+    def discard(
+        self, found: Leased, by: "Operator", *, now: int | None = None, dry: bool = False
+    ) -> "Operated":
+        """Delete the texts, labels and events of an occurrence that has ended, or never began.
+
+        Its name, its times and the reason of its end stay, so that nothing fires again. Raises
+        OccurrenceConflict if it may still begin or settle.
+        """
+        at = self._at(now)
+        return self._shelf.change(
+            found.user_id,
+            found.key,
+            at,
+            lambda book: _of(book, dry=dry).discard(found, by, at),
+            about=found,
+        )
+
+    def claim_waiting(
+        self,
+        now: int,
+        limit: int = 100,
+        *,
+        ahead: int = 0,
+        leave_out: Collection[str] = (),
+        share: int | None = None,
+        pauses: Pauses = NO_PAUSES,
+        on_lost: OnLost | None = None,
+    ) -> Sequence[Occurrence]:
+        """Lease occurrences that wait: ended leases first, then due scheduled and retrying ones.
+
+        With `ahead`, occurrences that come due by then are leased too. `leave_out` and `share` work
+        as for due rows. A retry that one of the `pauses` holds stays. An occurrence that may not be
+        tried again becomes dead, reason `lost`, and is not in the answer.
+        """
+        fair = Fair(frozenset(leave_out), share, pauses)
+        while True:
+            taken = self._shelf.lease(now, limit, ahead, fair)
+            self._tell_lost(on_lost, taken, now)
+            alive = [one for one in taken if one.state is State.QUEUED]
+            if alive or not taken:
+                return alive
+
+    def find(
+        self,
+        user_id: str | None = None,
+        key: str | None = None,
+        *,
+        state: State | Collection[State] | None = None,
+        limit: int = 50,
+        before: int | Identity | None = None,
+    ) -> Sequence[Occurrence]:
+        """Return the newest occurrences first; those of one time by user, key and origin.
+
+        `before` is a time, and occurrences of that time are left out; or it is the identity of the
+        last occurrence of a page, and the next page begins after it. Without a user, only those
+        that run, that wait, or that are dead have an index; anything else raises InvalidQuery.
+        """
+        states = frozenset([state] if isinstance(state, State) else state or ())
+        check_findable(user_id, key, states)
+        return self._shelf.find(Query(user_id, key, states, place_of(before), limit))
+
+    def named(self, name: str) -> Occurrence | None:
+        """Return the occurrence of an id; None if there is none, or no index finds it."""
+        return self._shelf.named(name)
+
+    def get(self, user_id: str, key: str, nominal_at: int, origin: str) -> Occurrence | None:
+        """Return the occurrence of an identity, or None."""
+        return self._shelf.occurrence((user_id, key, nominal_at, origin))
+
+    def events(self, held: Leased) -> Sequence[Event]:
+        """Return the transitions beyond claim, begin and settle, oldest first."""
+        return self.events_of([held])[0]
+
+    def events_of(self, occurrences: Sequence[Leased]) -> Sequence[Sequence[Event]]:
+        """Return the events of each occurrence, as `events` does, in one trip."""
+        return self._shelf.events([one.identity for one in occurrences])
+
+    def _tell_lost(self, on_lost: OnLost | None, after: Sequence[Occurrence], now: int) -> None:
+        tell_lost(on_lost, after)
+        self._look_after(after, now)
+
+    def _look_after(self, ended: Sequence[Occurrence], now: int) -> None:
+        """Pause the schedules that a death among these makes fail too often in a row.
+
+        If that fails, the occurrence has ended all the same, and the next death looks again.
+        """
+        for one in ended:
+            if one.state is not State.DEAD or one.policies.pause_after is None:
+                continue
+            from duetick.core.store.failing import counts_as_failure, pause_failing
+
+            try:
+                paused = counts_as_failure(one) and pause_failing(self._shelf, one, now)
+            except DuetickError as problem:
+                details = {"action": "auto_pause_failed", "schedule": one.schedule_id}
+                logger.warning("a failing schedule is not paused: %s", problem, extra=details)
+            else:
+                if paused:
+                    self.on_paused(paused)
+
+    def _at(self, now: int | None) -> int:
+        return self._clock() if now is None else now
+
+
+def _of(book: Book, *, dry: bool) -> Book:
+    """Return the book to change: in a dry run a copy of it, which is never written."""
+    return book.copy() if dry else book
+
+
+def _settle_begun(leased: Leased, outcome: Outcome, now: int) -> Settled | None:
+    """Return the end of an attempt, worked out from the occurrence in hand; None if it does not
+    show.
+
+    Under one fence only one attempt begins, so the holder of a lease knows the attempt too.
+    """
+    if not isinstance(leased, Occurrence) or leased.state not in LEASED:
+        return None
+    running = leased
+    if leased.state is State.QUEUED:
+        running = replace(leased, state=State.PROCESSING, attempts=leased.attempts + 1)
+    return None if gives_run_back(running, outcome) else settle(running, outcome, now)

@@ -1,0 +1,157 @@
+"""The records of schedules. Each change moves the row and accounts for due times at once."""
+
+import logging
+from dataclasses import replace
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+
+from duetick.domain.book import Book
+from duetick.domain.cadence import EACH_MINUTE, warning
+from duetick.domain.creation import Made, Repeatable
+from duetick.domain.ending import ScheduleState, state_of
+from duetick.domain.errors import InvalidSchedule
+from duetick.domain.paging import make_cursor, read_key
+from duetick.domain.schedule import Record, Schedule, check_pace
+from duetick.domain.versions import Expected, check_version
+from duetick.ports import Clock, Shelf, Terms
+
+Listing: TypeAlias = ScheduleState | Literal["all"] | None
+"""The schedules that a list shows: those in a state, all, or those that are active or paused."""
+
+LISTED: Final = (*get_args(ScheduleState), "all")
+
+logger = logging.getLogger("duetick.schedules")
+
+
+class Page(NamedTuple):
+    """Some schedules of one user, and the cursor of the next page."""
+
+    schedules: tuple[Record, ...]
+    cursor: str | None = None
+
+
+class Schedules:
+    """The records of one database. A tick comes each `tick_seconds`. With `look_ahead` ticks claim
+    ahead: rates below a minute are taken, and nothing waits for a tick.
+    """
+
+    def __init__(
+        self, shelf: Shelf, clock: Clock, *, look_ahead: bool, tick_seconds: int = EACH_MINUTE
+    ) -> None:
+        self._shelf = shelf
+        self._clock = clock
+        self._look_ahead = look_ahead
+        self.tick_seconds = tick_seconds
+
+    def put(
+        self,
+        schedule: Schedule,
+        *,
+        now: int | None = None,
+        if_version: Expected | None = None,
+        at_most: int | None = None,
+        repeatable: Repeatable | None = None,
+    ) -> Record:
+        """Create or replace a schedule. Return it with the store's fields (version, anchor, next
+        time).
+
+        An unchanged schedule is left as it is. A change of timing first accounts for the due times.
+        Raises VersionConflict unless the record is as `if_version` says (`domain.versions`), and
+        QuotaReached if more than `at_most` of its user would be active or paused. The write itself
+        decides both: of several at once, one wins. With `repeatable`, the same write keeps the
+        creation until its end; if another creation has its name, it raises VersionConflict too.
+        If the schedule fires more often than the tick comes, the answer has a `warning` (see
+        `with_warning`), and the log a line.
+        """
+        at = self._clock() if now is None else now
+
+        def alter(book: Book) -> Record:
+            check_version(book.view(), if_version)
+            paused = book.record is not None and book.record.is_paused_by(schedule)
+            if not self._look_ahead and not paused:
+                check_pace(schedule)
+            book.put(schedule, at)
+            return book.view() or Record.of(schedule)
+
+        terms = Terms(at_most=at_most, creation=repeatable)
+        put = self._shelf.change(schedule.user_id, schedule.key, at, alter, terms=terms)
+        told = self.with_warning(put, now=at)
+        if told.warning and told.enabled:
+            _log_tight(told)
+        return told
+
+    def with_warning(self, record: Record, *, now: int) -> Record:
+        """Return the record, with a warning if it fires more often than the tick comes."""
+        if self._look_ahead:
+            return record
+        found = warning(record, self.tick_seconds, now)
+        return replace(record, warning=found) if found else record
+
+    def creation(self, user_id: str, name: str, *, now: int) -> Made | None:
+        """Return the result of the creation of that name, whatever changed since, or None."""
+        return self._shelf.creation(user_id, name, now)
+
+    def get(self, user_id: str, key: str) -> Record | None:
+        """Return the record, or None."""
+        return self._shelf.record(user_id, key)
+
+    def list(
+        self,
+        user_id: str,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        state: Listing = None,
+        now: int | None = None,
+    ) -> Page:
+        """Return a page of one user's records, ordered by key.
+
+        Without a `state`, the page shows those that are active or paused. If many others stand
+        between, it may hold few or none, and still have a next one.
+        """
+        if state not in (None, *LISTED):
+            raise InvalidSchedule("state", f"expected one of {', '.join(LISTED)}.", "not_one_of")
+        at = self._clock() if now is None else now
+        done = None if state == "all" else state == "done"
+        found: list[Record] = []
+        after: str | None = read_key(cursor)
+        while after is not None and len(found) <= limit:
+            records, after = self._shelf.records(user_id, after, limit + 1, done=done)
+            found += (one for one in records if state in (None, "all", state_of(one, at)))
+            if len(records) <= limit:
+                break
+        if len(found) > limit:
+            after = found[limit - 1].key
+        return Page(tuple(found[:limit]), None if after is None else make_cursor(after))
+
+    def delete(
+        self, user_id: str, key: str, *, now: int | None = None, if_version: Expected | None = None
+    ) -> bool:
+        """Delete the schedule, and account for its due times. Return False if there was none.
+
+        Raises VersionConflict unless the record is as `if_version` says.
+        """
+        at = self._clock() if now is None else now
+
+        def alter(book: Book) -> bool:
+            check_version(book.record, if_version)
+            return book.delete(at)
+
+        return self._shelf.change(user_id, key, at, alter)
+
+    def purge(self, user_id: str, key: str, *, now: int) -> bool:
+        """Delete a schedule that is done, if its time has come. Return False if it stays."""
+        return self._shelf.change(user_id, key, now, lambda book: book.purge(now))
+
+    def find_by_external(self, external_id: str) -> Record | None:
+        """Return the schedule that owns an outside id, or None."""
+        return self._shelf.owner(external_id)
+
+
+def _log_tight(record: Record) -> None:
+    details = {
+        "action": "tight",
+        "user": record.user_id,
+        "schedule": record.id,
+        "flow": record.flow,
+    }
+    logger.warning("a schedule %s", record.warning, extra=details)

@@ -1,0 +1,155 @@
+"""The claims of one tick, in which users take turns.
+
+A tick takes a share of every user's occurrences first. After that it claims whenever fewer stand in
+line than it begins in a quarter of a second. It leaves out the users whose share stands in line,
+and never takes more than it can deliver in the time that remains.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final
+
+from duetick.core.log_lines import log_dead
+from duetick.core.store import Store
+from duetick.domain.group_pauses import Pauses
+from duetick.domain.schedule import Occurrence
+from duetick.ports import Tell, tell_nobody
+
+MARGIN: Final = 5.0
+"""Seconds that a delivery may take beyond its action's timeout, and the least that it may take."""
+
+LOOK_AROUND: Final = 1.0
+"""Seconds in which a tick looks for users before it begins to deliver."""
+
+FRUITLESS: Final = 0.25
+"""Seconds for which a claim goes on while rows only advance, as a pause or a policy has it."""
+
+
+class Claims:
+    """The chunks of one tick, until nothing more is due: then it is `over`.
+
+    `lost` counts occurrences that had no attempt or time left, `poisoned` rows that cannot be read.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        now: int,
+        chunk: int,
+        *,
+        slots: int,
+        look_ahead: int,
+        budget: float,
+        elapsed: Callable[[], float] = time.monotonic,
+        tell: Tell = tell_nobody,
+    ) -> None:
+        self._store = store
+        self._tell = tell
+        self._elapsed = elapsed
+        self._start = elapsed()
+        self._broken_off = False
+        self._now = now
+        self._chunk = chunk
+        self._least_share = max(1, slots // 8)
+        self._ahead = max(0, min(look_ahead, int((budget - MARGIN) * 1_000)))
+        self._sources = (self._claim_waiting, self._claim_due)
+        self._found_users: set[str] = set()
+        self.over = False
+        self.lost = 0
+        self.poisoned = 0
+
+    def look_around(self, most: int) -> Iterator[list[Occurrence]]:
+        """Yield a share of every user's occurrences, at most `most` in all.
+
+        After a second, the users that were not found wait. Retries and ended leases come before due
+        rows.
+        """
+        counted: Counter[str] = Counter()
+        self.over, end = True, self._elapsed() + LOOK_AROUND
+        for source in self._sources:
+            more = True
+            while more and counted.total() < most and (not counted or self._elapsed() < end):
+                filled = {user for user, count in counted.items() if count >= self._least_share}
+                limit = min(self._chunk, most - counted.total())
+                taken = [*source(limit, self._least_share, filled)]
+                counted.update(one.user_id for one in taken)
+                more = len(taken) == limit or any(
+                    counted[one.user_id] >= self._least_share for one in taken
+                )
+                self.over = self.over and not taken and not self._broken_off
+                yield taken
+        self._found_users.update(counted)
+
+    def next(
+        self, deliverable: int, full: Callable[[int], Collection[str]]
+    ) -> Iterator[list[Occurrence]]:
+        """Yield as many occurrences as can be delivered in the remaining time; none is the end.
+
+        `full` returns the users of whom a share of a given size stands in line. Everything is
+        claimed as of the tick's own `now`: an occurrence that is released meanwhile is left for the
+        next tick, so an endpoint that is down is not called over and over.
+        """
+        limit = max(1, min(self._chunk, deliverable))
+        share = max(self._least_share, limit // max(1, len(self._found_users)))
+        left_out = full(share)
+        claimed = self._claim(limit, share, left_out)
+        if not claimed and left_out and not self._broken_off:
+            claimed = self._claim(limit, share, ())
+        self._sources = self._sources[::-1]  # a mass of retries must not hold up the due rows
+        self.over = not claimed and not self._broken_off
+        yield claimed
+
+    def _claim(self, limit: int, share: int, leave_out: Collection[str]) -> list[Occurrence]:
+        first, then = self._sources
+        claimed = first(limit, share, leave_out) or then(limit, share, leave_out)
+        self._found_users.update(one.user_id for one in claimed)
+        return [*claimed]
+
+    def _claim_waiting(
+        self, limit: int, share: int, leave_out: Collection[str]
+    ) -> Sequence[Occurrence]:
+        return self._store.ledger.claim_waiting(
+            self._now,
+            limit,
+            ahead=self._ahead,
+            leave_out=leave_out,
+            share=share,
+            pauses=self._pauses(),
+            on_lost=self._count_lost,
+        )
+
+    def _claim_due(
+        self, limit: int, share: int, leave_out: Collection[str]
+    ) -> Sequence[Occurrence]:
+        end, self._broken_off = self._elapsed() + FRUITLESS, False
+
+        def may_go_on() -> bool:
+            self._broken_off = self._elapsed() >= end
+            return not self._broken_off
+
+        return self._store.index.claim_due(
+            self._now,
+            limit,
+            ahead=self._ahead,
+            leave_out=leave_out,
+            share=share,
+            pauses=self._pauses(),
+            may_go_on=may_go_on,
+            on_poisoned=self._count_poisoned,
+        )
+
+    def _pauses(self) -> Pauses:
+        """Return the pauses that stand. Each knows how far this tick claims."""
+        passed = int((self._elapsed() - self._start) * 1_000)
+        return self._store.pauses.announced(self._now + passed, self._now + self._ahead)
+
+    def _count_lost(self, occurrence: Occurrence) -> None:
+        self.lost += 1
+        log_dead(occurrence)
+        self._tell("dead", occurrence)
+
+    def _count_poisoned(self, occurrence: Occurrence) -> None:
+        self.poisoned += 1
+        log_dead(occurrence)
+        self._tell("poisoned", occurrence)

@@ -1,0 +1,64 @@
+"""The threads of a tick, and the conditions on which they wait for one another."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from types import TracebackType
+from typing import Final, Protocol, TypeAlias
+
+Start: TypeAlias = Callable[[Callable[[], object]], object]
+"""A function that starts work in a thread of its own."""
+
+
+class WaitPoint(Protocol):
+    """`threading.Condition`, as far as a tick uses it."""
+
+    def __enter__(self) -> bool: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
+
+    def wait(self) -> object:
+        """Wait until another thread notifies this one."""
+
+    def wait_for(self, predicate: Callable[[], bool], timeout: float) -> object:
+        """Wait until the predicate is true, or until the seconds are over."""
+
+    def notify(self, n: int = 1) -> None:
+        """Wake that many of the threads that wait."""
+
+    def notify_all(self) -> None:
+        """Wake all threads that wait."""
+
+
+class Threads(Protocol):
+    """The way in which a tick does several things at once. A simulation has a way of its own."""
+
+    def started(self, most: int) -> AbstractContextManager[Start]:
+        """Let the block start work in at most that many threads. Its end waits for all of them."""
+
+    def conditions(self) -> tuple[WaitPoint, WaitPoint]:
+        """Return two conditions under one lock."""
+
+
+class RealThreads:
+    """`Threads` of the operating system."""
+
+    @contextmanager
+    def started(self, most: int) -> Iterator[Start]:
+        """See `Threads`."""
+        with ThreadPoolExecutor(most, thread_name_prefix="deliver") as pool:
+            yield pool.submit
+
+    def conditions(self) -> tuple[WaitPoint, WaitPoint]:
+        """See `Threads`."""
+        lock = threading.RLock()
+        return threading.Condition(lock), threading.Condition(lock)
+
+
+REAL: Final = RealThreads()

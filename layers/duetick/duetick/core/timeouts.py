@@ -1,0 +1,80 @@
+"""The soft timeout of an action: an exception stops it before the runtime kills the process."""
+
+import contextvars
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final, NoReturn, TypeAlias, TypeVar
+
+Result = TypeVar("Result")
+
+Within: TypeAlias = Callable[[float, Callable[[], None]], None]
+"""A function like `run_within`."""
+
+RESERVE: Final = 2.0
+"""The seconds of an invocation that are reserved for settling."""
+
+
+class TimedOut(BaseException):
+    """The exception inside an action that takes too long. No `except Exception` catches it."""
+
+
+def cap_timeout(wanted: float, remaining: float | None) -> float:
+    """Return the wanted seconds, at most the remaining time of the invocation less the reserve."""
+    return wanted if remaining is None else min(wanted, max(remaining - RESERVE, 0.1))
+
+
+def run_coroutine(coroutine: Coroutine[object, None, Result]) -> Result:
+    """Run a coroutine to its end. Without coroutines, asyncio is not imported."""
+    import asyncio
+
+    return asyncio.run(coroutine)
+
+
+def run_within(seconds: float, call: Callable[[], None]) -> None:
+    """Run a function. Raises TimedOut after that many seconds.
+
+    In a main thread, such as Lambda's, the function is interrupted anywhere, even in a blocking
+    call. In another thread, it cannot be interrupted: it runs on, and its result is dropped.
+    """
+    if threading.current_thread() is threading.main_thread():
+        with _alarm(seconds):
+            call()
+    elif not run_in_thread(seconds, call):
+        raise TimedOut
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    def ring(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise TimedOut
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def run_in_thread(seconds: float, call: Callable[[], None]) -> bool:
+    """Run a function in a new thread, where no signal interrupts it. Return True if it ended."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as problem:
+            raised.append(problem)
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(run,), daemon=True, name="action")
+    thread.start()
+    thread.join(seconds)
+    ended = not thread.is_alive()
+    for problem in raised:
+        raise problem
+    return ended

@@ -1,0 +1,225 @@
+"""The claim of due rows: decided once for rows that are alike, then named for each row.
+
+                         ┌ Template: next time, mark,
+  row ──▶ Templates.of ──┤   and occurrences without a name ──▶ name_for(row) ──▶ the ledger
+                         └ or the error of a row that cannot be read
+
+Rows are alike if they fire alike: the same cron, zone, due time and policies. Thousands of users
+with one cron cost one decision.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final, TypeAlias
+
+from duetick.domain.firing import Decision, Times, decide, may_count_from_anchor, unfired
+from duetick.domain.group_pauses import NO_PAUSES, Hole, Pauses
+from duetick.domain.occurrence import IndexRow, Occurrence, occurrence_of, poison, range_of
+from duetick.domain.policies import Policies
+from duetick.domain.states import Reason, State
+from duetick.domain.transitions import lease_end
+
+CATCH_UP_PACE_MS: Final = 60_000
+MOST_REMEMBERED: Final = 20_000
+
+DueRow: TypeAlias = tuple[str, str, str, str | None, int, str, int, int, str | None, int | None]
+"""The fields of an `IndexRow` in their order, the policies as text; then the mark."""
+
+
+def spread_ms(user_id: str, key: str, window: int) -> int:
+    """Return the fixed place of a schedule in a window of `window` seconds, in milliseconds."""
+    if not window:
+        return 0
+    digest = blake2b(f"{user_id}\0{key}".encode(errors="surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest) % (window * 1_000)
+
+
+def fires_of(row: IndexRow, decision: Decision, now: int, ahead: int) -> Iterator[Occurrence]:
+    """Yield the occurrences that fire: leased if they are due by now + ahead, else scheduled."""
+    late = now - row.policies.on_time_ms
+    spread = spread_ms(row.user_id, row.key, row.policies.spread)
+    for place, nominal_at in enumerate(decision.fires):
+        due_at = nominal_at + spread
+        if place and nominal_at < late:
+            due_at = now + place * CATCH_UP_PACE_MS
+        if due_at <= now + ahead:
+            until = lease_end(row.policies, due_at, now)
+            yield occurrence_of(row, nominal_at, now, due_at=due_at, fence=1, lease_until=until)
+        else:
+            yield occurrence_of(row, nominal_at, now, due_at=due_at, state=State.SCHEDULED)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Template:
+    """The claim of all rows that are alike: occurrences without a name, the next time, the mark.
+
+    If the rows fire no more, `next_at` is None. If the rows cannot be read, `error` says why.
+    """
+
+    made: tuple[Occurrence, ...]
+    next_at: int | None
+    mark: int
+    error: str | None = None
+
+    def within(self, room: int) -> "Template":
+        """Return the template with as many fires as there is room for.
+
+        The row stays due for the other fires.
+        """
+        fires = [one for one in self.made if one.range_end is None]
+        if self.error is not None or len(fires) <= room:
+            return self
+        ranges = tuple(one for one in self.made if one.range_end is not None)
+        return Template(
+            (*ranges, *fires[:room]), fires[room].nominal_at, fires[room].nominal_at - 1
+        )
+
+
+class Templates:
+    """The templates of one tick, under the pauses of groups that it has read."""
+
+    def __init__(self, now: int, ahead: int, pauses: Pauses = NO_PAUSES) -> None:
+        self.now = now
+        self.ahead = ahead
+        self.pauses = pauses
+        self._known: dict[tuple[object, ...], Template] = {}
+        self._made: dict[tuple[object, ...], tuple[Occurrence, ...]] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """True if the templates should be forgotten, because there are so many."""
+        return len(self._known) > MOST_REMEMBERED
+
+    def of(self, row: DueRow) -> Template:
+        """Return the template of a row. Rows that are alike share one."""
+        user_id, _, cron, timezone, next_fire_at, flow, _, _, policies, mark = row
+        is_set_back = mark is not None and mark >= next_fire_at
+        extra = _extras(row) if policies or is_set_back or may_count_from_anchor(cron) else None
+        holes = self.pauses.holes(user_id, flow) if self.pauses.every else ()
+        alike = (cron, timezone, next_fire_at, policies, extra, holes)
+        template = self._known.get(alike)
+        if template is None:
+            template = self._known[alike] = self._make(index_row(row), mark, holes)
+        return template
+
+    def _make(self, row: IndexRow, mark: int | None, holes: tuple[Hole, ...]) -> Template:
+        try:
+            fresh = unfired(row, mark)
+            if fresh is None or fresh.next_fire_at > self.now + self.ahead:
+                next_at = None if fresh is None else fresh.next_fire_at
+                return Template((), next_at, mark or row.next_fire_at)
+            decision = decide(fresh, self.now, self.ahead, holes)
+            left_out = _newest(fresh, self.now + self.ahead) if holes else fresh.next_fire_at
+        except ValueError as error:
+            return Template((poison(row, error, self.now),), None, row.next_fire_at, str(error))
+        reached = max((left_out, *decision.fires, *(m.last for m in decision.missed)))
+        return Template(self._occurrences(fresh, decision), decision.next_at, reached)
+
+    def _occurrences(self, row: IndexRow, decision: Decision) -> tuple[Occurrence, ...]:
+        """Return the occurrences of a decision. Expressions with the same fire times share them."""
+        spread = (row.user_id, row.key) if row.policies.spread else None
+        alike = (decision.fires, decision.missed, row.policies, spread)
+        made = self._made.get(alike)
+        if made is None:
+            missed = [range_of(row, part, Reason.MISSED, self.now) for part in decision.missed]
+            made = (*missed, *fires_of(row, decision, self.now, self.ahead))
+            self._made[alike] = made
+        return made
+
+
+def _newest(row: IndexRow, until: int) -> int:
+    """Return the last time up to an instant for which a row is due."""
+    return Times.of(row).newest(row.next_fire_at, until) or row.next_fire_at
+
+
+class LastTick:
+    """The templates of the current tick, kept from chunk to chunk."""
+
+    def __init__(self) -> None:
+        self._templates = Templates(0, 0)
+
+    def at(self, now: int, ahead: int, pauses: Pauses = NO_PAUSES) -> Templates:
+        """Return the templates of the tick at that time."""
+        known, wanted = self._templates, (now, ahead, pauses)
+        if (known.now, known.ahead, known.pauses) != wanted or known.is_full:
+            self._templates = Templates(now, ahead, pauses)
+        return self._templates
+
+
+def due_row(row: IndexRow, mark: int | None) -> DueRow:
+    """Return an index row as a claim takes it."""
+    return (
+        row.user_id,
+        row.key,
+        row.cron,
+        row.timezone,
+        row.next_fire_at,
+        row.flow,
+        row.anchor,
+        row.redefined_at,
+        row.policies.dump(),
+        mark,
+    )
+
+
+def index_row(row: DueRow) -> IndexRow:
+    """Return the index row that a claim took."""
+    return IndexRow(*row[:8], Policies.load(row[8]))
+
+
+def name_for(row: DueRow, made: Occurrence, name: str) -> Occurrence:
+    """Return an occurrence of a template as an occurrence of this row.
+
+    The fields are passed by place: keywords would cost a third more.
+    """
+    return Occurrence(
+        row[0],
+        row[1],
+        row[2],
+        row[3],
+        made.nominal_at,
+        made.fence,
+        made.origin,
+        name,
+        row[5],
+        made.state,
+        made.reason,
+        made.due_at,
+        0,
+        made.priority,
+        made.lease_until,
+        row[7],
+        made.policies,
+        made.range_end,
+        made.count,
+        made.error,
+        None,
+        made.labels,
+        made.created_at,
+        None,
+        made.updated_at,
+        made.told,
+    )
+
+
+def _extras(row: DueRow) -> tuple[object, ...]:
+    """Return the other fields that affect the times of this row: anchor, name (by spread), mark."""
+    user_id, key, cron, _, next_fire_at, _, anchor, _, policies, mark = row
+    return (
+        anchor if may_count_from_anchor(cron) else None,
+        (user_id, key) if policies and "spread" in policies else None,
+        mark if mark is not None and mark >= next_fire_at else None,
+    )
+
+
+def pick_shares(users: Sequence[str], share: int) -> list[int]:
+    """Return the places in the sequence that remain if no user gets more than a share of it."""
+    counted: Counter[str] = Counter()
+    places: list[int] = []
+    for place, user in enumerate(users):
+        counted[user] += 1
+        if counted[user] <= share:
+            places.append(place)
+    return places

@@ -1,0 +1,37 @@
+"""The codes of mistakes in a request."""
+
+from typing import Literal, TypeAlias
+
+Code: TypeAlias = Literal[
+    "missing",
+    "unknown_field",
+    "duplicate_key",
+    "not_json",
+    "wrong_type",
+    "not_one_of",
+    "out_of_range",
+    "blank",
+    "character",
+    "part",
+    "too_short",
+    "too_long",
+    "too_large",
+    "invalid_name",
+    "invalid_cron",
+    "never_fires",
+    "below_a_minute",
+    "unknown_timezone",
+    "invalid_time",
+    "past",
+    "no_time_left",
+    "used_up",
+    "unknown_flow",
+    "unknown_action",
+    "not_transactional",
+    "taken",
+    "not_yours",
+    "withheld",
+    "quota_exceeded",
+    "invalid_header",
+    "invalid",
+]

@@ -1,0 +1,119 @@
+"""A small client of the operators' routes that name no user, on that of the schedules API.
+
+operators = Operators(url, authorize=sign, why="the partner's webhook was down")
+for schedule in operators.schedules(state="paused"):
+    operators.of(schedule["user"]).resume(schedule["key"])
+"""
+
+from collections.abc import Iterator
+from typing import Final, Literal
+from urllib.parse import urlencode
+
+from duetick.api.views import (
+    AnyScheduleView,
+    GroupPausesView,
+    GroupPauseView,
+    LocksView,
+    OperationView,
+    OverviewView,
+    UnreadableView,
+    WorkersView,
+)
+from duetick.client import Client, Fields, Reply, SignCall
+from duetick.domain.identity import to_path
+from duetick.occurrences import OccurrencesClient
+
+PAUSES: Final = "/api/pauses"
+
+
+class Operators:
+    """The calls of machines and operators. A refusal is raised as ApiError.
+
+    `why` is recorded with each write. `client` calls any other route that names no user.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str = "",
+        authorize: SignCall | None = None,
+        connect_to: str = "",
+        why: str = "",
+    ) -> None:
+        """Take the URL. Calls are signed by `authorize`; on a local stack a token is enough."""
+
+        def client(user: str | None) -> Client:
+            return Client(
+                url, token=token, user=user, authorize=authorize, connect_to=connect_to, why=why
+            )
+
+        self._of = client
+        self.client = client(None)
+
+    def of(self, user: str) -> Client:
+        """Return the client of one user's schedules."""
+        return self._of(user)
+
+    @property
+    def occurrences(self) -> OccurrencesClient:
+        """The occurrences of all users."""
+        return OccurrencesClient(self.client)
+
+    def overview(self) -> OverviewView:
+        """Return how much is due, late, running, waiting, dead, unreadable; the last ticks, the
+        pauses, the backfills, and how far the verification has come.
+        """
+        answer: Reply[OverviewView] = self.client.call("GET", "/api/overview")
+        return answer.body
+
+    def workers(self, *, limit: int = 20) -> WorkersView:
+        """Return the newest reports of ticks and of runs in the background, at most `limit`."""
+        answer: Reply[WorkersView] = self.client.call("GET", f"/api/workers?limit={limit}")
+        return answer.body
+
+    def locks(self) -> LocksView:
+        """Return the named locks, and who has them."""
+        answer: Reply[LocksView] = self.client.call("GET", "/api/locks")
+        return answer.body
+
+    def schedules(
+        self,
+        *,
+        state: Literal["active", "paused", "done", "unreadable", "all"] | None = None,
+        limit: int = 100,
+    ) -> Iterator[AnyScheduleView]:
+        """Yield the schedules of all users, page by page."""
+        return self.client.pages("/api/all-schedules", "schedules", limit, {"state": state})
+
+    def unreadable(self, *, limit: int = 100) -> Iterator[UnreadableView]:
+        """Yield the rows that cannot be read, the latest last."""
+        return self.client.pages("/api/unreadable", "unreadable", limit, {})
+
+    def operations(
+        self, *, user: str | None = None, who: str | None = None, limit: int = 100
+    ) -> Iterator[OperationView]:
+        """Yield what operators did, the newest first: all of it, or what is about a user, or what
+        somebody did whose name has the text `who` in it.
+        """
+        filters = {"user": user, "who": who}
+        return self.client.pages("/api/operations", "operations", limit, filters)
+
+    def pauses(self, *, since: str | None = None) -> GroupPausesView:
+        """Return the pauses of groups: those that stand, or ended after `since`, or this month."""
+        query = "" if since is None else "?" + urlencode({"from": since})
+        answer: Reply[GroupPausesView] = self.client.call("GET", f"{PAUSES}{query}")
+        return answer.body
+
+    def pause(self, scope: str, *, note: str = "", until: str | None = None) -> GroupPauseView:
+        """Pause `user:<id>`, `flow:<name>` or `all`, until it is resumed or until a time."""
+        end: Fields = {} if until is None else {"until": until}
+        answer: Reply[GroupPauseView] = self.client.call(
+            "PUT", f"{PAUSES}/{to_path(scope)}", {"note": note, **end}
+        )
+        return answer.body
+
+    def resume(self, scope: str) -> GroupPausesView:
+        """Resume a scope. Return the pauses that this ends."""
+        answer: Reply[GroupPausesView] = self.client.call("DELETE", f"{PAUSES}/{to_path(scope)}")
+        return answer.body

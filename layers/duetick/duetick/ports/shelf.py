@@ -1,0 +1,438 @@
+"""The shelf: the core's port to a database. A store is a shelf of books, with rows beside them.
+
+`duetick.core.store` writes each change once, over these methods. Every time is milliseconds since
+the epoch, and is passed in. If its database does not answer, a shelf raises `StoreUnavailable`; if
+its schema is missing, `SchemaOutdated`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from duetick.domain.attempts import Begun, CallerKey, Refused, Settled
+from duetick.domain.book import Book, Unreadable
+from duetick.domain.creation import Made, Repeatable
+from duetick.domain.failures import Event
+from duetick.domain.group_pauses import NO_PAUSES, Pauses
+from duetick.domain.occurrence import Identity, IndexRow, Leased, Occurrence, ScheduleName
+from duetick.domain.schedule import Record
+from duetick.domain.standing import OrderKind, StandingOrder
+from duetick.domain.states import State
+
+if TYPE_CHECKING:
+    from duetick.domain.accounts import Account
+    from duetick.domain.operations import Operation, OperationPlace
+    from duetick.domain.retention import Retention, Retired
+    from duetick.domain.workers import NamedLock, Worker
+
+T = TypeVar("T")
+
+Clock: TypeAlias = Callable[[], int]
+"""A function that returns milliseconds since the epoch."""
+
+Alter: TypeAlias = Callable[[Book], T]
+"""A change of a book. It may be called again, on a newer state of the book."""
+
+Dialect: TypeAlias = Literal["sql", "dynamodb"]
+"""The kind of a `Transaction`: it takes statements by `run`, or items by `write`."""
+
+Counted: TypeAlias = Literal["runs", "writes", "events"]
+"""The acts that are done only so often in a minute: a user's runs by hand and changes of schedules,
+the events of a flow's deaths that no tick tells.
+"""
+
+
+class Transaction(Protocol):
+    """Writes of an action that are committed when its attempt is settled, or not at all."""
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """The dialect that the transaction takes, for an action that knows both."""
+
+    def run(self, sql: str, /, **params: object) -> Sequence[Sequence[object]]:
+        """Run a statement in the database, with parameters as `:name`. Raises EffectsRefused.
+
+        If the store has no SQL, ConfigurationError is raised.
+        """
+
+    def write(self, item: Mapping[str, Any], /) -> None:
+        """Write to DynamoDB a Put, Update, Delete or ConditionCheck as TransactWriteItems takes it.
+
+        If the write cannot be done, the end of the block raises EffectsRefused. If the store is not
+        DynamoDB, ConfigurationError is raised.
+        """
+
+
+class KeyHeld(Exception):
+    """A caller's key that another run has. It never leaves `duetick.core.store`."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.verdict)
+        self.refused = refused
+
+
+class Terms(NamedTuple):
+    """The conditions of a change beyond its book. The write of the change decides them.
+
+    Before the change, a caller's `key` is read: if another run has it, KeyHeld is raised. After the
+    change, `at_most` is asked first: the most schedules of a user that may count
+    (`domain.ending.counts`). A change that makes one more count raises QuotaReached. Then, if the
+    change made the record, the `creation` is kept until its end: another one of its name raises
+    VersionConflict. If the change made an occurrence, that takes the key.
+    """
+
+    at_most: int | None = None
+    creation: Repeatable | None = None
+    key: CallerKey | None = None
+
+
+NO_TERMS = Terms()
+
+
+class Fair(NamedTuple):
+    """The users that a claim leaves out, the most that it takes of each other user, and the pauses
+    of groups.
+
+    The share applies if more may be due than one chunk holds; otherwise the claim takes everything.
+    A row that is due for a time that a pause leaves out is in no share: it only advances.
+    """
+
+    leave_out: frozenset[str] = frozenset()
+    share: int | None = None
+    pauses: Pauses = NO_PAUSES
+
+
+EVERYBODY = Fair()
+
+
+class Chunk(NamedTuple):
+    """The result of a claim: the number of due rows, the leased occurrences, the poisoned ones."""
+
+    due: int
+    occurrences: Sequence[Occurrence] = ()
+    poisoned: Sequence[Occurrence] = ()
+
+
+class Migrated(NamedTuple):
+    """The result of a migration: the rows taken over from an index that was there before.
+
+    `unmarked` says that there may be schedules that are done and not marked so: no code before this
+    schema did it.
+    """
+
+    taken_over: int = 0
+    unmarked: bool = False
+
+
+class Query(NamedTuple):
+    """A query for occurrences in some states, or in any: the newest first, after one identity.
+
+    Without a user, the `states` are some of `domain.paging.FINDABLE` that stand together there.
+    """
+
+    user_id: str | None
+    key: str | None
+    states: frozenset[State]
+    after: Identity
+    limit: int
+
+
+class Records(NamedTuple):
+    """Some records of one user, in the order of their keys. `after` is the key at which the next
+    ones begin; None if there are no others.
+    """
+
+    found: Sequence[Record]
+    after: str | None = None
+
+
+class StateCounts(NamedTuple):
+    """The numbers of occurrences by state, of those dead since an instant, and of unreadable rows.
+
+    Each is counted up to a limit: those that are leased (queued, running) together, and those that
+    wait (scheduled, retrying) together. `partly` says that not all of these were looked at.
+    """
+
+    queued: int = 0
+    running: int = 0
+    scheduled: int = 0
+    retrying: int = 0
+    dead: int = 0
+    unreadable: int = 0
+    partly: bool = False
+
+
+class Listed(NamedTuple):
+    """A book as a walk over all books finds it. `zone` is the digest of the rules that its newest
+    definition names. A walk goes on behind its `place`.
+    """
+
+    user_id: str
+    key: str
+    record: Record | None
+    row: IndexRow | None
+    unreadable: bool
+    mark: int | None
+    zone: str | None
+    place: str = ""
+
+
+class Shelf(Protocol):
+    """One database. Opening it never runs DDL."""
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """The kind of transaction that `effects` opens; None if an action can write nothing."""
+
+    # Books.
+
+    def change(
+        self,
+        user_id: str,
+        key: str,
+        now: int,
+        alter: "Alter[T]",
+        *,
+        about: Leased | None = None,
+        alone: bool = False,
+        terms: Terms = NO_TERMS,
+    ) -> T:
+        """Load a book, alter it and write what it notes, as if nobody else wrote meanwhile.
+
+        If the book is unaltered, nothing is written. `about` is the occurrence that the change
+        concerns, if any: a hint to load it with the book. With `alone`, the change reads nothing
+        else.
+        """
+
+    def effects(
+        self, held: Leased, clock: Clock, alter: "Alter[object]"
+    ) -> AbstractContextManager[Transaction]:
+        """Open a transaction for an action's effects.
+
+        At the end of the block, the book of `held` is altered and written with the effects, all or
+        nothing. If the block raises, nothing is written.
+        """
+
+    def record(self, user_id: str, key: str) -> Record | None:
+        """Return the record as callers see it (`Book.view`), or None."""
+
+    def records(self, user_id: str, after: str, limit: int, *, done: bool | None = None) -> Records:
+        """Return one user's records after a key: all of them, those that are done, or the others.
+
+        A shelf that has to read all of them returns fewer than `limit` after so many reads.
+        """
+
+    def leaving(self, until: int, limit: int) -> Sequence[ScheduleName]:
+        """Return the schedules at which a purge looks by `until` (`Record.purge_at`), the earliest
+        first.
+        """
+
+    def owner(self, external_id: str) -> Record | None:
+        """Return the record that owns an outside id, or None.
+
+        A change that would give the id a second owner raises InvalidSchedule.
+        """
+
+    def every_book(self, place: str = "") -> Iterator[Listed]:
+        """Iterate over all books behind a place, a page of the database at a time.
+
+        A write of another process may be missing if its page was read before.
+        """
+
+    # Rows.
+
+    def row(self, user_id: str, key: str) -> IndexRow | None:
+        """Return the row; None if it is absent or unreadable."""
+
+    def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        """Advance at most `limit` rows that are due by now + ahead, oldest first; record and lease
+        fires. The pauses of groups leave times out.
+
+        `domain.claims` decides what fires. All writes of a row are made at once, or none. If
+        another claim has locked a row, this claim does not wait for it.
+        """
+
+    def backlog(self, until: int, limit: int) -> int:
+        """Count the rows that are due by `until`, up to `limit`."""
+
+    def unreadable(self, since: int, limit: int) -> Sequence[Unreadable]:
+        """Return the rows that left the index from `since` on, the earliest first."""
+
+    # Occurrences.
+
+    def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
+        """Lease occurrences that wait, as `Book.lease` does.
+
+        Ended leases come first. Then come scheduled and retrying occurrences that are due by now +
+        ahead, by priority, due time and age. A retry whose place is taken is passed over, and so is
+        one that a pause of a group holds now. The answer includes the occurrences that became dead.
+        """
+
+    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+        """Begin, in one trip, the occurrences that nothing prevents. None means: use the general
+        way.
+
+        A shelf without a fast way answers None for each.
+        """
+
+    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+        """Write, in one trip, the ends of attempts that are as their begin left them.
+
+        None means: use the general way.
+        """
+
+    def find(self, query: Query) -> Sequence[Occurrence]:
+        """Return a page of occurrences."""
+
+    def occurrence(self, identity: Identity) -> Occurrence | None:
+        """Return the occurrence of that name, or None."""
+
+    def named(self, name: str) -> Occurrence | None:
+        """Return the occurrence of an id.
+
+        A shelf without an index of ids looks among those that are under way or dead, at a bounded
+        number of them, and answers None for any other.
+        """
+
+    def events(self, identities: Sequence[Identity]) -> Sequence[Sequence[Event]]:
+        """Return the transitions beyond claim, begin and settle of each occurrence, oldest first.
+
+        One trip reads those of a page.
+        """
+
+    def tally(self, dead_since: int, limit: int) -> StateCounts:
+        """Count the occurrences under way, those dead whose nominal time is later, and the rows
+        that cannot be read. Nothing is read beyond the limit.
+        """
+
+    # Keys, creations and rates of callers and users.
+
+    def key_holder(self, key: CallerKey) -> tuple[Occurrence, int] | None:
+        """Return the occurrence that took a caller's key, and the end of the key; or None."""
+
+    def creation(self, user_id: str, name: str, now: int) -> Made | None:
+        """Return the result of the creation of that name, or None after its end."""
+
+    def count(self, user_id: str, counted: Counted, at_most: int, now: int) -> bool:
+        """Count one in one write. Return False if the user has had `at_most` in this minute."""
+
+    # Accounts.
+
+    def accounts(self, since: int, until: int, place: str = "") -> "Iterator[Account]":
+        """Yield the account of each schedule and row for the times in (since, until], from a place
+        on. Schedules that were deleted after `since` are among them.
+
+        Each entry of origin `schedule` that has one of these times is in its account, ascending.
+        Rows without a record have accounts without definitions and entries.
+        """
+
+    def account(self, user_id: str, key: str, since: int, until: int) -> "Account":
+        """Return the account of one schedule, as of now."""
+
+    def rules(self, digest: str) -> bytes | None:
+        """Return the rules of a zone by their digest; a definition that names them keeps them."""
+
+    def note(self, name: str) -> str | None:
+        """Return the note of that name, or None."""
+
+    def keep_note(self, name: str, body: str) -> None:
+        """Keep a note, in place of the one before: what hourly work has to know an hour later."""
+
+    # Standing orders.
+
+    def standing(self) -> Sequence[StandingOrder]:
+        """Return the orders that stand, of every kind, by kind and name, in one trip."""
+
+    def orders(self, kind: OrderKind, ended_after: int) -> Sequence[StandingOrder]:
+        """Return the orders of a kind that stand, or that ended after an instant, by name."""
+
+    def keep_order(self, order: StandingOrder) -> bool:
+        """Write an order if it stands with the revision before; if it has 1, if there is none.
+
+        Otherwise nothing is written, and the answer is False.
+        """
+
+    # Operations.
+
+    def add_operation(self, operation: "Operation") -> None:
+        """Add an operation to the record, before it is done."""
+
+    def end_operation(self, operation: "Operation") -> None:
+        """Set the outcome of an operation that has none. One that was erased stays erased."""
+
+    def operations(
+        self, after: "OperationPlace", limit: int, user_id: str | None = None
+    ) -> "Sequence[Operation]":
+        """Return operations after a place, the newest first: all of them, or those about a user.
+
+        One that was added a moment ago may be missing.
+        """
+
+    @property
+    def keeps_ms(self) -> int | None:
+        """The time after which the database itself deletes what has ended; None if it does not."""
+
+    # Locks and workers.
+
+    def acquire(self, lock: "NamedLock", now: int) -> bool:
+        """Take a lock in one conditional write, if it is absent, over, or its owner's already."""
+
+    def extend(self, name: str, owner: str, until: int) -> bool:
+        """Set the end of a lock in one conditional write. Return False unless it is the owner's."""
+
+    def unlock(self, name: str, owner: str) -> bool:
+        """Delete a lock in one conditional write. Return False unless it is the owner's."""
+
+    def locks(self) -> "Sequence[NamedLock]":
+        """Return the locks by name, those whose time is over too."""
+
+    def report(self, worker: "Worker") -> None:
+        """Keep the report of a worker, in place of the one before, in one write."""
+
+    def workers(self, since: int, limit: int) -> "Sequence[Worker]":
+        """Return the newest reports of workers that started from `since` on, the newest first."""
+
+    # The database.
+
+    def now(self) -> int:
+        """Return the time of its clock: the database's on SQL, the host's elsewhere."""
+
+    def migrate(self) -> Migrated:
+        """Create or update the schema. Two migrations are safe, one after the other or at once."""
+
+    def check_schema(self) -> None:
+        """Raise SchemaOutdated, naming the command that repairs it, unless this code can use the
+        schema.
+        """
+
+    def erase(self, user_id: str) -> int:
+        """Delete all data of a user, and the operations and standing orders about it. Return how
+        many schedules there were.
+        """
+
+    def forget(self, now: int, limit: int) -> int:
+        """Delete what is over, at most `limit` of each kind. Return how many were deleted.
+
+        Over are: marks without a record and a row, `KEPT_GONE_MS` after their time; definitions
+        that another one took the place of, or that are the last one, as long after that; creations
+        after their end; callers' keys a day after theirs, unless their occurrence has not ended;
+        standing orders, `KEPT_GONE_MS` after their end; operations, as long after their time; the
+        counts of past minutes; reports of workers after `REPORTS_KEPT_MS`. A database that deletes
+        them by itself returns 0.
+        """
+
+    def retire(self, retention: "Retention", now: int, limit: int) -> "Retired":
+        """Look at up to `limit` occurrences that have ended and whose shortest time is over.
+
+        `Retention.judge` says of each whether it leaves, with its events, or until when it stays:
+        it is not looked at again before. One that is `HELD` leaves when a newer one of its schedule
+        is looked at and it is no longer among the newest; it is looked at again if its schedule is
+        deleted. A database that deletes them by itself returns none, and asks the retention as
+        they end.
+        """
+
+    def tidy(self, now: int) -> int:
+        """Repair what no book shows, such as rows in an older layout. Return how many."""
+
+    def close(self) -> None:
+        """Close the connections. A closed shelf may be used again; it connects anew."""

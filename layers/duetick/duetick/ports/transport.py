@@ -1,0 +1,58 @@
+"""The transport from a tick to dispatch, and the answer that comes back."""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from duetick.domain.occurrence import NewOccurrence, Occurrence
+
+Deliverable: TypeAlias = Occurrence | NewOccurrence
+"""An occurrence under a tick's lease, or one that is run by hand."""
+
+Observer: TypeAlias = Callable[[Occurrence, int], object]
+"""A function that sees each delivery and the status of its answer, 0 for a transport error."""
+
+
+Trouble: TypeAlias = Literal[
+    "dead",
+    "poisoned",
+    "late",
+    "auto_paused",
+    "unaccounted",
+    "unindexed",
+    "stale",
+    "unreadable",
+    "overdue",
+    "old_tzdata",
+]
+"""The kinds of what somebody should know of: of an occurrence, or of what an hour found."""
+
+Tell: TypeAlias = Callable[[Trouble, Occurrence], object]
+"""A function that hears of an occurrence in trouble. It never raises."""
+
+
+def tell_nobody(_trouble: Trouble, _occurrence: Occurrence) -> None:
+    """Tell nobody: `Tell` where there is no bus."""
+
+
+class Delivered(NamedTuple):
+    """An answer of dispatch: the HTTP status, 0 for a transport error."""
+
+    status: int
+    detail: str = ""
+
+
+class Transport(Protocol):
+    """The way of an occurrence from a tick to dispatch."""
+
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
+        """Deliver the occurrence and wait for the answer, up to `timeout` seconds. Never raises."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+class RunTransport(Protocol):
+    """The way of a run by hand to dispatch."""
+
+    def deliver(self, occurrence: NewOccurrence, *, timeout: float) -> Delivered:
+        """See `Transport`."""

@@ -1,0 +1,64 @@
+"""The Postgres of the settings.
+
+Its password is in Secrets Manager, never in the environment. The owner of its schema may be another
+user than the one that the functions connect as.
+"""
+
+from typing import Final
+
+from aws_lambda_powertools.utilities.parameters import SecretsProvider
+
+from duetick.core.store import Store
+from duetick.domain.cadence import EACH_MINUTE
+from duetick.domain.errors import ConfigurationError
+from duetick.runtime.secrets import field_of
+from duetick.runtime.settings import Settings
+from duetick.stores.postgres.address import read_address
+from duetick.stores.postgres.connecting import Password
+from duetick.stores.postgres.shelf import open_postgres
+
+KEPT_SECONDS: Final = 60
+"""The longest time until a new password is read. Open connections stay open."""
+
+
+def open_with_secret(
+    address: str, arn: str, *, look_ahead: bool = False, tick_seconds: int = EACH_MINUTE
+) -> Store:
+    """Open the Postgres at an address with the password from a secret."""
+    password = password_from(arn)
+    shelf = open_postgres(address, password=password)
+    return Store(shelf, look_ahead=look_ahead, tick_seconds=tick_seconds)
+
+
+def password_from(arn: str) -> Password:
+    """Return a function that reads the password from the secret (see `read_password`)."""
+    provider = SecretsProvider()
+
+    def password() -> str:
+        return read_password(str(provider.get(arn, KEPT_SECONDS)))
+
+    return password
+
+
+def read_password(secret: str) -> str:
+    """Return a secret's text, or if it is JSON as RDS writes it, the `password` in it."""
+    password = field_of(secret, "password", "the database")
+    if not password:
+        raise ConfigurationError("The secret of the database holds an empty password.")
+    return password
+
+
+def migrate_as_owner(chosen: Settings) -> int:
+    """Update the schema as its owner, and grant the functions' user the rights that it needs.
+
+    Return how many rows were taken over from an index that was there before.
+    """
+    arn = chosen.owner_secret_arn
+    owner = open_postgres(chosen.owner_store, password=password_from(arn) if arn else None)
+    password = password_from(chosen.functions_secret_arn or chosen.store_secret_arn)
+    try:
+        taken_over = Store(owner).migrate()
+        owner.admit(read_address(chosen.store).user, password)
+    finally:
+        owner.close()
+    return taken_over

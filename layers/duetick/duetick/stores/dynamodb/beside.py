@@ -1,0 +1,267 @@
+"""The writes of other items in one transaction with a schedule's item, and their keys."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from duetick.domain.attempts import CallerKey
+from duetick.domain.creation import Made, Repeatable
+from duetick.domain.definitions import Definition
+from duetick.domain.ending import counts
+from duetick.domain.errors import InvalidSchedule, VersionConflict, too_many
+from duetick.domain.expression import rules_of
+from duetick.domain.occurrence import Identity, Occurrence
+from duetick.domain.policies import DAY
+from duetick.domain.schedule import Record, dump_input
+from duetick.ports import Counted, Terms
+from duetick.stores.dynamodb.items import BookItem, input_key
+from duetick.stores.dynamodb.occurrences import maybe_number, maybe_text, number, text
+from duetick.stores.dynamodb.records import definition_expiry, definition_item, definition_key
+from duetick.stores.dynamodb.table import Item, Key, Table, keyed
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef, UpdateTypeDef
+
+LARGEST_INLINE: Final = 400
+LARGEST_RECORD: Final = 700
+"""An item of one kilobyte must have room for two occurrences besides the record."""
+
+
+def count_key(user_id: str) -> Key:
+    """Return the key of the item that counts a user's schedules."""
+    return f"C#{user_id}", "C"
+
+
+def rate_of_minute(user_id: str, counted: Counted, minute: int) -> Key:
+    """Return the key of the item that counts a user's runs or writes of a minute.
+
+    Its partition is that of the count of schedules.
+    """
+    return count_key(user_id)[0], f"{counted}#{minute}"
+
+
+def creations_partition(user_id: str) -> str:
+    """Return the partition of a user's repeatable creations."""
+    return f"R#{user_id}"
+
+
+def operations_partition(user_id: str | None) -> str:
+    """Return the partition of the operations about a user, or about nobody."""
+    return "A" if user_id is None else f"A#{user_id}"
+
+
+def external_key(external_id: str) -> Key:
+    """Return the key of the item that makes an outside id unique."""
+    return f"E#{external_id}", "E"
+
+
+def caller_key(flow: str, key: str) -> Key:
+    """Return the key of the item of a caller's key. A flow's name has no `#`: the first ends it."""
+    return f"K#{flow}#{key}", "K"
+
+
+def zone_key(digest: str) -> Key:
+    """Return the key of the item that keeps a zone's rules."""
+    return f"Z#{digest}", "Z"
+
+
+def zone_item(digest: str, timezone: str | None) -> Item:
+    """Return the item that keeps a zone's rules."""
+    return keyed(zone_key(digest)) | {"rules": text(b64encode(rules_of(timezone)).decode())}
+
+
+def note_key(name: str) -> Key:
+    """Return the key of a note."""
+    return f"N#{name}", "N"
+
+
+def holder_of(item: Mapping[str, Any]) -> Identity:
+    """Return the name of the occurrence that took a caller's key."""
+    user_id, key, nominal_at, origin = json.loads(item["h"]["S"])
+    return user_id, key, nominal_at, origin
+
+
+def read_made(item: Item | None, now: int) -> Made | None:
+    """Read what a creation made; None after its end, although `ttl` may drop it days later."""
+    if item is None or int(item["u"]["N"]) <= now:
+        return None
+    return Made.read(item["d"]["S"], int(item["at"]["N"]), maybe_number(item, "nf"))
+
+
+class Beside:
+    """The writes of other items with one book. `seen` is the item of the caller's key, if any."""
+
+    def __init__(self, table: Table, terms: Terms, seen: Item | None, now: int) -> None:
+        self._table = table
+        self._terms = terms
+        self._seen = seen
+        self._now = now
+        self.writes: list[TransactWriteItemTypeDef] = []
+
+    def collect(self, found: BookItem) -> None:
+        """Collect the writes of the book's changes; raise InvalidSchedule if an id is taken."""
+        book, before, after = found.book, found.record, found.book.record
+        if counts(before) != counts(after):
+            self._count(book.user_id, 1 if counts(after) else -1)
+        if before is None and after and self._terms.creation:
+            first = book.row.next_fire_at if book.row else None
+            self._keep_creation(after, self._terms.creation, first)
+        self._move_external_id(before, after)
+        self._place_input(found)
+        self.writes += [write for one in book.definitions for write in self._define(one)]
+        if self._terms.key and book.made:
+            self.writes.append(self._take_key(self._terms.key, book.made[0]))
+
+    def check(self, found: BookItem) -> None:
+        """Raise QuotaReached or VersionConflict if that is why the transaction was refused."""
+        user_id, at_most = found.book.user_id, self._terms.at_most
+        if not counts(found.book.record) or counts(found.record):
+            return
+        if at_most is not None:
+            item = self._table.get(count_key(user_id)) or {}
+            if (maybe_number(item, "n") or 0) >= at_most:
+                raise too_many(at_most)
+        if self._terms.creation and found.record is None:
+            place = creations_partition(user_id), self._terms.creation.name
+            if read_made(self._table.get(place), self._now):
+                raise VersionConflict(0, 1)
+
+    def _define(self, one: Definition) -> "Iterator[TransactWriteItemTypeDef]":
+        """Yield the writes of a definition, and of the expiry of the one before."""
+        yield self._put(definition_item(one))
+        if one.before:
+            place = definition_key(one.user_id, one.key, one.before)
+            yield {
+                "Update": {
+                    "TableName": self._table.name,
+                    "Key": keyed(place),
+                    "UpdateExpression": "SET #ttl = :at",
+                    "ExpressionAttributeNames": {"#ttl": "ttl"},
+                    "ExpressionAttributeValues": {":at": number(definition_expiry(one))},
+                }
+            }
+
+    def _put(self, item: Item) -> "TransactWriteItemTypeDef":
+        return {"Put": {"TableName": self._table.name, "Item": item}}
+
+    def _delete(self, key: Key) -> "TransactWriteItemTypeDef":
+        return {"Delete": {"TableName": self._table.name, "Key": keyed(key)}}
+
+    def _count(self, user_id: str, by: int) -> None:
+        """Count a user's schedules up or down. The write fails if there would be too many."""
+        update: UpdateTypeDef = {
+            "TableName": self._table.name,
+            "Key": keyed(count_key(user_id)),
+            "UpdateExpression": "ADD n :by",
+            "ExpressionAttributeValues": {":by": number(by)},
+        }
+        at_most = self._terms.at_most
+        if by > 0 and at_most is not None:
+            none_yet = "attribute_not_exists(n) OR " if at_most > 0 else ""
+            update["ConditionExpression"] = f"{none_yet}n < :most"
+            update["ExpressionAttributeValues"] = {":by": number(by), ":most": number(at_most)}
+        self.writes.append({"Update": update})
+
+    def _keep_creation(self, record: Record, creation: Repeatable, first: int | None) -> None:
+        """Keep what the creation made. The write fails if another creation has its name."""
+        item = keyed((creations_partition(record.user_id), creation.name)) | {
+            "d": text(creation.note(record)),
+            "at": number(record.created_at),
+            "u": number(creation.until),
+            "ttl": number(creation.until // 1_000),
+        }
+        if first is not None:
+            item["nf"] = number(first)
+        self.writes.append(
+            {
+                "Put": {
+                    "TableName": self._table.name,
+                    "Item": item,
+                    "ConditionExpression": "attribute_not_exists(p) OR u <= :at",
+                    "ExpressionAttributeValues": {":at": number(record.created_at)},
+                }
+            }
+        )
+
+    def _move_external_id(self, before: Record | None, after: Record | None) -> None:
+        """Take the new outside id, and free the old one."""
+        old, new = (one.external_id if one else None for one in (before, after))
+        if old and old != new:
+            self.writes.append(self._delete(external_key(old)))
+        if not (after and new) or old == new:
+            return
+        place, owner = external_key(new), text(owner_of(after))
+        taken = self._table.get(place)
+        if taken and taken["o"] != owner:
+            said = "is already another schedule's; choose another."
+            raise InvalidSchedule("external_id", said, "taken")
+        self.writes.append(
+            {
+                "Put": {
+                    "TableName": self._table.name,
+                    "Item": keyed(place) | {"o": owner},
+                    "ConditionExpression": "attribute_not_exists(p) OR o = :o",
+                    "ExpressionAttributeValues": {":o": owner},
+                }
+            }
+        )
+
+    def _place_input(self, found: BookItem) -> None:
+        """Give the input an item of its own if the schedule's item would exceed a kilobyte."""
+        record, was_apart, place = found.book.record, found.apart, input_key(*found.name)
+        if record is None or _version(record) == _version(found.record):
+            if record is None and was_apart:
+                self.writes.append(self._delete(place))
+                found.apart = False
+            return
+        dumped = dump_input(record.input)
+        size = len(dumped) + _record_size(record)
+        large = len(dumped) > LARGEST_INLINE or size > LARGEST_RECORD
+        found.apart = record.input is not None and large
+        if found.apart:
+            self.writes.append(self._put(keyed(place) | {"in": text(dumped)}))
+        elif was_apart:
+            self.writes.append(self._delete(place))
+
+    def _take_key(self, key: CallerKey, taker: Occurrence) -> "TransactWriteItemTypeDef":
+        """Return the write of the caller's key. It fails if the key changed since it was seen."""
+        until, seen = self._now + key.window_ms, self._seen
+        item = keyed(caller_key(key.flow, key.key)) | {
+            "h": text(json.dumps(taker.identity, ensure_ascii=False)),
+            "u": number(until),
+            "ttl": number(until // 1_000 + DAY),
+        }
+        unchanged = "attribute_not_exists(p)" if seen is None else "h = :h AND u = :u"
+        put: TransactWriteItemTypeDef = {
+            "Put": {"TableName": self._table.name, "Item": item, "ConditionExpression": unchanged}
+        }
+        if seen is not None:
+            put["Put"]["ExpressionAttributeValues"] = {":h": seen["h"], ":u": seen["u"]}
+        return put
+
+
+def owner_of(record: Record) -> str:
+    """Return the owner of an outside id as text. A user id has no slash: the first ends it."""
+    return f"{record.user_id}/{record.key}"
+
+
+def owner_name(item: Item) -> tuple[str, str]:
+    """Return the user and key that own an outside id."""
+    user_id, _, key = (maybe_text(item, "o") or "").partition("/")
+    return user_id, key
+
+
+def _version(record: Record | None) -> int:
+    return record.version if record else 0
+
+
+def _record_size(record: Record) -> int:
+    """Estimate the bytes of a record in its item, without the input."""
+    texts = [
+        *(owner_of(record), record.cron, record.timezone, record.flow, record.action),
+        *(record.external_id, record.policies.dump()),
+        *(part for pair in record.labels.items() for part in pair),
+    ]
+    principal = len(json.dumps(record.principal, default=str)) if record.principal else 0
+    return 160 + principal + sum(len((part or "").encode()) for part in texts)

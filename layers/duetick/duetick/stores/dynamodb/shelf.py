@@ -1,0 +1,585 @@
+"""The shelf on DynamoDB: one table. Claim, begin and settle need no transaction.
+
+The write units of a fire, counted: claim 3 (the item 1, its key in the index `due` 2), the previous
+occurrence into the history 1, begin 1, settle 1, and a share of the 2 notes of a chunk.
+"""
+
+import heapq
+import secrets
+from base64 import b64decode
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from duetick.domain.attempts import Begun, CallerKey, Settled
+from duetick.domain.book import Unreadable
+from duetick.domain.claims import Templates, pick_shares
+from duetick.domain.creation import Made
+from duetick.domain.errors import InvalidStoreUrl
+from duetick.domain.failures import Event
+from duetick.domain.identity import stands_beside
+from duetick.domain.occurrence import Identity, IndexRow, Leased, Occurrence, ScheduleName
+from duetick.domain.paging import make_cursor, place_of, read_walk
+from duetick.domain.policies import MINUTE_MS
+from duetick.domain.retention import USUAL, Retention, Retired
+from duetick.domain.schedule import Record
+from duetick.domain.standing import OrderKind, StandingOrder
+from duetick.domain.states import State
+from duetick.ports import (
+    NO_TERMS,
+    Alter,
+    Chunk,
+    Clock,
+    Counted,
+    Dialect,
+    Fair,
+    Listed,
+    Migrated,
+    Query,
+    Records,
+    StateCounts,
+    Terms,
+    Transaction,
+)
+from duetick.stores.dynamodb import quick
+from duetick.stores.dynamodb.beside import (
+    caller_key,
+    creations_partition,
+    external_key,
+    note_key,
+    owner_name,
+    rate_of_minute,
+    read_made,
+    zone_key,
+)
+from duetick.stores.dynamodb.books import Books
+from duetick.stores.dynamodb.claim import ItemsClaim, is_leased, is_poisoned
+from duetick.stores.dynamodb.clock import Skew, host_clock
+from duetick.stores.dynamodb.erasure import erase
+from duetick.stores.dynamodb.errors import Conflict
+from duetick.stores.dynamodb.history import History
+from duetick.stores.dynamodb.items import BookItem, item_key, name_of, statuses
+from duetick.stores.dynamodb.journal import Journal, NoteLine, look_at
+from duetick.stores.dynamodb.layout import Layout
+from duetick.stores.dynamodb.migration import check_schema, migrate
+from duetick.stores.dynamodb.occurrences import number, slot, slot_of, text
+from duetick.stores.dynamodb.schema import ATTENTION, DIRECTORIES, DIRECTORY, DUE, LEAVING
+from duetick.stores.dynamodb.standing import StandingOrders
+from duetick.stores.dynamodb.table import Item, Table, Update, connect, keyed
+from duetick.stores.dynamodb.transaction import DynamoTransaction, blame_action
+from duetick.stores.dynamodb.waiting import Waiting
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetick.domain.accounts import Account
+    from duetick.domain.operations import Operation, OperationPlace
+    from duetick.domain.workers import NamedLock, Worker
+
+T = TypeVar("T")
+
+WRITERS: Final = 8
+LISTED_AT_ONCE: Final = 500
+MOST_LISTED: Final = 2_000
+"""The most schedules that are read for one page of a user's: two megabytes and more."""
+LARGEST_SHARDS: Final = 256
+
+
+class DynamoShelf:
+    """`ports.Shelf` on DynamoDB."""
+
+    dialect: Dialect = "dynamodb"
+
+    def __init__(
+        self, table: Table, shards: int, *, checks_clock: bool, retention: Retention = USUAL
+    ) -> None:
+        self._table = table
+        self._layout = Layout(table, shards)
+        self._journal = Journal(table, self._layout)
+        self._books = Books(table, self._journal, self._layout, retention)
+        self._history = History(self._books, self._journal)
+        self._orders = StandingOrders(table)
+        self._waiting = Waiting(self._books, self._journal)
+        self._skew = Skew(checked=checks_clock)
+        self._pool: ThreadPoolExecutor | None = None
+
+    @property
+    def client(self) -> "DynamoDBClient":
+        """The client of the table."""
+        return self._table.client
+
+    # Books.
+
+    def change(
+        self,
+        user_id: str,
+        key: str,
+        now: int,
+        alter: Alter[T],
+        *,
+        about: Leased | None = None,
+        alone: bool = False,
+        terms: Terms = NO_TERMS,
+    ) -> T:
+        """See `ports.Shelf`. The item has the whole book, so it is read in every case."""
+        del about, alone
+        return self._books.change((user_id, key), now, alter, terms=terms)
+
+    @contextmanager
+    def effects(self, held: Leased, clock: Clock, alter: Alter[object]) -> Iterator[Transaction]:
+        """See `ports.Shelf`."""
+        transaction = DynamoTransaction()
+        yield transaction
+        with blame_action():
+            name = held.user_id, held.key
+            self._books.change(name, clock(), alter, effects=transaction.writes)
+
+    def record(self, user_id: str, key: str) -> Record | None:
+        """See `ports.Shelf`."""
+        return self._books.load(user_id, key).book.view()
+
+    def records(self, user_id: str, after: str, limit: int, *, done: bool | None = None) -> Records:
+        """See `ports.Shelf`. Items without a record are left out."""
+        partition, sort = item_key(user_id, after)
+        values = {":p": text(partition), ":s": text(sort)}
+        page = limit if done is None else LISTED_AT_ONCE
+        items = self._table.query("p = :p AND s > :s", values, page=page)
+        found: list[Record] = []
+        for looked_at, item in enumerate(items, 1):
+            if "v" in item and done in (None, "dn" in item):
+                view = self._books.read(item).book.view()
+                found += [view] if view else []
+            if len(found) == limit or looked_at == MOST_LISTED:
+                return Records(found, name_of(item)[1])
+        return Records(found)
+
+    def leaving(self, until: int, limit: int) -> Sequence[ScheduleName]:
+        """See `ports.Shelf`."""
+        pages = (self._leaving_in(directory, until, limit) for directory in range(DIRECTORIES))
+        found = sorted(one for page in pages for one in page)
+        return [name for _, name in found[:limit]]
+
+    def _leaving_in(
+        self, directory: int, until: int, limit: int
+    ) -> Iterator[tuple[int, ScheduleName]]:
+        values = {":d": text(str(directory)), ":until": number(until)}
+        found = self._table.query(
+            "dir = :d AND lat <= :until", values, index=LEAVING, page=min(limit, LISTED_AT_ONCE)
+        )
+        return ((int(item["lat"]["N"]), name_of(item)) for item in islice(found, limit))
+
+    def owner(self, external_id: str) -> Record | None:
+        """See `ports.Shelf`."""
+        item = self._table.get(external_key(external_id))
+        found = self.record(*owner_name(item)) if item else None
+        return found if found and found.external_id == external_id else None
+
+    def every_book(self, place: str = "") -> Iterator[Listed]:
+        """See `ports.Shelf`. These reads cost half: an item is whole, if a moment old."""
+        for directory, found in self._every_item(consistent=False, place=place):
+            book = found.book
+            broken = book.unreadable is not None
+            listed = (*found.name, book.record, book.row, broken, book.mark, found.zone)
+            yield Listed(*listed, make_cursor(directory, *found.name, 0))
+
+    def _every_item(self, *, consistent: bool, place: str = "") -> Iterator[tuple[int, BookItem]]:
+        """Yield each item with the part of the directory that has it, in the order of names."""
+        first, after = read_walk(place)
+        for directory in range(first, DIRECTORIES):
+            values, start = {":d": text(str(directory))}, None
+            if after:
+                start = {**keyed(item_key(*after[:2])), "dir": text(str(directory))}
+            after = None
+            items = self._table.query("dir = :d", values, index=DIRECTORY, start=start)
+            while names := [name_of(item) for item in islice(items, LISTED_AT_ONCE)]:
+                loaded = self._books.load_many(names, consistent=consistent)
+                yield from ((directory, loaded[name]) for name in names if name in loaded)
+
+    # Rows.
+
+    def row(self, user_id: str, key: str) -> IndexRow | None:
+        """See `ports.Shelf`."""
+        return self._books.load(user_id, key).book.row
+
+    def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        """See `ports.Shelf`. The index is late, so rows that it still shows are not read again."""
+        layout, date = self._layout.read()
+        self._skew.check(date)
+        templates = Templates(now, ahead, fair.pauses)
+        while True:
+            rows, contended = self._due(layout, now + ahead, limit), False
+            others = (name for name in rows if name[0] not in fair.leave_out)
+            while names := list(islice(others, limit)):
+                claim = ItemsClaim(self._books, templates)
+                share = fair.share if len(names) == limit else None
+                made = self._claim(claim, names, share)
+                if made or (fair.pauses and claim.written):
+                    leased = [one for one in made if is_leased(one)]
+                    return Chunk(len(names), leased, [one for one in made if is_poisoned(one)])
+                contended = contended or claim.contended
+            if not contended:
+                return Chunk(0)
+
+    def _claim(
+        self, claim: ItemsClaim, names: Sequence[ScheduleName], share: int | None
+    ) -> list[Occurrence]:
+        """Flush finished occurrences, plan the chunk, note it, then write each row's item."""
+        now = claim.now
+        if share is not None and not claim.pauses:
+            names = [names[n] for n in pick_shares([user for user, _ in names], share)]
+        items = self._books.load_many(names)
+        due = [items[name] for name in dict.fromkeys(names) if name in items]
+        if share is not None and claim.pauses:  # an item says whether it only advances
+            due = claim.within(share, due)
+        self._books.flush(due, now)
+        plans = [plan for plan in map(claim.plan, due) if plan]
+        self._journal.write(
+            NoteLine(*plan.item.name, wake, plan.seen)
+            for plan in plans
+            if (wake := plan.item.wake()) is not None
+        )
+        every = map if len(plans) < 2 else self._writers().map
+        return [one for made in every(claim.write, plans) for one in made]
+
+    def _writers(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(WRITERS, "duetick-claim")
+        return self._pool
+
+    def _due(self, layout: Sequence[int], until: int, page: int) -> Iterator[ScheduleName]:
+        """Return the names of due rows, oldest first over all shards."""
+        partitions = [status for shards in layout for status in statuses(shards)]
+        pages = [self._due_in(status, until, page) for status in partitions]
+        return (name for _, name in heapq.merge(*pages))
+
+    def _due_in(self, status: str, until: int, page: int) -> Iterator[tuple[int, ScheduleName]]:
+        found = self._table.query(
+            "st = :st AND run <= :until",
+            {":st": text(status), ":until": number(until)},
+            index=DUE,
+            page=page,
+        )
+        return ((int(item["run"]["N"]), name_of(item)) for item in found)
+
+    def backlog(self, until: int, limit: int) -> int:
+        """See `ports.Shelf`."""
+        layout, _ = self._layout.read()
+        return sum(1 for _ in islice(self._due(layout, until, min(limit, 1_000)), limit))
+
+    def unreadable(self, since: int, limit: int) -> Sequence[Unreadable]:
+        """See `ports.Shelf`."""
+        values = {":a": text("poisoned"), ":since": number(since)}
+        condition = "att = :a AND aat >= :since"
+        items = self._table.query(condition, values, index=ATTENTION, page=limit)
+        found = (one for one in self._unreadable(items, limit) if one.at >= since)
+        return list(islice(found, limit))
+
+    def _unreadable(self, items: Iterator[Item], limit: int) -> Iterator[Unreadable]:
+        """Read those of an instant together, so that their order is that of their names."""
+        instants = groupby(items, key=lambda item: item["aat"]["N"])
+        names: list[ScheduleName] = []
+        for _, together in instants:
+            names += map(name_of, together)
+            if len(names) >= limit:
+                yield from self._load_unreadable(names)
+                names = []
+        yield from self._load_unreadable(names)
+
+    def _load_unreadable(self, names: Sequence[ScheduleName]) -> Sequence[Unreadable]:
+        found = (one.book.unreadable for one in self._books.load_many(names).values())
+        return sorted((one for one in found if one), key=_since)
+
+    # Occurrences.
+
+    def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
+        """See `ports.Shelf`."""
+        return self._waiting.lease(now, limit, ahead, fair)
+
+    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+        """See `ports.Shelf`. Each is one conditional update."""
+        return [self._begin(lease, now) for lease in leases]
+
+    def _begin(self, lease: Leased, now: int) -> Begun | None:
+        if stands_beside(lease.origin):
+            return None
+        token = secrets.token_hex(6)
+        found = self._update(lease, quick.begin(lease, now, token)) or self._written(lease, token)
+        if found is None:
+            return None
+        begun = next(o for o in found.under_way if o.identity == lease.identity)
+        return Begun(begun, found.book.view())
+
+    def _written(self, lease: Leased, token: str) -> BookItem | None:
+        """Return the book if it has the token: a write succeeded, and its answer was lost."""
+        found = self._books.load(lease.user_id, lease.key)
+        entry = found.open.get(slot(lease.nominal_at, lease.origin))
+        return found if entry and entry.token == token else None
+
+    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+        """See `ports.Shelf`. Each is one conditional update."""
+        return [self._settle(one, now) for one in settled]
+
+    def _settle(self, one: Settled, now: int) -> Occurrence | None:
+        found = self._update(one.after, quick.settle(one, now))
+        if found is None:
+            return None
+        after = found.open[slot_of(one.after)].occurrence
+        sooner = one.before.lease_until is None or after.due_at < one.before.lease_until
+        if after.state is State.RETRYING and sooner:
+            line = NoteLine(after.user_id, after.key, look_at(after.due_at, now))
+            self._journal.write([line])
+        return after
+
+    def _update(self, lease: Leased, update: Update) -> BookItem | None:
+        try:
+            return self._books.read(self._table.update(item_key(lease.user_id, lease.key), update))
+        except Conflict:
+            return None
+
+    def find(self, query: Query) -> Sequence[Occurrence]:
+        """See `ports.Shelf`."""
+        return self._history.find(query)
+
+    def tally(self, dead_since: int, limit: int) -> StateCounts:
+        """See `ports.Shelf`. It reads the items of up to `limit` schedules under way, and as many
+        that are dead.
+        """
+        running, partly = self._history.count_under_way(limit)
+        place = Query(None, None, frozenset({State.DEAD}), place_of(None), limit)
+        dead = sum(one.nominal_at > dead_since for one in self._history.find(place))
+        return StateCounts(
+            queued=running[State.QUEUED],
+            running=running[State.PROCESSING],
+            scheduled=running[State.SCHEDULED],
+            retrying=running[State.RETRYING],
+            dead=dead,
+            unreadable=len(self.unreadable(0, limit)),
+            partly=partly,
+        )
+
+    def occurrence(self, identity: Identity) -> Occurrence | None:
+        """See `ports.Shelf`."""
+        entry = self._books.occurrence(identity)
+        return entry.occurrence if entry else None
+
+    def named(self, name: str) -> Occurrence | None:
+        """See `ports.Shelf`. No index has the ids: those that need attention are looked through."""
+        return self._history.named(name)
+
+    def events(self, identities: Sequence[Identity]) -> Sequence[Sequence[Event]]:
+        """See `ports.Shelf`."""
+        found = self._books.occurrences(identities)
+        return [found[one].events if one in found else () for one in identities]
+
+    # Callers' keys, creations and rates.
+
+    def key_holder(self, key: CallerKey) -> tuple[Occurrence, int] | None:
+        """See `ports.Shelf`."""
+        return self._books.key_holder(self._table.get(caller_key(key.flow, key.key)))
+
+    def creation(self, user_id: str, name: str, now: int) -> Made | None:
+        """See `ports.Shelf`."""
+        return read_made(self._table.get((creations_partition(user_id), name)), now)
+
+    def count(self, user_id: str, counted: Counted, at_most: int, now: int) -> bool:
+        """See `ports.Shelf`."""
+        minute = now // MINUTE_MS
+        over = (minute + 1) * MINUTE_MS // 1_000
+        update = Update(
+            "ADD #n :one SET #ttl = :over",
+            "attribute_not_exists(#n) OR #n < :most",
+            {"#n": "n", "#ttl": "ttl"},
+            {":one": number(1), ":over": number(over), ":most": number(at_most)},
+        )
+        try:
+            return bool(self._table.update(rate_of_minute(user_id, counted, minute), update))
+        except Conflict:
+            return False
+
+    # Standing orders.
+
+    def standing(self) -> Sequence[StandingOrder]:
+        """See `ports.Shelf`."""
+        return self._orders.standing()
+
+    def orders(self, kind: OrderKind, ended_after: int) -> Sequence[StandingOrder]:
+        """See `ports.Shelf`."""
+        return self._orders.of_kind(kind, ended_after)
+
+    def keep_order(self, order: StandingOrder) -> bool:
+        """See `ports.Shelf`."""
+        return self._orders.keep(order)
+
+    # Accounts.
+
+    @property
+    def keeps_ms(self) -> int | None:
+        """See `ports.Shelf`."""
+        return self._books.retention.shortest_ms
+
+    # Locks and workers. Their module is loaded when it is needed: an idle tick needs none.
+
+    def acquire(self, lock: "NamedLock", now: int) -> bool:
+        """See `ports.Shelf`."""
+        from duetick.stores.dynamodb.workers import Workers
+
+        return Workers(self._table).acquire(lock, now)
+
+    def extend(self, name: str, owner: str, until: int) -> bool:
+        """See `ports.Shelf`."""
+        from duetick.stores.dynamodb.workers import Workers
+
+        return Workers(self._table).extend(name, owner, until)
+
+    def unlock(self, name: str, owner: str) -> bool:
+        """See `ports.Shelf`."""
+        from duetick.stores.dynamodb.workers import Workers
+
+        return Workers(self._table).unlock(name, owner)
+
+    def locks(self) -> "Sequence[NamedLock]":
+        """See `ports.Shelf`."""
+        from duetick.stores.dynamodb.workers import Workers
+
+        return Workers(self._table).locks()
+
+    def report(self, worker: "Worker") -> None:
+        """See `ports.Shelf`."""
+        from duetick.stores.dynamodb.workers import Workers
+
+        Workers(self._table).report(worker)
+
+    def workers(self, since: int, limit: int) -> "Sequence[Worker]":
+        """See `ports.Shelf`."""
+        from duetick.stores.dynamodb.workers import Workers
+
+        return Workers(self._table).workers(since, limit)
+
+    def accounts(self, since: int, until: int, place: str = "") -> "Iterator[Account]":
+        """See `ports.Shelf`. Its module is loaded when it is needed: a tick verifies nothing."""
+        from duetick.stores.dynamodb.accounts import Accounts
+
+        return Accounts(self._books).walk(since, until, place)
+
+    def account(self, user_id: str, key: str, since: int, until: int) -> "Account":
+        """See `ports.Shelf`."""
+        from duetick.stores.dynamodb.accounts import Accounts
+
+        return Accounts(self._books).one((user_id, key), since, until)
+
+    def rules(self, digest: str) -> bytes | None:
+        """See `ports.Shelf`."""
+        item = self._table.get(zone_key(digest))
+        return b64decode(item["rules"]["S"]) if item else None
+
+    def note(self, name: str) -> str | None:
+        """See `ports.Shelf`."""
+        item = self._table.get(note_key(name))
+        return item["body"]["S"] if item else None
+
+    def keep_note(self, name: str, body: str) -> None:
+        """See `ports.Shelf`."""
+        self._table.put(keyed(note_key(name)) | {"body": text(body)})
+
+    # Operations.
+
+    def add_operation(self, operation: "Operation") -> None:
+        """See `ports.Shelf`. Its module is loaded when it is needed: a tick records nothing."""
+        from duetick.stores.dynamodb.operations import add_operation
+
+        add_operation(self._table, operation)
+
+    def end_operation(self, operation: "Operation") -> None:
+        """See `ports.Shelf`."""
+        from duetick.stores.dynamodb.operations import end_operation
+
+        end_operation(self._table, operation)
+
+    def operations(
+        self, after: "OperationPlace", limit: int, user_id: str | None = None
+    ) -> "Sequence[Operation]":
+        """See `ports.Shelf`."""
+        from duetick.stores.dynamodb.operations import operations
+
+        return operations(self._table, after, limit, user_id)
+
+    # The database.
+
+    def now(self) -> int:
+        """See `ports.Shelf`."""
+        return host_clock()
+
+    def migrate(self) -> Migrated:
+        """See `ports.Shelf`."""
+        return migrate(self._table, self._layout.shards)
+
+    def check_schema(self) -> None:
+        """See `ports.Shelf`."""
+        check_schema(self._table)
+
+    def erase(self, user_id: str) -> int:
+        """See `ports.Shelf`."""
+        return erase(self._books, user_id)
+
+    def forget(self, now: int, limit: int) -> int:
+        """See `ports.Shelf`. Each item that will be over says when: DynamoDB deletes it."""
+        del now, limit
+        return 0
+
+    def retire(self, retention: Retention, now: int, limit: int) -> Retired:
+        """See `ports.Shelf`. Each finished occurrence says when: DynamoDB deletes it."""
+        del retention, now, limit
+        return Retired()
+
+    def tidy(self, now: int) -> int:
+        """See `ports.Shelf`. Move the rows of earlier layouts to their present shard."""
+        leaving = self._layout.leaving(now)
+        moved = sum(self._move(found, now) for _, found in self._every_item(consistent=True))
+        self._layout.leave(leaving, now)
+        return moved
+
+    def _move(self, found: BookItem, now: int) -> bool:
+        try:
+            return self._books.move(found, now)
+        except Conflict:
+            return self._move(self._books.load(*found.name), now)
+
+    def close(self) -> None:
+        """See `ports.Shelf`."""
+        if self._pool:
+            self._pool.shutdown()
+            self._pool = None
+        self._table.client.close()
+
+
+def _since(one: Unreadable) -> tuple[int, str, str]:
+    return one.at, one.row.user_id, one.row.key
+
+
+def open_dynamodb(url: str, *, checks_clock: bool, retention: Retention = USUAL) -> DynamoShelf:
+    """Open a shelf at dynamodb://table?region=…&endpoint=…&shards=N.
+
+    With `checks_clock`, a claim is refused if the host's clock is wrong. `retention` says when the
+    items of finished occurrences expire.
+    """
+    parts = urlsplit(url)
+    options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    name = unquote(parts.netloc)
+    unknown = options.keys() - {"region", "endpoint", "shards"}
+    if not name or parts.path.strip("/") or unknown:
+        raise InvalidStoreUrl(
+            "The address is no table's: expected dynamodb://table, then "
+            "?region=…&endpoint=…&shards=… as needed."
+        )
+    client = connect(options.get("region"), options.get("endpoint"))
+    shards = _shards(options.get("shards", "1"))
+    return DynamoShelf(Table(name, client), shards, checks_clock=checks_clock, retention=retention)
+
+
+def _shards(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= LARGEST_SHARDS:
+        raise InvalidStoreUrl(f"shards={text}: expected a number from 1 to {LARGEST_SHARDS}.")
+    return int(text)

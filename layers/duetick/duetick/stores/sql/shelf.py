@@ -1,0 +1,573 @@
+"""A shelf on a SQL database, without the claim: each backend has its own."""
+
+import json
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from duetick.domain.attempts import Begun, CallerKey, Settled
+from duetick.domain.book import Book, Unreadable, lease_again
+from duetick.domain.claims import pick_shares
+from duetick.domain.creation import Made
+from duetick.domain.ending import KEPT_GONE_MS
+from duetick.domain.failures import Event
+from duetick.domain.group_pauses import Pauses
+from duetick.domain.occurrence import (
+    LATEST,
+    Identity,
+    IndexRow,
+    Leased,
+    Occurrence,
+    ScheduleName,
+)
+from duetick.domain.overlap import PLACE_KEPT_MS, pick_one_of_each
+from duetick.domain.paging import read_name
+from duetick.domain.policies import DAY, MINUTE_MS
+from duetick.domain.schedule import Record
+from duetick.domain.standing import OrderKind, StandingOrder
+from duetick.domain.states import LEASED, WAITING, State
+from duetick.ports import (
+    NO_TERMS,
+    Alter,
+    Chunk,
+    Clock,
+    Counted,
+    Dialect,
+    Fair,
+    Listed,
+    Migrated,
+    Query,
+    Records,
+    StateCounts,
+    Terms,
+    Transaction,
+)
+from duetick.stores.sql.claim import ClaimChunk, left_out
+from duetick.stores.sql.pages import load, load_alone
+from duetick.stores.sql.queries import Migration
+from duetick.stores.sql.rows import (
+    event_params,
+    identity_params,
+    move_params,
+    read_event,
+    read_index,
+    read_listed,
+    read_made,
+    read_occurrence,
+    read_record,
+    read_unreadable,
+    read_worker,
+    worker_params,
+    zone_params,
+)
+from duetick.stores.sql.schema import check_schema, erase, migrate
+from duetick.stores.sql.session import (
+    Database,
+    Params,
+    QueryCall,
+    Row,
+    Session,
+    Undone,
+    number,
+    retried,
+)
+from duetick.stores.sql.terms import check_key, check_terms, key_holder, take_key
+from duetick.stores.sql.transaction import SqlTransaction
+
+if TYPE_CHECKING:
+    from duetick.domain.accounts import Account
+    from duetick.domain.operations import Operation, OperationPlace
+    from duetick.domain.retention import Retention, Retired
+    from duetick.domain.workers import NamedLock, Worker
+
+T = TypeVar("T")
+
+LEASE_TRIES: Final = 4
+LISTS: Final = {None: "schedule_list", True: "schedule_list_done", False: "schedule_list_others"}
+FORGETS: Final = (
+    "forget_marks",
+    "forget_definitions",
+    "forget_creations",
+    "forget_caller_keys",
+    "forget_orders",
+    "forget_operations",
+    "forget_rates",
+    "forget_workers",
+)
+REPORTS_KEPT_MS: Final = 8 * DAY * 1_000
+LISTED_AT_ONCE: Final = 1_000
+
+
+class SqlShelf:
+    """`ports.Shelf` on any SQL database."""
+
+    dialect: Dialect = "sql"
+
+    def __init__(self, database: Database, claim: ClaimChunk, steps: Sequence[Migration]) -> None:
+        self._database = database
+        self._claim = claim
+        self._steps = steps
+        self._zones: set[str] = set()
+
+    # Books.
+
+    @retried
+    def change(
+        self,
+        user_id: str,
+        key: str,
+        now: int,
+        alter: Alter[T],
+        *,
+        about: Leased | None = None,
+        alone: bool = False,
+        terms: Terms = NO_TERMS,
+    ) -> T:
+        """See `ports.Shelf`."""
+        with self._database.transaction() as session:
+            if terms.key:
+                check_key(session, terms.key, now)
+            if terms.at_most is not None:
+                session.rows("user_lock", {"user_id": user_id})
+            if about and alone:
+                loaded = load_alone(session, about)
+            else:
+                loaded = load(session, (user_id, key), about)
+            answer = alter(loaded.book)
+            check_terms(session, loaded, terms)
+            calls = loaded.writes()
+            if terms.key and loaded.book.made:
+                calls.append(take_key(terms.key, loaded.book.made[0], now))
+            zones = self._new_zones(loaded.book)
+            if calls:
+                session.last([*_keep(zones), *calls])()
+        self._zones.update(zones)
+        return answer
+
+    def _new_zones(self, book: Book) -> dict[str, str | None]:
+        """Return the zones of new definitions by digest, but for those known to be kept."""
+        zones = {one.zone: one.timezone for one in book.definitions if one.zone is not None}
+        return {digest: zone for digest, zone in zones.items() if digest not in self._zones}
+
+    @contextmanager
+    def effects(self, held: Leased, clock: Clock, alter: Alter[object]) -> Iterator[Transaction]:
+        """See `ports.Shelf`."""
+        del clock
+        with self._database.transaction() as session:
+            yield SqlTransaction(session)
+            loaded = load(session, (held.user_id, held.key), held)
+            alter(loaded.book)
+            zones = self._new_zones(loaded.book)
+            session.last([*_keep(zones), *loaded.writes()])()
+        self._zones.update(zones)
+
+    @retried
+    def record(self, user_id: str, key: str) -> Record | None:
+        """See `ports.Shelf`."""
+        return self._record("schedule_get", {"user_id": user_id, "key": key})
+
+    @retried
+    def records(self, user_id: str, after: str, limit: int, *, done: bool | None = None) -> Records:
+        """See `ports.Shelf`."""
+        params: Params = {"user_id": user_id, "after": after, "limit": limit}
+        found = [read_record(row) for row in self._rows(LISTS[done], params)]
+        return Records(found, found[-1].key if len(found) == limit else None)
+
+    @retried
+    def leaving(self, until: int, limit: int) -> Sequence[ScheduleName]:
+        """See `ports.Shelf`."""
+        rows = self._rows("schedules_leaving", {"until": until, "limit": limit})
+        return [(user_id, key) for user_id, key in rows]
+
+    @retried
+    def owner(self, external_id: str) -> Record | None:
+        """See `ports.Shelf`."""
+        return self._record("schedule_by_external", {"external_id": external_id})
+
+    def _record(self, name: str, params: Params) -> Record | None:
+        rows = self._rows(name, params)
+        return read_record(rows[0]) if rows else None
+
+    def every_book(self, place: str = "") -> Iterator[Listed]:
+        """See `ports.Shelf`."""
+        after = read_name(place)
+        while page := self._books(*after):
+            yield from page
+            after = (page[-1].user_id, page[-1].key)
+
+    @retried
+    def _books(self, user_id: str, key: str) -> Sequence[Listed]:
+        params: Params = {"after_user": user_id, "after_key": key, "limit": LISTED_AT_ONCE}
+        return [read_listed(row) for row in self._rows("books", params)]
+
+    # Rows.
+
+    @retried
+    def row(self, user_id: str, key: str) -> IndexRow | None:
+        """See `ports.Shelf`."""
+        rows = self._rows("index_get", {"user_id": user_id, "key": key})
+        return read_index(rows[0]) if rows else None
+
+    @retried
+    def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        """See `ports.Shelf`."""
+        with self._database.claiming() as session:
+            return self._claim(session, now, limit, ahead, fair)
+
+    @retried
+    def backlog(self, until: int, limit: int) -> int:
+        """See `ports.Shelf`."""
+        return number(self._rows("backlog", {"until": until, "limit": limit}))
+
+    @retried
+    def unreadable(self, since: int, limit: int) -> Sequence[Unreadable]:
+        """See `ports.Shelf`."""
+        rows = self._rows("unreadable_list", {"since": since, "limit": limit})
+        return [read_unreadable(row) for row in rows]
+
+    # Occurrences.
+
+    def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
+        """See `ports.Shelf`. If a begin took the place of a retry meanwhile, try fewer at once."""
+        until = now + ahead
+        if not self._is_waiting(now, until):
+            return ()
+        for tried in range(LEASE_TRIES):
+            with suppress(Undone) if tried + 1 < LEASE_TRIES else nullcontext():
+                return self._lease(now, max(1, limit >> (3 * tried)), until, fair)
+        return ()
+
+    @retried
+    def _is_waiting(self, now: int, until: int) -> bool:
+        """Ask first, in one round trip: in most ticks nothing waits."""
+        return bool(number(self._rows("anything_waits", {"now": now, "until": until})))
+
+    def _lease(self, now: int, limit: int, until: int, fair: Fair) -> Sequence[Occurrence]:
+        with self._database.transaction() as session:
+            params: Params = {"now": now, "until": until, "leave_out": left_out(fair)}
+            ended = _select(session, "occurrences_lease_over", {**params, "limit": limit})
+            room = limit - len(ended)
+            due = _select(session, *_due_call({**params, "limit": room}, fair.pauses, now))
+            ready = [*ended, *pick_one_of_each(due)]
+            if fair.share is not None and len(due) == room:
+                positions = pick_shares([one.user_id for one in ready], fair.share)
+                ready = [ready[n] for n in positions]
+            leased = [lease_again(one, now) for one in ready]
+            session.each("occurrence_move", [move_params(after) for after, _ in leased])
+            session.each("event_put", _traces(ready, leased))
+            if len(due) < room:
+                session.rows("retries_reserve", _reservation(now, until))
+        return [after for after, _ in leased]
+
+    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+        """See `ports.Shelf`."""
+        del now
+        return [None for _ in leases]
+
+    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+        """See `ports.Shelf`."""
+        del now
+        return [None for _ in settled]
+
+    @retried
+    def find(self, query: Query) -> Sequence[Occurrence]:
+        """See `ports.Shelf`."""
+        after_user, after_key, before, after_origin = query.after
+        params: Params = {
+            "user_id": query.user_id,
+            "key": query.key,
+            "states": f",{','.join(sorted(query.states))}," if query.states else "",
+            "limit": query.limit,
+            "before": before,
+            "after_user": after_user,
+            "after_key": after_key,
+            "after_origin": after_origin,
+        }
+        return [read_occurrence(row) for row in self._rows(_page_of(query), params)]
+
+    @retried
+    def tally(self, dead_since: int, limit: int) -> StateCounts:
+        """See `ports.Shelf`."""
+        rows = self._rows("tally", {"dead_since": dead_since, "limit": limit})
+        found = {str(name): int(count) for name, count in rows}
+        return StateCounts(
+            found.get("queued", 0),
+            found.get("processing", 0),
+            found.get("scheduled", 0),
+            found.get("retrying", 0),
+            found["dead"],
+            found["unreadable"],
+        )
+
+    @retried
+    def occurrence(self, identity: Identity) -> Occurrence | None:
+        """See `ports.Shelf`."""
+        rows = self._rows("occurrence_get", identity_params(identity))
+        return read_occurrence(rows[0]) if rows else None
+
+    @retried
+    def named(self, name: str) -> Occurrence | None:
+        """See `ports.Shelf`."""
+        rows = self._rows("occurrence_named", {"id": name})
+        return read_occurrence(rows[0]) if rows else None
+
+    @retried
+    def events(self, identities: Sequence[Identity]) -> Sequence[Sequence[Event]]:
+        """See `ports.Shelf`."""
+        calls = [("events_of", identity_params(one)) for one in identities]
+        if not calls:
+            return ()
+        with self._database.transaction() as session:
+            answers = session.last(calls)()
+        return [[read_event(row) for row in rows] for rows in answers]
+
+    # Callers' keys, creations and rates.
+
+    @retried
+    def key_holder(self, key: CallerKey) -> tuple[Occurrence, int] | None:
+        """See `ports.Shelf`."""
+        with self._database.transaction() as session:
+            return key_holder(session, key)
+
+    @retried
+    def creation(self, user_id: str, name: str, now: int) -> Made | None:
+        """See `ports.Shelf`."""
+        rows = self._rows("creation_get", {"user_id": user_id, "name": name, "now": now})
+        return read_made(rows[0]) if rows else None
+
+    @retried
+    def count(self, user_id: str, counted: Counted, at_most: int, now: int) -> bool:
+        """See `ports.Shelf`."""
+        params: Params = {
+            "user_id": user_id,
+            "counted": counted,
+            "minute": now // MINUTE_MS,
+            "at_most": at_most,
+        }
+        with self._database.transaction() as session:
+            return session.each("rate_count", [params]) == [1]
+
+    # Standing orders.
+
+    def standing(self) -> Sequence[StandingOrder]:
+        """See `ports.Shelf`."""
+        return [StandingOrder(*row) for row in self._query("orders_standing", {})]
+
+    def orders(self, kind: OrderKind, ended_after: int) -> Sequence[StandingOrder]:
+        """See `ports.Shelf`."""
+        rows = self._query("orders_of_kind", {"kind": kind, "ended_after": ended_after})
+        return [StandingOrder(*row) for row in rows]
+
+    @retried
+    def keep_order(self, order: StandingOrder) -> bool:
+        """See `ports.Shelf`."""
+        name = "order_put" if order.rev == 1 else "order_change"
+        with self._database.transaction() as session:
+            return session.each(name, [order._asdict()]) == [1]
+
+    # Accounts.
+
+    @property
+    def keeps_ms(self) -> int | None:
+        """See `ports.Shelf`: a purge deletes, the database does not."""
+        return None
+
+    # Locks and workers.
+
+    def acquire(self, lock: "NamedLock", now: int) -> bool:
+        """See `ports.Shelf`."""
+        return self._write_one("lock_acquire", {**lock._asdict(), "now": now})
+
+    def extend(self, name: str, owner: str, until: int) -> bool:
+        """See `ports.Shelf`."""
+        return self._write_one("lock_extend", {"name": name, "owner": owner, "until": until})
+
+    def unlock(self, name: str, owner: str) -> bool:
+        """See `ports.Shelf`."""
+        return self._write_one("lock_remove", {"name": name, "owner": owner})
+
+    @retried
+    def _write_one(self, name: str, params: Params) -> bool:
+        with self._database.transaction() as session:
+            return session.each(name, [params]) == [1]
+
+    def locks(self) -> "Sequence[NamedLock]":
+        """See `ports.Shelf`."""
+        from duetick.domain.workers import NamedLock
+
+        return [NamedLock(*row) for row in self._query("locks_list", {})]
+
+    def report(self, worker: "Worker") -> None:
+        """See `ports.Shelf`."""
+        self._query("worker_put", worker_params(worker))
+
+    def workers(self, since: int, limit: int) -> "Sequence[Worker]":
+        """See `ports.Shelf`."""
+        rows = self._query("workers_list", {"since": since, "limit": limit})
+        return [read_worker(row) for row in rows]
+
+    def accounts(self, since: int, until: int, place: str = "") -> "Iterator[Account]":
+        """See `ports.Shelf`. Its module is loaded when it is needed: a tick verifies nothing."""
+        from duetick.stores.sql.accounts import accounts
+
+        return accounts(self._query, since, until, place)
+
+    def account(self, user_id: str, key: str, since: int, until: int) -> "Account":
+        """See `ports.Shelf`."""
+        from duetick.stores.sql.accounts import account
+
+        return account(self._query, (user_id, key), since, until)
+
+    def rules(self, digest: str) -> bytes | None:
+        """See `ports.Shelf`."""
+        rows = self._query("zone_get", {"digest": digest})
+        return b64decode(rows[0][0]) if rows else None
+
+    def note(self, name: str) -> str | None:
+        """See `ports.Shelf`."""
+        rows = self._query("note_get", {"name": name})
+        return rows[0][0] if rows else None
+
+    def keep_note(self, name: str, body: str) -> None:
+        """See `ports.Shelf`."""
+        self._query("note_put", {"name": name, "body": body})
+
+    @retried
+    def _query(self, name: str, params: Params) -> Sequence[Row]:
+        return self._rows(name, params)
+
+    # Operations.
+
+    def add_operation(self, operation: "Operation") -> None:
+        """See `ports.Shelf`. Its module is loaded when it is needed: a tick records nothing."""
+        from duetick.stores.sql.operations import operation_params
+
+        self._query("operation_put", operation_params(operation))
+
+    def end_operation(self, operation: "Operation") -> None:
+        """See `ports.Shelf`."""
+        self._query("operation_end", {"id": operation.id, "outcome": operation.outcome})
+
+    def operations(
+        self, after: "OperationPlace", limit: int, user_id: str | None = None
+    ) -> "Sequence[Operation]":
+        """See `ports.Shelf`."""
+        from duetick.stores.sql.operations import operations
+
+        return operations(self._query, after, limit, user_id)
+
+    # The database.
+
+    def now(self) -> int:
+        """See `ports.Shelf`."""
+        return self._database.now()
+
+    def check_transactions(self) -> None:
+        """Raise NoTransactions if the connections cannot hold one."""
+        self._database.check_transactions()
+
+    @retried
+    def migrate(self) -> Migrated:
+        """See `ports.Shelf`."""
+        with self._database.migration() as session:
+            return migrate(session, self._steps)
+
+    @retried
+    def check_schema(self) -> None:
+        """See `ports.Shelf`."""
+        with self._database.transaction() as session:
+            check_schema(session, self._steps)
+
+    @retried
+    def erase(self, user_id: str) -> int:
+        """See `ports.Shelf`."""
+        with self._database.transaction() as session:
+            return erase(session, user_id)
+
+    @retried
+    def forget(self, now: int, limit: int) -> int:
+        """See `ports.Shelf`."""
+        params: Params = {
+            "now": now,
+            "marked_before": now - KEPT_GONE_MS,
+            "held_before": now - DAY * 1_000,
+            "reported_before": now - REPORTS_KEPT_MS,
+            "minute": now // MINUTE_MS,
+            "held": LATEST,
+            "limit": limit,
+        }
+        with self._database.transaction() as session:
+            session.rows("forget_held", params)
+            return sum(count for name in FORGETS for count in session.each(name, [params]))
+
+    @retried
+    def retire(self, retention: "Retention", now: int, limit: int) -> "Retired":
+        """See `ports.Shelf`. Its module is loaded when it is needed: a tick purges nothing."""
+        from duetick.stores.sql.retiring import retire
+
+        with self._database.claiming() as session:
+            return retire(session, retention, now, limit)
+
+    def tidy(self, now: int) -> int:
+        """See `ports.Shelf`: a SQL database has nothing to tidy."""
+        del now
+        return 0
+
+    def close(self) -> None:
+        """See `ports.Shelf`."""
+        self._database.close()
+
+    def _rows(self, name: str, params: Params) -> Sequence[Row]:
+        """Return the rows of one query, in one round trip."""
+        with self._database.transaction() as session:
+            (rows,) = session.last([(name, params)])()
+        return rows
+
+
+def _due_call(params: Params, pauses: Pauses, now: int) -> QueryCall:
+    """Return the query for what waits and is due. The usual one knows no pauses."""
+    held = pauses.scopes_held(now)
+    if not held:
+        return "occurrences_due", params
+    lists = {"users": json.dumps(held.users), "flows": json.dumps(held.flows)}
+    return "occurrences_due_unheld", {**params, **lists, "everything": int(held.everything)}
+
+
+def _keep(zones: Mapping[str, str | None]) -> list[QueryCall]:
+    return [("zone_put", zone_params(zone, digest)) for digest, zone in zones.items()]
+
+
+def _traces(
+    ready: Sequence[Occurrence], leased: Sequence[tuple[Occurrence, str | None]]
+) -> list[Params]:
+    pairs = zip(ready, leased, strict=True)
+    return [
+        event_params(one.identity, Event(after.updated_at, one.state, after.state, note))
+        for one, (after, note) in pairs
+        if note is not None
+    ]
+
+
+def _reservation(now: int, until: int) -> Params:
+    """Return the parameters of `retries_reserve`: the retries that it finds come next."""
+    kept_until = now + PLACE_KEPT_MS
+    return {"until": until, "kept_until": kept_until, "soon": kept_until - PLACE_KEPT_MS // 2}
+
+
+_PAGES: Final = {
+    "occurrences_dead": frozenset({State.DEAD}),
+    "occurrences_waiting": WAITING,
+    "occurrences_leased": LEASED,
+}
+"""The pages of all users, by the states that they have."""
+
+
+def _page_of(query: Query) -> str:
+    if query.user_id is None:
+        return next(page for page, states in _PAGES.items() if query.states <= states)
+    return "occurrences_of_user" if query.key is None else "occurrences_of_schedule"
+
+
+def _select(session: Session, name: str, params: Params) -> list[Occurrence]:
+    return [read_occurrence(row) for row in session.rows(name, params)]

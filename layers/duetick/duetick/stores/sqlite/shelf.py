@@ -1,0 +1,141 @@
+"""The shelf on SQLite: a file, or memory."""
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from duetick.domain.attempts import Begun, Settled
+from duetick.domain.claims import DueRow, LastTick
+from duetick.domain.occurrence import Leased, Occurrence
+from duetick.ports import Chunk, Fair
+from duetick.stores.sql.claim import (
+    ChunkPlan,
+    endings,
+    is_leased,
+    left_out,
+    rows_within,
+    set_aside,
+)
+from duetick.stores.sql.queries import migrations
+from duetick.stores.sql.quick import begin_call, settle_call
+from duetick.stores.sql.rows import (
+    event_params,
+    occurrence_params,
+    read_occurrence,
+    read_record,
+)
+from duetick.stores.sql.session import Params, Session
+from duetick.stores.sql.shelf import SqlShelf
+from duetick.stores.sqlite.database import ConnectSqlite, SqliteDatabase
+
+
+class SqliteClaim:
+    """See `ClaimChunk`. The transaction keeps every other writer out."""
+
+    def __init__(self) -> None:
+        self._tick = LastTick()
+
+    def __call__(self, session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        """See `ClaimChunk`."""
+        params: Params = {"until": now + ahead, "limit": limit, "leave_out": left_out(fair)}
+        found = session.rows("claim_select", params)
+        if not found:
+            return Chunk(0)
+        rows = [found[place] for place in rows_within(fair, found, limit)]
+        plan = ChunkPlan(cast("Sequence[DueRow]", rows), now)
+        plan.decide(self._tick.at(now, ahead, fair.pauses))
+        _leave_out_known(session, plan)
+        session.each("claim_advance", [*_advances(plan)])
+        for place, _ in plan.done:
+            name = {"user_id": plan.rows[place][0], "key": plan.rows[place][1]}
+            session.several([("mark_keep", name), ("index_remove", name)])
+        session.several([*endings(session, plan), *set_aside(plan.broken)])
+        occurrences = [*plan.occurrences()]
+        written = session.each("occurrence_put", _records(plan, occurrences))
+        new = [one for one, count in zip(occurrences, written, strict=True) if count]
+        return Chunk(len(found), [one for one in new if is_leased(one)], plan.poisoned())
+
+
+def _leave_out_known(session: Session, plan: ChunkPlan) -> None:
+    known: dict[int, list[int]] = {}
+    for n in plan.ranges():
+        user_id, key, *_ = plan.rows[plan.of[n]]
+        whole = {"first": plan.made[n].nominal_at, "last": plan.made[n].range_end}
+        rows = session.rows("occurrences_within", {"user_id": user_id, "key": key, **whole})
+        if rows:
+            known[n] = [row[0] for row in rows]
+    if known:
+        plan.leave_out(known)
+
+
+def _advances(plan: ChunkPlan) -> Iterator[Params]:
+    """Yield the parameters of `claim_advance`. A row that is done gets its mark, then goes."""
+    done = ((place, mark, mark) for place, mark in plan.done)
+    for place, next_at, mark in (*plan.advanced, *done):
+        user_id, key, *_ = plan.rows[place]
+        yield {"user_id": user_id, "key": key, "next_at": next_at, "mark": mark}
+
+
+def _records(plan: ChunkPlan, occurrences: Sequence[Occurrence]) -> list[Params]:
+    """Return the parameters of `occurrence_put`: computed once for a template, then completed."""
+    different = {id(made): made for made in plan.made}
+    templates = {place: occurrence_params(made) for place, made in different.items()}
+    return [
+        {
+            **templates[id(made)],
+            "user_id": one.user_id,
+            "key": one.key,
+            "cron": one.cron,
+            "timezone": one.timezone,
+            "id": one.id,
+            "flow": one.flow,
+            "redefined_at": one.redefined_at,
+        }
+        for made, one in zip(plan.made, occurrences, strict=True)
+    ]
+
+
+class SqliteShelf(SqlShelf):
+    """`ports.Shelf` on SQLite."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        super().__init__(database, SqliteClaim(), migrations("sqlite"))
+        self._file = database
+
+    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+        """See `ports.Shelf`."""
+        with self._database.transaction() as session:
+            return [_begin(session, lease, now) for lease in leases]
+
+    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+        """See `ports.Shelf`."""
+        with self._database.transaction() as session:
+            return [_settle(session, one, now) for one in settled]
+
+    def erase(self, user_id: str) -> int:
+        """See `ports.Shelf`. The data is overwritten in the file and in its log, too."""
+        count = super().erase(user_id)
+        self._file.forget_deleted()
+        return count
+
+
+def _begin(session: Session, lease: Leased, now: int) -> Begun | None:
+    rows = session.rows(*begin_call(lease, now))
+    if not rows:
+        return None
+    begun = read_occurrence(rows[0])
+    noted: Params = {"first": int(begun.attempts == 1), "now": begun.begun_at}
+    session.rows("run_note", {"user_id": lease.user_id, "key": lease.key, **noted})
+    records = session.rows("schedule_get", {"user_id": lease.user_id, "key": lease.key})
+    return Begun(begun, read_record(records[0]) if records else None)
+
+
+def _settle(session: Session, one: Settled, now: int) -> Occurrence | None:
+    rows = session.rows(*settle_call(one, now))
+    if rows and one.event:
+        session.rows("event_put", event_params(one.before.identity, one.event))
+    return read_occurrence(rows[0]) if rows else None
+
+
+def open_sqlite(connect: ConnectSqlite) -> SqliteShelf:
+    """Open a shelf on the connections of a factory."""
+    return SqliteShelf(SqliteDatabase(connect))

@@ -1,0 +1,48 @@
+"""Shelves without their fast ways: each begin and each settle is a change of the book."""
+
+from collections.abc import Sequence
+
+from duetick.domain.attempts import Begun, Settled
+from duetick.domain.occurrence import Leased, Occurrence
+from duetick.ports import Shelf
+from duetick.stores.dynamodb.shelf import DynamoShelf
+from duetick.stores.postgres.claim import PostgresClaim
+from duetick.stores.postgres.shelf import PostgresShelf
+from duetick.stores.sql.queries import migrations
+from duetick.stores.sqlite.shelf import SqliteShelf
+
+
+class GeneralWay:
+    """Of a shelf for which nothing is everyday."""
+
+    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+        """Nothing begins in one write."""
+        del now
+        return [None for _ in leases]
+
+    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+        """Nothing is settled in one write."""
+        del now
+        return [None for _ in settled]
+
+
+class GeneralPostgres(GeneralWay, PostgresShelf):
+    """Postgres."""
+
+
+class GeneralSqlite(GeneralWay, SqliteShelf):
+    """SQLite."""
+
+
+class GeneralDynamo(GeneralWay, DynamoShelf):
+    """DynamoDB."""
+
+
+def general(shelf: Shelf) -> Shelf:
+    """The same database without its fast ways."""
+    if isinstance(shelf, PostgresShelf):
+        return GeneralPostgres(shelf._database, PostgresClaim(), migrations("postgres"))
+    if isinstance(shelf, SqliteShelf):
+        return GeneralSqlite(shelf._file)
+    assert isinstance(shelf, DynamoShelf)
+    return GeneralDynamo(shelf._table, 1, checks_clock=False)

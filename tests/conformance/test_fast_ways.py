@@ -1,0 +1,292 @@
+"""Fast equals general: a begin and a settle in one write do what the book does, in every case."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Final
+
+import pytest
+from duetick.core.ids import new_id
+from duetick.core.store import Ledger
+from duetick.domain.attempts import Begun, Outcome, Refused
+from duetick.domain.errors import StoreUnavailable
+from duetick.domain.occurrence import Occurrence, ScheduleName
+from duetick.domain.policies import Overlap, Policies
+from duetick.domain.schedule import Record
+from duetick.domain.states import State
+from duetick.ports import Shelf
+from duetick.stores.dynamodb.shelf import open_dynamodb
+from duetick.stores.postgres.shelf import open_postgres
+from duetick.stores.sql.queries import load
+from duetick.stores.sqlite.shelf import open_sqlite
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.conformance.cases import MINUTE, OUTCOMES, Asked, Case, T, cases
+from tests.conformance.general_way import general
+from tests.conformance.standing import GIVEN, Standing, look, nameless, nameless_record, place
+from tests.lab.dynamodb import DynamoDB, table_name
+from tests.lab.postgres import Postgres, drop_database, fresh_database
+
+Answer = Begun | Refused | Occurrence | None
+
+
+@dataclass
+class Side:
+    """One way over a shelf. Each schedule that is placed has a name of its own."""
+
+    shelf: Shelf
+    user_id: str
+    numbers: Iterator[int] = field(default_factory=count)
+    name: ScheduleName = ("", "")
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(self.shelf, self.shelf.now, new_id)
+
+    def place(self, standing: Standing) -> None:
+        """Another schedule, as it shall stand."""
+        self.name = self.user_id, f"k{next(self.numbers)}"
+        place(self.shelf, self.name, standing, T)
+
+    def begin(self, asked: Asked, now: int) -> Answer:
+        return _nameless(self.ledger.begin(self._own(asked), now=now))
+
+    def settle(self, asked: Asked, outcome: Outcome, now: int) -> Answer:
+        return _nameless(self.ledger.settle(self._own(asked), outcome, now=now))
+
+    def look(self, now: int) -> Standing:
+        return look(self.shelf, self.name, now)
+
+    def _own(self, asked: Asked) -> Asked:
+        return replace(asked, user_id=self.name[0], key=self.name[1])
+
+
+def _nameless(answer: Answer) -> Answer:
+    match answer:
+        case Begun(occurrence, record):
+            return Begun(nameless([occurrence])[0], nameless_record(record))
+        case Occurrence():
+            return nameless([answer])[0]
+        case _:
+            return answer
+
+
+@dataclass
+class Ways:
+    """The fast way and the general one, on one database."""
+
+    fast: Side
+    general: Side
+
+    def place(self, standing: Standing) -> None:
+        """The same schedule for both."""
+        self.fast.place(standing)
+        self.general.place(standing)
+
+    def begin(self, asked: Asked, now: int = T) -> Answer:
+        """Both begin it, and agree."""
+        answer = self.general.begin(asked, now)
+        assert self.fast.begin(asked, now) == answer
+        return answer
+
+    def settle(self, asked: Asked, outcome: Outcome, now: int = T) -> None:
+        """Both settle it, and agree."""
+        answer = self.general.settle(asked, outcome, now)
+        assert self.fast.settle(asked, outcome, now) == answer
+
+    def agree(self, now: int = T) -> None:
+        """All that is kept is the same."""
+        assert self.fast.look(now) == self.general.look(now)
+
+
+def ways_of(shelf: Shelf) -> Ways:
+    shelf.migrate()
+    return Ways(Side(shelf, "fast"), Side(general(shelf), "general"))
+
+
+@pytest.fixture(scope="module")
+def on_sqlite() -> Iterator[Ways]:
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    shelf = open_sqlite(lambda: connection)
+    yield ways_of(shelf)
+    shelf.close()
+
+
+@pytest.fixture(scope="module")
+def on_postgres(postgres: Postgres) -> Iterator[Ways]:
+    url = fresh_database(postgres)
+    shelf = open_postgres(url)
+    yield ways_of(shelf)
+    shelf.close()
+    drop_database(postgres, url)
+
+
+@pytest.fixture(scope="module")
+def on_dynamodb_local(dynamodb_local: DynamoDB) -> Iterator[Ways]:
+    shelf = open_dynamodb(dynamodb_local.table_url(table_name()), checks_clock=False)
+    yield ways_of(shelf)
+    shelf.close()
+
+
+@pytest.fixture(scope="module")
+def on_moto(moto: DynamoDB) -> Iterator[Ways]:
+    shelf = open_dynamodb(moto.table_url(table_name()), checks_clock=False)
+    yield ways_of(shelf)
+    shelf.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Two ways, and how many cases there is time for."""
+
+    ways: Ways
+    cases: int
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(("on_sqlite", 300), id="SQLite"),
+        pytest.param(("on_postgres", 300), id="Postgres", marks=pytest.mark.slow),
+        pytest.param(("on_dynamodb_local", 100), id="DynamoDB Local", marks=pytest.mark.slow),
+        pytest.param(("on_moto", 15), id="moto", marks=pytest.mark.slow),
+    ],
+)
+def trial(request: pytest.FixtureRequest) -> Trial:
+    """Each database that has fast ways."""
+    name, number = request.param
+    return Trial(request.getfixturevalue(name), number)
+
+
+def check_begins(trial: Trial) -> None:
+    @settings(max_examples=trial.cases, phases=PHASES)
+    @given(case=cases([(State.QUEUED, None)]))
+    def decides_alike(case: Case) -> None:
+        trial.ways.place(case.standing)
+        trial.ways.begin(case.asked)
+        trial.ways.agree()
+
+    decides_alike()
+
+
+def check_settles(trial: Trial) -> None:
+    @settings(max_examples=trial.cases, phases=PHASES)
+    @given(case=cases([(State.PROCESSING, None)]), outcome=OUTCOMES)
+    def decides_alike(case: Case, outcome: Outcome) -> None:
+        trial.ways.place(case.standing)
+        trial.ways.settle(case.asked, outcome)
+        trial.ways.agree()
+
+    decides_alike()
+
+
+def check_lives(trial: Trial) -> None:
+    """One after another is begun and settled: what one write leaves, the next one meets."""
+
+    @settings(max_examples=trial.cases // 2, phases=PHASES)
+    @given(case=cases(BEGINNINGS, frozenset({"rivals"})), steps=STEPS)
+    def goes_on_alike(case: Case, steps: list[tuple[int, Outcome, int, int]]) -> None:
+        ways, now, there = trial.ways, T, case.standing.occurrences
+        ways.place(case.standing)
+        for number, outcome, before, after in steps:
+            held: Asked = there[number % len(there)] if there else case.asked
+            now += before
+            answer = ways.begin(held, now)
+            now += after
+            held = answer.occurrence if isinstance(answer, Begun) else held
+            ways.settle(held, outcome, now)
+        ways.agree(now)
+
+    goes_on_alike()
+
+
+def check_sharing(trial: Trial) -> None:
+    """Two that were claimed before their schedule let them overlap begin side by side."""
+    shared = Policies(overlap=Overlap.ALLOW)
+    record = Record("ann", "k", "* * * * *", "flow", "act", policies=shared, version=1)
+    record = replace(record, redefined_at=5, anchor=5, created_at=5, updated_at=7)
+    claimed = Occurrence("ann", "k", record.cron, None, T, fence=1, id=f"{GIVEN} 0", flow="flow")
+    leased = replace(claimed, state=State.QUEUED, due_at=T, lease_until=T + MINUTE, redefined_at=5)
+    both = (leased, replace(leased, nominal_at=T - MINUTE, id=f"{GIVEN} 1"))
+    trial.ways.place(Standing(record=record, mark=T, defined_at=5, occurrences=both))
+    for one in both:
+        assert isinstance(trial.ways.begin(one), Begun)
+    trial.ways.agree()
+
+
+PHASES = (Phase.explicit, Phase.generate)
+"""A case is not made smaller: that takes longer than to read it."""
+
+BEGINNINGS: Final = [(State.QUEUED, None), (State.PROCESSING, None)]
+LATER = st.sampled_from([0, 0, 1, MINUTE])
+STEPS = st.lists(st.tuples(st.integers(0, 2), OUTCOMES, LATER, LATER), min_size=2, max_size=3)
+
+
+def test_d08_a_begin_in_one_write_decides_as_the_book_does(trial: Trial) -> None:
+    check_begins(trial)
+
+
+def test_d08_a_begin_in_one_write_shares_the_place_as_the_book_does(trial: Trial) -> None:
+    check_sharing(trial)
+
+
+def test_t04_a_settle_in_one_write_decides_as_the_book_does(trial: Trial) -> None:
+    check_settles(trial)
+
+
+def test_t04_what_follows_one_write_is_what_follows_a_change_of_the_book(trial: Trial) -> None:
+    check_lives(trial)
+
+
+BREAKS: Final = {
+    "lease": (check_begins, "occurrence_begin", "coalesce(o.lease_until, 0) > :now", "true"),
+    "fence": (check_begins, "occurrence_begin", "o.fence = :fence", "o.fence > 0"),
+    "place": (
+        check_begins,
+        "occurrence_begin",
+        "r.state <> 'retrying' OR (",
+        "r.state <> 'retrying' OR (false AND ",
+    ),
+    "pause": (check_begins, "occurrence_begin", "s.pause IS NOT NULL", "false"),
+    "policies": (check_begins, "occurrence_begin", "policies = s.policies", "policies = NULL"),
+    "state": (check_settles, "occurrence_settle", "o.state = 'processing'", "true"),
+    "attempt": (check_settles, "occurrence_fail", "o.attempts = :attempts", "true"),
+    "what began": (
+        check_settles,
+        "occurrence_fail",
+        "coalesce(o.policies, '') = coalesce(:policies, '')",
+        "true",
+    ),
+    "a run": (check_begins, "occurrence_begin", "b.attempts = 1 THEN 1", "b.attempts = 1 THEN 0"),
+    "a retry's run": (check_begins, "occurrence_begin", "b.attempts = 1", "b.attempts > 0"),
+    "sharing": (check_sharing, "occurrence_begin", "coalesce(s.exclusive, 1)", "1"),
+}
+
+
+OF_POSTGRES: Final = {"a run", "a retry's run"}
+"""SQLite counts runs by a statement of its own."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", BREAKS)
+def test_a_fast_way_that_is_broken_is_caught(
+    on_postgres: Ways, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    check_catches(on_postgres, "postgres", monkeypatch, broken)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", sorted(BREAKS.keys() - OF_POSTGRES))
+def test_a_fast_way_of_sqlite_that_is_broken_is_caught(
+    on_sqlite: Ways, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    check_catches(on_sqlite, "sqlite", monkeypatch, broken)
+
+
+def check_catches(ways: Ways, backend: str, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    check, name, part, instead = BREAKS[broken]
+    query = load(backend)[name]
+    assert part in query
+    monkeypatch.setitem(load(backend), name, query.replace(part, instead))
+    with pytest.raises((AssertionError, StoreUnavailable, sqlite3.IntegrityError)):
+        check(Trial(ways, 500))

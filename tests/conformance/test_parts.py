@@ -1,0 +1,69 @@
+"""The parts that every store runs leave out no statement."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from duetick.core.store import Store
+from duetick.stores.sql.queries import FRAGMENTS, load
+from duetick.stores.sqlite.database import SqliteSession
+from duetick.stores.sqlite.shelf import SqliteShelf
+from duetick.testing import Capability
+from duetick.testing.conformance.suite import OF_HOOKS
+
+from tests.conformance.broken import AlteredDatabase
+from tests.conformance.judge import judge, names_of
+from tests.conformance.parts import EveryStatement
+
+OF_A_TAKEOVER: Final = "take_over"
+"""The beginning of the names of statements that `tests/integration/test_takeover.py` runs."""
+
+
+class Parts(EveryStatement):
+    """The parts in memory, without hooks."""
+
+    capabilities = frozenset(Capability) - OF_HOOKS - {Capability.LASTING, Capability.THREADS}
+
+
+class Noted(dict[str, str]):
+    """Queries that note the names under which they are asked for."""
+
+    asked: set[str]
+
+    def __getitem__(self, name: str) -> str:
+        self.asked.add(name)
+        return super().__getitem__(name)
+
+
+class NotingDatabase(AlteredDatabase):
+    """A database that notes the queries of all its transactions."""
+
+    def __init__(self, asked: set[str]) -> None:
+        self._asked = asked
+        super().__init__()
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqliteSession]:
+        with super().transaction() as session:
+            session._queries = noted = Noted(session._queries)
+            noted.asked = self._asked
+            yield session
+
+    claiming = transaction
+
+
+def test_the_parts_run_every_statement() -> None:
+    asked: set[str] = set()
+
+    @contextmanager
+    def opened() -> Iterator[Store]:
+        database = NotingDatabase(asked)
+        store = Store(SqliteShelf(database))
+        store.migrate()
+        yield store
+        database.connection.close()
+
+    suite = Parts()
+    assert judge(suite, opened, names_of(suite)).failed == set()
+    statements = {name for name in load("sqlite") if not name.endswith(FRAGMENTS)}
+    assert {name for name in statements - asked if not name.startswith(OF_A_TAKEOVER)} == set()

@@ -1,0 +1,108 @@
+"""O-01: what operators do is recorded, and can be read back."""
+
+from urllib.parse import quote
+
+import pytest
+from duetick.core.operations import pseudonym
+from duetick.domain.errors import StoreUnavailable
+from duetick.domain.identity import to_path
+from duetick.runtime import wiring
+
+from tests.integration.api.asking import HELLO
+from tests.integration.local_product import Product
+
+PATH = "/api/users/ann/schedules/k"
+
+
+def do(running: Product, method: str, path: str, body: object = None, why: str = "") -> int:
+    """The status of an operator's call, a second after the one before."""
+    running.clock.now += 1_000
+    headers = {"Duetick-Why": why} if why else {}
+    return running.call(method, path, body, running.stack.operator, headers)[0]
+
+
+def recorded(running: Product, query: str = "") -> list[dict[str, object]]:
+    """The record, as an operator reads it."""
+    path = f"/api/operations{query}"
+    status, answer = running.call("GET", path, token=running.stack.operator)
+    assert status == 200, answer
+    return list(answer["operations"])
+
+
+def short(one: dict[str, object]) -> tuple[object, ...]:
+    """What was done to whom, and what came of it."""
+    return one["verb"], one["user"], one["target"], one["why"], one["outcome"]
+
+
+def test_o01_each_write_is_recorded_and_a_reading_is_not(running: Product) -> None:
+    do(running, "PUT", PATH, HELLO)
+    do(running, "GET", PATH)
+    do(running, "POST", f"{PATH}/pause", {}, why="rain")
+    do(running, "GET", "/api/users/ann/export")
+    do(running, "DELETE", PATH, why=quote("für Ann: 100 %"))
+    assert [short(one) for one in recorded(running)] == [
+        ("delete_schedule", "ann", "k", "für Ann: 100 %", "done"),
+        ("export_user", "ann", "", "", "done"),
+        ("pause_schedule", "ann", "k", "rain", "done"),
+        ("put_schedule", "ann", "k", "", "done"),
+    ]
+    assert {one["who"] for one in recorded(running)} == {"arn:aws:iam::000000000000:user/local"}
+
+
+def test_o01_what_is_refused_is_recorded_with_the_refusal(running: Product) -> None:
+    do(running, "DELETE", PATH)
+    do(running, "PUT", PATH, {**HELLO, "cron": "75 * * * *"})
+    outcomes = [one["outcome"] for one in recorded(running)]
+    assert outcomes == ["invalid_schedule", "schedule_not_found"]
+
+
+def test_o01_who_is_no_operator_is_recorded_nowhere(running: Product) -> None:
+    running.call("PUT", "/api/schedules/k", HELLO, headers={"Duetick-Why": "rain"})
+    running.call("DELETE", PATH, token="guess")
+    assert recorded(running) == []
+
+
+def test_o01_the_record_is_read_by_user_and_by_who(running: Product) -> None:
+    for user in ("ann", "bob", "ann"):
+        do(running, "PUT", f"/api/users/{user}/schedules/k", HELLO)
+    assert [one["user"] for one in recorded(running, "?user=ann")] == ["ann", "ann"]
+    assert len(recorded(running, "?who=user/local")) == 3
+    assert recorded(running, "?who=somebody") == []
+    path = "/api/operations?limit=2"
+    _, first = running.call("GET", path, token=running.stack.operator)
+    assert len(recorded(running, f"?limit=2&cursor={first['cursor']}")) == 1
+
+
+@pytest.mark.parametrize("why", ["x" * 501, "a%0Ab"])
+def test_o01_a_reason_that_cannot_be_recorded_is_refused(running: Product, why: str) -> None:
+    assert do(running, "DELETE", PATH, why=why) == 400
+    assert recorded(running) == []
+
+
+def test_o01_an_erasure_is_kept_and_names_nobody(running: Product) -> None:
+    do(running, "PUT", PATH, HELLO)
+    do(running, "DELETE", "/api/users/ann", why="rain")
+    (left,) = recorded(running)
+    assert short(left) == ("erase_user", None, pseudonym("ann"), "rain", "done")
+
+
+def test_o01_a_pause_of_a_user_is_about_the_user(running: Product) -> None:
+    for scope in ("user:ann", "flow:ann", "all"):
+        assert do(running, "PUT", f"/api/pauses/{to_path(scope)}", {"note": "night"}) == 200
+        assert do(running, "DELETE", f"/api/pauses/{to_path(scope)}") == 200
+    assert [one["user"] for one in recorded(running)] == [None] * 4 + ["ann"] * 2
+    do(running, "DELETE", "/api/users/ann")
+    assert "user:ann" not in str(recorded(running))
+
+
+def test_o01_what_cannot_be_recorded_is_not_done(
+    running: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running.client("ann").put("k", HELLO)
+
+    def refuse(_operation: object) -> None:
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr(wiring.store().shelf, "add_operation", refuse)
+    assert do(running, "DELETE", PATH) == 503
+    assert running.client("ann").get("k").status == 200

@@ -1,0 +1,314 @@
+"""What happens to the canaries: each act lets some outlets speak, those that fail too."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+from unittest.mock import patch
+
+import pytest
+from duetick.core.recovery import recover
+from duetick.core.static import register
+from duetick.core.tick import loop
+from duetick.core.witness import NOTE
+from duetick.domain import rows as domain_rows
+from duetick.domain.errors import SchemaOutdated, StoreUnavailable, WitnessUnavailable
+from duetick.domain.schedule import IndexRow, Json
+from duetick.runtime import announcing, custom_resource, wiring
+
+from tests.integration.canaries.office import broken as broken_office
+from tests.integration.canaries.planted import DATABASE, FAULT, INPUT, LABELS
+from tests.integration.canaries.planted import NOTE as PAUSE_NOTE
+from tests.integration.canaries.stage import SCHEDULE, Office
+from tests.integration.events.recorded import event
+from tests.integration.local_product import set_again, tick_seldom
+
+HOUR: Final = 60
+MINE, ANYS = "/api/schedules", "/api/users/{user}/schedules"
+ONE: Final = "/{key}"
+AT_LEAST_ONCE: Final[Json] = {"delivery": "at_least_once", "retry": {"attempts": 2, "first": 1}}
+
+
+def users_write(office: Office) -> None:
+    """By each route of theirs, what is right and what is wrong."""
+    wrong = {"cron": "x", "input": [INPUT], "labels": LABELS, "token": "canary-token"}
+    for base in (MINE, ANYS):
+        for body in (SCHEDULE | {"key": f"made-{len(base)}"}, wrong):
+            office.ask(f"POST {base}", body)
+        office.ask(f"PUT {base}{ONE}", SCHEDULE | {"policies": AT_LEAST_ONCE}, key="twice")
+        office.ask(f"PUT {base}{ONE}", SCHEDULE)
+        office.ask(f"PUT {base}{ONE}", wrong)
+        office.ask(f"PATCH {base}{ONE}", {"input": INPUT | {"more": "x"}, "labels": LABELS})
+        office.ask(f"PATCH {base}{ONE}", {"input": None, "cron": FAULT})
+        office.ask(f"POST {base}{ONE}/pause", {"note": PAUSE_NOTE})
+        told(office)
+        office.ask(f"POST {base}{ONE}/resume")
+    tell = SCHEDULE | {"action": "tell"}
+    office.ask(f"PUT {MINE}{ONE}", tell, key="told")
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"action": "behind"}, key="behind")
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"action": "call"}, key="call")
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"input": None}, key="computed")
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"flow": "remote", "action": "work"}, key="remote")
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"action": "work"}, key="works")
+    office.ask(f"PUT {ANYS}{ONE}", SCHEDULE | {"externalId": "crm-7"}, key="outside")
+    picky = SCHEDULE | {"action": "pick", "input": {"secret": "canary-input"}}
+    office.ask(f"PUT {MINE}{ONE}", picky, key="picky")
+    done = {"action": "work", "policies": {"maxRuns": 1, "afterCompletion": "delete"}}
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | done, key="once")
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | done, key="once-more")
+
+
+def told(office: Office) -> None:
+    """Everything that can be read of it."""
+    for base, root in ((MINE, "/api"), (ANYS, "/api/users/{user}")):
+        office.ask(f"GET {root}/actions")
+        office.ask(f"GET {base}")
+        office.ask(f"GET {base}?state=x&token=canary-query")
+        office.ask(f"GET {base}/by-external/{ONE[1:]}", key="crm-7")
+        for key in ("k", "twice", "told", "behind", "call", "computed", "works", "canary-none"):
+            for rest in ("", "/upcoming", "/history", "/explain"):
+                office.ask(f"GET {base}{ONE}{rest}", key=key)
+            office.ask(f"GET {base}{ONE}/explain?at=2026-12-01T09:00:00Z", key=key)
+    office.ask("GET /api/users/{user}/export")
+    for route in ("overview", "operations", "unreadable", "all-schedules", "workers", "locks"):
+        office.ask(f"GET /api/{route}")
+    office.ask("GET /api/flows/{flow}/schedules")
+
+
+def times_come(office: Office) -> None:
+    """All of them fire at nine; some are tried again."""
+    register(office.running.store, wiring.flows().static(), "")
+    broken_office["hook"] = True
+    for _ in range(4):
+        office.tick(1)
+        office.run_queue()
+    broken_office["hook"] = False
+    told(office)
+
+
+def callers_dispatch(office: Office) -> None:
+    """From outside Duetick, with keys of their own."""
+    dispatch = "POST /api/flows/{flow}/schedules/{id}/dispatch"
+    keyed = {"idempotencyKey": "canary-callers-key", "apiKey": "canary-token"}
+    for key in ("k", "behind", "told", "none"):
+        for body in (keyed, keyed, {"token": "canary-token", "origin": 5}):
+            office.ask(dispatch, body, id=f"ann~2F{key}")
+    office.run_queue()
+    office.throttled = True
+    office.ask(dispatch, keyed | {"idempotencyKey": "2"}, id="ann~2Fbehind")
+    office.throttled = False
+    for base in (MINE, ANYS):
+        office.ask(f"POST {base}{ONE}/run")
+        office.ask(f"POST {base}{ONE}/run", key="behind")
+    office.run_queue()
+    told(office)
+
+
+def commands_speak(office: Office) -> None:
+    """Each command, where it succeeds and where it fails."""
+    put = ("--cron", "0 9 * * *", "--flow", "office", "--action", "fail")
+    office.command("schedules", "put", "mine", *put, "--input", json.dumps(INPUT))
+    office.command("schedules", "put", "mine", "--input", "{'apiKey': 'canary-action-error'}")
+    for verb in ("list", "actions"):
+        office.command("schedules", verb)
+    office.command("schedules", "pause", "mine", "--note", PAUSE_NOTE)
+    office.command("schedules", "explain", "mine")
+    for verb in ("get", "resume", "run", "history", "upcoming", "explain", "delete", "get"):
+        office.command("schedules", verb, "mine")
+    mine = wiring.settings().store
+    for verb in ("migrate", "verify", "recover"):
+        for store in (mine, DATABASE):
+            office.command(verb, "--store", store)
+    for verb in ("check", "rebuild", "doctor", "locks", "workers", "purge"):
+        for store in (mine, DATABASE):
+            office.command(verb, "--store", store)
+    for words in (("overview",), ("operations",), ("unreadable",), ("users", "export", "ann")):
+        office.command(*words)
+    office.command("doctor")
+    office.command("schedules", "mend", "mine", "--why", PAUSE_NOTE)
+    office.command("upcoming", f"0 9 * * * {FAULT}")
+    office.command("upcoming", "0 9 * * *")
+    office.command("costs")
+
+
+def limits_are_reached(office: Office) -> None:
+    """Callers are refused, and told why."""
+    set_again(office.patch, "QUOTA_SCHEDULES", "1")
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE, key="too-many")
+    set_again(office.patch, "QUOTA_SCHEDULES", "1000")
+    once = {"policies": {"delivery": "effectively_once"}}
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | once, key="fixed")
+
+
+def parts_break(office: Office) -> None:
+    """Each part once, with words that tell too much."""
+    store, fault = office.running.store, StoreUnavailable(FAULT)
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"cron": "* * * * *"}, key="often")
+    for problem in (fault, SchemaOutdated(FAULT), RuntimeError(FAULT), ValueError(FAULT)):
+        with office.broken(store.schedules, "list", problem):
+            office.ask(f"GET {MINE}")
+            office.ask(f"GET {ANYS}")
+        with office.broken(store.index, "claim_due", problem):
+            office.tick(1)
+        with office.broken(store.ledger, "begin", problem):
+            office.tick(1)
+    transport = wiring.transport()
+    with office.broken(transport, "deliver", ConnectionError("Cookie: x=canary-transport-error")):
+        office.tick(5)
+        with office.broken(store.ledger, "release", fault):
+            office.tick(1)
+    store.index.upsert(IndexRow("a/b", "k", "* * * * *", None, office.running.clock.now))
+    with office.broken(store.ledger, "reject", fault):
+        office.tick(1)
+    with office.broken(loop, "delete_done", fault):
+        again = {"action": "work", "policies": {"maxRuns": 1, "afterCompletion": "delete"}}
+        office.ask(f"PUT {MINE}{ONE}", SCHEDULE | again | {"cron": "* * * * *"}, key="gone-soon")
+        office.tick(1)
+
+
+def operators_mend(office: Office) -> None:
+    """A row, also while the outcome of that cannot be recorded."""
+    mend = f"POST {ANYS}{ONE}/mend"
+    office.ask(mend)
+    with office.broken(type(office.running.store.shelf), "end_operation", StoreUnavailable(FAULT)):
+        office.ask(mend)
+    told(office)
+
+
+def operators_act(office: Office) -> None:
+    """On occurrences, on groups, and with backfills, by routes and by commands."""
+    store = office.running.store
+    found = {one.state: one.id for one in store.ledger.find("ann", "told", limit=50)}
+    for occurrence in found.values():
+        office.ask("GET /api/occurrences/{id}", id=occurrence)
+        office.command("occurrences", "show", occurrence)
+    office.ask("GET /api/occurrences")
+    for verb in ("retry", "cancel", "delete"):
+        office.ask(f"POST /api/all-occurrences/{verb}", {"state": "dead", "dryRun": True})
+        office.command("occurrences", verb, "--all", "--state", "dead")
+    for verb in ("retry", "cancel"):
+        office.ask(f"POST /api/occurrences/{{id}}/{verb}", id=min(found.values()))
+    office.command("occurrences", "list", "--state", "dead")
+    office.ask("DELETE /api/occurrences/{id}", id=min(found.values()))
+    office.ask("PUT /api/pauses/{scope}", {"note": PAUSE_NOTE}, scope="flow~3Aabsent")
+    office.command("pause", "flow", "absent", "--note", PAUSE_NOTE)
+    office.ask("GET /api/pauses")
+    office.command("pauses")
+    office.ask("DELETE /api/pauses/{scope}", scope="flow~3Aabsent")
+    office.command("resume", "flow", "absent")
+    backfills = "/api/users/{user}/backfills"
+    office.ask(f"POST {ANYS}{ONE}/backfills", {"from": "x", "token": FAULT})
+    office.ask(f"GET {backfills}")
+    office.ask(f"GET {backfills}/{{key}}")
+    for verb in ("continue", "stop"):
+        office.ask(f"POST {backfills}/{{key}}/{verb}")
+    office.command("backfill", "list", "--user", "ann")
+    for verb in ("show", "continue", "stop", "start"):
+        office.command("backfill", verb, "k", "--user", "ann")
+
+
+def the_local_stack_fails(office: Office) -> None:
+    """At its start; later a tick of it, which its terminal tells."""
+    with patch.dict(os.environ), office.broken(wiring, "migrate", StoreUnavailable(FAULT)):
+        office.command("local", "--port", "0", "--store", DATABASE)
+    stack, fault = office.running.stack, StoreUnavailable(FAULT)
+    stack.stop()
+    for problem in (fault, RuntimeError(FAULT)):
+        with office.broken(stack, "tick", problem):
+            stack._tick_each_minute()
+
+
+def trouble_is_told(office: Office) -> None:
+    """On a bus, and where that fails; what happened before was told on the terminal."""
+    set_again(office.patch, "EVENT_BUS", "operations")
+    office.patch.setattr(announcing, "client_of", lambda *_, **__: office)
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"cron": "* * * * *"}, key="often")
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"cron": "* * * * *", "action": "behind"}, key="slow")
+    office.tick(1)
+    office.run_queue()
+    with office.broken(announcing, "client_of", ConnectionError(FAULT)):
+        office.tick(1)
+    set_again(office.patch, "EVENT_BUS", "")
+
+
+def deployments_and_hours(office: Office) -> None:
+    """The function `migrate`: its steps, its counts, and what it finds."""
+    store, clock = office.running.store, office.running.clock
+    office.migrate({})
+    office.migrate(event("audit"))
+    store.index.remove("ann", "k")
+    row, record = store.index.get("ann", "works"), store.schedules.get("ann", "told")
+    assert row
+    assert record
+    store.index.upsert(replace(row, next_fire_at=clock.now + 30 * 86_400_000))
+    store.index.upsert(IndexRow("ann", "call", f"99 * * * * {FAULT}", None, clock.now))
+    store.schedules.put(replace(record, flow="absent"))
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"timezone": "Europe/Berlin"}, key="zoned")
+    office.patch.setattr(domain_rows, "digest_of", lambda _zone: "other")
+    office.tick()
+    clock.now += 2 * 86_400_000
+    office.migrate(event("audit"))
+    tight(office)
+    problem = StoreUnavailable(FAULT)
+    with office.broken(store.shelf, "every_book", problem):
+        office.migrate({"Step": "schedules"})
+        office.migrate(event("audit"))
+    sent: list[bytes] = []
+    office.patch.setattr(custom_resource, "put", lambda _url, body: sent.append(body))
+    with office.broken(wiring, "migrate", ConnectionError(FAULT)):
+        office.migrate(event("custom-resource-create"))
+    office.written["answer to CloudFormation"] += [body.decode() for body in sent]
+
+
+def tight(office: Office) -> None:
+    """A schedule is put that fires more often than the tick comes."""
+    with pytest.MonkeyPatch.context() as seldom:
+        tick_seldom(office.running, seldom)
+        office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"cron": "* * * * *"}, key="tight")
+
+
+def a_backup_is_restored(office: Office) -> None:
+    """The witness is away; then it is newer than the store."""
+    store, witness = office.running.store, wiring.witness()
+    assert witness
+    store.shelf.keep_note(NOTE, "1")
+    with office.broken(type(witness), "read", WitnessUnavailable(FAULT)):
+        office.tick()
+        office.migrate(event("audit"))
+    witness.write(office.running.clock.now)
+    office.tick()
+    office.migrate(event("audit"))
+    recover(store, witness, "skip", now=office.running.clock.now, dry_run=False, may_go_on=bool)
+
+
+def users_leave(office: Office) -> None:
+    """What is deleted is told once more."""
+    for base in (MINE, ANYS):
+        office.ask(f"DELETE {base}{ONE}", key="k" if base == MINE else "twice")
+    told(office)
+    office.ask("DELETE /api/users/{user}")
+
+
+ACTS: Final[tuple[Callable[[Office], None], ...]] = (
+    users_write,
+    times_come,
+    callers_dispatch,
+    commands_speak,
+    limits_are_reached,
+    parts_break,
+    trouble_is_told,
+    deployments_and_hours,
+    a_backup_is_restored,
+    operators_mend,
+    operators_act,
+    users_leave,
+    the_local_stack_fails,
+)
+
+
+def act(office: Office) -> Iterator[str]:
+    """Let everything happen, one act after another."""
+    for one in ACTS:
+        one(office)
+        yield one.__name__

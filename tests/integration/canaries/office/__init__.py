@@ -1,0 +1,87 @@
+"""The flows of the deployment in which canaries are planted."""
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+from duetick import Context, Flow
+from duetick.core.dispatch import ResolveContext
+from duetick.domain.errors import ActionFailed
+from duetick.domain.schedule import Json, Occurrence
+
+TOLD = "Your bank said: password=canary-told"
+
+
+def compute(_ctx: Context) -> Json:
+    """The input of a schedule that has none."""
+    return {"client_secret": "canary-computed", "text": "secret=canary-computed"}
+
+
+office = Flow("office")
+
+
+@office.action("work", redact={"iban"})
+def work(given: object, ctx: Context) -> Json:
+    """It succeeds, and returns a secret."""
+    return {"token": "canary-result", "given": str(given)}
+
+
+@office.action("fail", redact={"iban"}, input=compute)
+def fail(given: object, ctx: Context) -> NoReturn:
+    """Its error quotes its input, and a secret of its own."""
+    raise RuntimeError(f"password=canary-action-error of {given!r}")
+
+
+@office.action("tell", redact={"iban"})
+def tell(given: object, ctx: Context) -> NoReturn:
+    """Its user reads why."""
+    raise ActionFailed(f"{TOLD} {given!r}") from RuntimeError("token=canary-action-error")
+
+
+@office.action("behind", background=True, redact={"iban"})
+def behind(given: object, ctx: Context) -> None:
+    """It runs in an invocation of its own."""
+    fail(given, ctx)
+
+
+@dataclass(frozen=True, slots=True)
+class Picky:
+    """A type that raises by mistake, with its input in the words."""
+
+    secret: str
+
+    def __post_init__(self) -> None:
+        raise KeyError(f"token=canary-type-error {self.secret}")
+
+
+@office.action("pick")
+def pick(given: Picky, ctx: Context) -> None:
+    """Nothing ever fits."""
+
+
+def call_partner(given: Json, ctx: Context) -> NoReturn:
+    """As a webhook does whose partner refuses."""
+    raise ConnectionError("POST https://hooks.example/in?signature=canary-target-error refused")
+
+
+office.action("call", target=call_partner, redact={"iban"})
+
+
+@office.on_dispatch
+def hook(occurrence: Occurrence, status: int) -> None:
+    """It raises if a test says so."""
+    if broken["hook"]:
+        raise RuntimeError("Cookie: session=canary-hook-error")
+
+
+broken = {"hook": False}
+
+office.schedule("nightly", cron="0 9 * * *", action="fail", input={"apiKey": "canary-static"})
+
+remote = Flow("remote")
+remote.action("work", redact={"iban"})(work)
+
+
+@remote.resolver
+def resolve(schedule_id: str, ctx: ResolveContext) -> NoReturn:
+    """Its schedules live elsewhere, out of reach."""
+    raise RuntimeError("GET https://u:canary-resolver-error@crm.example/: refused")

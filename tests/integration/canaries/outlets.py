@@ -1,0 +1,162 @@
+"""The outlets: everything through which Duetick writes, with its reader. One line each.
+
+A new route, command or log line is a line here, and the act in `acts.py` that lets it speak.
+"""
+
+from typing import Final
+
+from tests.integration.canaries.planted import Reader
+
+ROUTES: Final = (
+    "GET /api/actions",
+    "GET /api/schedules",
+    "POST /api/schedules",
+    "GET /api/schedules/by-external/{key}",
+    "GET /api/schedules/{key}",
+    "PUT /api/schedules/{key}",
+    "PATCH /api/schedules/{key}",
+    "DELETE /api/schedules/{key}",
+    "POST /api/schedules/{key}/pause",
+    "POST /api/schedules/{key}/resume",
+    "POST /api/schedules/{key}/run",
+    "GET /api/schedules/{key}/upcoming",
+    "GET /api/schedules/{key}/history",
+    "GET /api/schedules/{key}/explain",
+    "GET /api/users/{user}/actions",
+    "GET /api/users/{user}/schedules",
+    "POST /api/users/{user}/schedules",
+    "GET /api/users/{user}/schedules/by-external/{key}",
+    "GET /api/users/{user}/schedules/{key}",
+    "PUT /api/users/{user}/schedules/{key}",
+    "PATCH /api/users/{user}/schedules/{key}",
+    "DELETE /api/users/{user}/schedules/{key}",
+    "POST /api/users/{user}/schedules/{key}/pause",
+    "POST /api/users/{user}/schedules/{key}/resume",
+    "POST /api/users/{user}/schedules/{key}/run",
+    "GET /api/users/{user}/schedules/{key}/upcoming",
+    "GET /api/users/{user}/schedules/{key}/history",
+    "GET /api/users/{user}/schedules/{key}/explain",
+    "GET /api/users/{user}/export",
+    "DELETE /api/users/{user}",
+    "POST /api/users/{user}/schedules/{key}/mend",
+    "DELETE /api/occurrences/{id}",
+    "DELETE /api/pauses/{scope}",
+    "GET /api/occurrences",
+    "GET /api/occurrences/{id}",
+    "GET /api/pauses",
+    "GET /api/users/{user}/backfills",
+    "GET /api/users/{user}/backfills/{key}",
+    "POST /api/all-occurrences/cancel",
+    "POST /api/all-occurrences/delete",
+    "POST /api/all-occurrences/retry",
+    "POST /api/occurrences/{id}/cancel",
+    "POST /api/occurrences/{id}/retry",
+    "POST /api/users/{user}/backfills/{key}/continue",
+    "POST /api/users/{user}/backfills/{key}/stop",
+    "POST /api/users/{user}/schedules/{key}/backfills",
+    "PUT /api/pauses/{scope}",
+    "GET /api/overview",
+    "GET /api/operations",
+    "GET /api/unreadable",
+    "GET /api/workers",
+    "GET /api/locks",
+    "GET /api/all-schedules",
+    "GET /api/flows/{flow}/schedules",
+    "POST /api/flows/{flow}/schedules/{id}/dispatch",
+)
+"""Each route of the published document, and the two of dispatch."""
+
+COMMANDS: Final[dict[str, Reader]] = {
+    "local": "operator",
+    "migrate": "operator",
+    "recover": "operator",
+    "costs": "operator",
+    "verify": "operator",
+    "backfill continue": "operator",
+    "backfill list": "operator",
+    "backfill show": "operator",
+    "backfill start": "operator",
+    "backfill stop": "operator",
+    "occurrences cancel": "operator",
+    "occurrences delete": "operator",
+    "occurrences list": "operator",
+    "occurrences retry": "operator",
+    "occurrences show": "operator",
+    "pause": "operator",
+    "pauses": "operator",
+    "resume": "operator",
+    "check": "operator",
+    "locks": "operator",
+    "purge": "operator",
+    "workers": "operator",
+    "rebuild": "operator",
+    "overview": "operator",
+    "operations": "operator",
+    "unreadable": "operator",
+    "users": "operator",
+    "upcoming": "operator",
+    "doctor": "operator",
+    "schedules mend": "operator",
+    **{
+        f"schedules {verb}": "owner"
+        for verb in (
+            "list", "actions", "get", "put", "pause", "resume", "run", "delete", "history",
+            "upcoming", "explain",
+        )
+    },
+}  # fmt: skip
+"""Each command: what it prints on both streams, its errors too."""
+
+LINES: Final = (
+    "tick", "dead", "claim_failed", "delivery_failed", "release_failed", "reject_failed",
+    "transport_failed", "hook_failed", "purge", "purge_failed", "witness_failed",
+    "dispatch", "dispatch_failed", "action_failed", "resolver_failed", "input_failed",
+    "enqueue_failed", "refused", "quota_reached", "route_failed", "store_unavailable",
+    "schema_outdated", "tight", "verify", "unaccounted", "gone", "gone_failed", "audit",
+    "unindexed", "stale", "unreadable", "overdue", "old_tzdata", "restored", "recover",
+    "deploy", "deploy_failed", "event", "event_failed", "operation_unfinished",
+)  # fmt: skip
+"""Each log line by its `action`; those of operators' calls have the names of operations."""
+
+SILENT: Final = {
+    "item_too_large": "it names nothing but a schedule, on DynamoDB alone",
+    "auto_paused": "it names a schedule and a number",
+    "auto_pause_failed": "it names a schedule; its stack is any line's",
+    "backfill_failed": "it names a backfill; its stack is any line's",
+    "backfill_ended": "it names a backfill and numbers",
+    "report_failed": "its stack is any line's",
+    "purge_locked": "it names no schedule",
+    "purge_ended": "it has numbers",
+    "worker_lost": "it names a run of a function",
+}
+"""Log lines that no act provokes here, and why that is no risk."""
+
+OTHERS: Final[dict[str, Reader]] = {
+    "other lines": "anybody",
+    "lines of a terminal": "anybody",
+    "streams": "anybody",
+    "metrics": "anybody",
+    "queue": "anybody",
+    "bus": "anybody",
+    "raised": "anybody",
+    "answer to CloudFormation": "anybody",
+    "answer of migrate": "operator",
+    "delivery": "anybody",
+}
+"""`other lines` have no `action`, or an operation's name. `streams` are stdout and stderr of the
+local stack. `raised` is what Lambda logs of a function that fails, and puts into its queue of dead
+letters. `delivery` is what a tick sends to dispatch, headers left out.
+"""
+
+
+def _reader_of(route: str) -> Reader:
+    users = ("/api/schedules", "/api/actions")
+    return "owner" if route.partition(" ")[2].startswith(users) else "operator"
+
+
+OUTLETS: Final[dict[str, Reader]] = {
+    **{route: _reader_of(route) for route in ROUTES},
+    **{f"duetick {command}": reader for command, reader in COMMANDS.items()},
+    **{f"line {action}": "anybody" for action in LINES},
+    **OTHERS,
+}

@@ -1,0 +1,333 @@
+"""Planted bugs. A simulator that does not find them finds nothing.
+
+Each makes the shelf of every process wrong, in one way that real schedulers were wrong.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeVar, cast
+
+from duetick.domain.attempts import SUCCEEDED, Begun, Settled, settle
+from duetick.domain.backfilling import KIND, Backfill, BackfillStep
+from duetick.domain.book import Book
+from duetick.domain.group_pauses import GroupPause, Pauses
+from duetick.domain.occurrence import IndexRow, Leased, Occurrence
+from duetick.domain.policies import Overlap
+from duetick.domain.retention import Retention, Retired
+from duetick.domain.states import Reason, State
+from duetick.ports import NO_TERMS, Alter, Chunk, Fair, Shelf, Terms
+from duetick.stores.sql.session import Session
+from duetick.stores.sql.shelf import SqlShelf
+
+from tests.conformance.broken_stores import CommitsBetween
+from tests.simulation.boundaries import CrossedShelf
+from tests.simulation.story import Verb
+from tests.simulation.world import Alters
+
+T = TypeVar("T")
+
+
+class Altered:
+    """A shelf that does what another one does, but for what is planted."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._shelf, name)
+
+
+class SettlesFirst(Altered):
+    """An attempt counts as a success before its action runs."""
+
+    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+        """Begin, and settle at once."""
+        begun = self._shelf.begin(leases, now)
+        self._shelf.settle([settle(one.occurrence, SUCCEEDED, now) for one in begun if one], now)
+        return begun
+
+
+class ForgetsFailures(Altered):
+    """What is delivered is deleted in a `finally`, whether or not its action failed."""
+
+    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+        """Settle everything as a success."""
+        return self._shelf.settle([settle(one.before, SUCCEEDED, now) for one in settled], now)
+
+
+class SettlesWithoutFence(Altered):
+    """A settle is taken from whoever brings it."""
+
+    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+        """Settle under the fence that is current."""
+        (one,) = settled
+        found = self._shelf.occurrence(one.before.identity)
+        if found is None or found.fence == one.before.fence:
+            return self._shelf.settle(settled, now)
+
+        def alter(book: Book) -> Occurrence:
+            current = book.pages.find(found.nominal_at, found.origin) or found
+            after = replace(one.after, fence=current.fence, attempts=current.attempts)
+            book.moved[after.identity] = after
+            return after
+
+        return [self._shelf.change(found.user_id, found.key, now, alter, about=one.before)]
+
+
+class ReadsTheWallClock(Altered):
+    """A claim asks the machine what time it is."""
+
+    def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        """Claim what is due by a clock of its own."""
+        return self._shelf.claim(time.time_ns() // 1_000_000, limit, ahead, fair)
+
+
+class ChecksThenActs(Altered):
+    """A begin reads first, then writes without another look."""
+
+    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+        """Begin what was leased when it was read."""
+        (lease,) = leases
+        seen = self._shelf.occurrence(lease.identity)
+        if seen is None or seen.state is not State.QUEUED or seen.fence != lease.fence:
+            return [None]
+        if seen.policies.max_runs or seen.policies.overlap is not Overlap.ALLOW:
+            return self._shelf.begin(leases, now)
+
+        def alter(book: Book) -> Begun:
+            after = replace(
+                seen,
+                state=State.PROCESSING,
+                attempts=seen.attempts + 1,
+                begun_at=now,
+                lease_until=now + seen.policies.lease_ms,
+            )
+            book.moved[after.identity] = after
+            if book.record and not seen.attempts:
+                book.record = replace(book.record, runs=book.record.runs + 1)
+            return Begun(after, book.view())
+
+        return [self._shelf.change(lease.user_id, lease.key, now, alter, about=lease)]
+
+
+class PausesInSilence(Altered):
+    """A pause accounts for none of the times that it takes."""
+
+    def change(
+        self,
+        user_id: str,
+        key: str,
+        now: int,
+        alter: "Alter[T]",
+        *,
+        about: Leased | None = None,
+        alone: bool = False,
+        terms: Terms = NO_TERMS,
+    ) -> T:
+        """Change, and drop the ranges of pauses."""
+
+        def altered(book: Book) -> T:
+            answer = alter(book)
+            paused = (Reason.PAUSED, Reason.DISABLED)
+            book.made = [one for one in book.made if one.reason not in paused]
+            return answer
+
+        altered.__qualname__ = alter.__qualname__
+        return self._shelf.change(user_id, key, now, altered, about=about, alone=alone, terms=terms)
+
+
+class MovesFirst(Altered):
+    """The cursor of a backfill moves before its occurrences are recorded."""
+
+    def change(
+        self,
+        user_id: str,
+        key: str,
+        now: int,
+        alter: "Alter[T]",
+        *,
+        about: Leased | None = None,
+        alone: bool = False,
+        terms: Terms = NO_TERMS,
+    ) -> T:
+        """Change, and keep how far a backfill is before that."""
+        if alter.__qualname__.startswith("Ledger.backfill"):
+            taken = self._shelf.change(user_id, key, now, lambda book: alter(book.copy()))
+            assert isinstance(taken, BackfillStep)
+            for order in self._shelf.standing():
+                one = Backfill.load(order) if order.kind == KIND else None
+                if one and (one.user_id, one.key) == (user_id, key):
+                    self._shelf.keep_order(order.change(taken.after.dump()))
+        return self._shelf.change(user_id, key, now, alter, about=about, alone=alone, terms=terms)
+
+
+class CountsAttempts(Altered):
+    """A limit of runs counts each attempt."""
+
+    def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+        """Begin, and count a second attempt as a run."""
+        begun = self._shelf.begin(leases, now)
+        for one in begun:
+            if one and one.occurrence.attempts > 1:
+                self._shelf.change(one.occurrence.user_id, one.occurrence.key, now, _count)
+        return begun
+
+
+class SettlesTheCancelled(Altered):
+    """What an operator cancelled is settled by the attempt that ran: its fence is the same."""
+
+    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+        """Settle under the right fence, whatever the state is."""
+        (one,) = settled
+        found = self._shelf.occurrence(one.before.identity)
+        if found is None or found.reason is not Reason.OPERATOR or found.fence != one.before.fence:
+            return self._shelf.settle(settled, now)
+
+        def alter(book: Book) -> Occurrence:
+            book.moved[one.after.identity] = one.after
+            return one.after
+
+        return [self._shelf.change(found.user_id, found.key, now, alter, about=one.before)]
+
+
+class KeepsPausesForEver(Altered):
+    """A claim advances rows under each pause that its process has ever seen."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        super().__init__(shelf)
+        self._seen: dict[str, GroupPause] = {}
+
+    def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        """Claim under pauses that have ended."""
+        self._seen |= {f"{one.scope} {one.since}": one for one in fair.pauses.every}
+        endless = (one._replace(until=None, resumed_at=now) for one in self._seen.values())
+        return self._shelf.claim(now, limit, ahead, fair._replace(pauses=Pauses(tuple(endless))))
+
+
+class FollowsNoZone(Altered):
+    """New rules of a zone are dated, and the row stays at the time that the old ones gave."""
+
+    def change(
+        self,
+        user_id: str,
+        key: str,
+        now: int,
+        alter: "Alter[T]",
+        *,
+        about: Leased | None = None,
+        alone: bool = False,
+        terms: Terms = NO_TERMS,
+    ) -> T:
+        """Change, but for the row of one whose zone has new rules."""
+
+        def altered(book: Book) -> T:
+            row, answer = book.row, alter(book)
+            self.leave(book, row)
+            return answer
+
+        altered.__qualname__ = alter.__qualname__
+        follows = alter.__qualname__.startswith("Store.follow_zone")
+        does = altered if follows else alter
+        return self._shelf.change(user_id, key, now, does, about=about, alone=alone, terms=terms)
+
+    @staticmethod
+    def leave(book: Book, row: IndexRow | None) -> None:
+        """Leave the row as it was."""
+        book.row = row
+
+
+class DatesNoRules(FollowsNoZone):
+    """A row follows the new rules of its zone, and nobody says since when."""
+
+    @staticmethod
+    def leave(book: Book, row: IndexRow | None) -> None:
+        """Leave the definition as it was."""
+        del row
+        book.definitions.clear()
+
+
+class BringsBackTheErased(Altered):
+    """What ran while its user was erased is written once more at its end."""
+
+    def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+        """Settle; if there is nothing to settle, make it."""
+        (one,) = settled
+        if self._shelf.occurrence(one.before.identity):
+            return self._shelf.settle(settled, now)
+
+        def alter(book: Book) -> Occurrence:
+            book.made.append(one.after)
+            return one.after
+
+        return [self._shelf.change(one.after.user_id, one.after.key, now, alter)]
+
+
+class PurgesTheMark(Altered):
+    """A purge goes by the age alone, and takes the mark too: what is set back fires again."""
+
+    def retire(self, retention: Retention, now: int, limit: int) -> Retired:
+        """Delete all that ended before the shortest time, and forget what was claimed."""
+        crossed = self._shelf
+        assert isinstance(crossed, CrossedShelf)
+        inner = crossed._shelf
+        assert isinstance(inner, SqlShelf)
+        retired = crossed.retire(retention, now, limit)
+        with inner._database.transaction() as session:
+            session.run(
+                "DELETE FROM occurrences WHERE state IN ('succeeded', 'cancelled', 'dead')"
+                " AND updated_at <= :before",
+                {"before": now - retention.shortest_ms},
+            )
+            session.script("UPDATE schedule_index SET mark = NULL; DELETE FROM marks")
+        return retired
+
+
+def _count(book: Book) -> None:
+    if book.record:
+        book.record = replace(book.record, runs=book.record.runs + 1)
+
+
+def advances_apart(shelf: Shelf) -> Shelf:
+    """The advance of a claim is committed before its occurrences are recorded."""
+    assert isinstance(shelf, CrossedShelf)
+    inner = shelf._shelf
+    assert isinstance(inner, SqlShelf)
+    claim = inner._claim
+
+    def claim_apart(session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        return claim(CommitsBetween(session, "occurrence_put"), now, limit, ahead, fair)
+
+    inner._claim = claim_apart
+    return shelf
+
+
+def _altered(kind: Callable[[Shelf], Altered]) -> Alters:
+    return lambda shelf: cast("Shelf", kind(shelf))
+
+
+PLANTED: Final[Mapping[str, Alters]] = {
+    "settle before run": _altered(SettlesFirst),
+    "delete in finally": _altered(ForgetsFailures),
+    "no fence at settle": _altered(SettlesWithoutFence),
+    "wall clock": _altered(ReadsTheWallClock),
+    "check, then act": _altered(ChecksThenActs),
+    "a pause that accounts for nothing": _altered(PausesInSilence),
+    "an advance outside the claim's transaction": advances_apart,
+    "a limit that counts attempts": _altered(CountsAttempts),
+    "a cursor that moves before the bring": _altered(MovesFirst),
+    "a settle of what was cancelled": _altered(SettlesTheCancelled),
+    "an advance under a pause that has ended": _altered(KeepsPausesForEver),
+    "a purge that takes the mark": _altered(PurgesTheMark),
+    "a row that stays at its old time under new rules": _altered(FollowsNoZone),
+    "new rules that nobody dates": _altered(DatesNoRules),
+    "a settle that brings back what was erased": _altered(BringsBackTheErased),
+}
+"""The bugs by name."""
+
+ONLY_WITH: Final[Mapping[str, Verb]] = {
+    "a row that stays at its old time under new rules": "new tzdata",
+    "new rules that nobody dates": "new tzdata",
+    "a settle that brings back what was erased": "erase",
+}
+"""The verb without which no story comes to the place of a bug: so others need not be told."""

@@ -1,0 +1,181 @@
+"""Stories at random: no promise is broken, on any store, wherever a process dies."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from inspect import getmembers, isfunction
+from itertools import chain
+
+import pytest
+from duetick.domain.expression import digest_of, next_fire
+from duetick.domain.expression.zones import ZONES
+from duetick.ports import Shelf
+
+from tests.conformance.chances import START
+from tests.lab.dynamodb import DynamoDB
+from tests.simulation.everything import everything
+from tests.simulation.grounds import DynamoGround, Ground, PostgresGround, SqliteGround
+from tests.simulation.planted import ONLY_WITH, PLANTED
+from tests.simulation.story import OF_VERBS, PORT, WAY_TO_DISPATCH, Fault, Kind, story_of
+from tests.simulation.telling import Teller, explain
+
+OUTSIDE = {
+    "change",
+    "now",
+    "migrate",
+    "check_schema",
+    "close",
+    "dialect",
+    "account",
+    "add_operation",
+    "end_operation",
+    "operations",
+    "tally",
+    "rules",
+    "extend",
+    "locks",
+    "workers",
+}
+"""What no simulated process calls by that name, or seldom: changes have names of their own."""
+
+
+@pytest.fixture(scope="module")
+def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    ground = SqliteGround(tmp_path_factory.mktemp("simulated"))
+    yield ground
+    ground.close()
+
+
+@pytest.fixture
+def postgres(postgres_url: str) -> Iterator[Ground]:
+    ground = PostgresGround(postgres_url)
+    yield ground
+    ground.close()
+
+
+@pytest.fixture
+def dynamodb(dynamodb_local: DynamoDB) -> Iterator[Ground]:
+    ground = DynamoGround(dynamodb_local.endpoint)
+    yield ground
+    ground.close()
+
+
+CALLS = (*PORT, *chain.from_iterable(OF_VERBS.values()))
+BOUNDARIES = (*CALLS, *WAY_TO_DISPATCH)
+
+
+def tell(ground: Ground, seeds: range, *, inside: bool = False) -> None:
+    """Each of them. One that fails is shrunk, so that a person can read it."""
+    teller = Teller(ground, inside=inside)
+    for seed in seeds:
+        story = story_of(seed, inside=inside)
+        if teller.tell(story).flaws:
+            pytest.fail(explain(teller.shrink(story)))
+
+
+def test_no_story_breaks_a_promise(sqlite: Ground) -> None:
+    tell(sqlite, range(10))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [10, 20, 30])
+def test_no_further_story_breaks_a_promise(sqlite: Ground, first: int) -> None:
+    tell(sqlite, range(first, first + 10))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [1_000, 1_010])
+def test_no_death_inside_a_store_breaks_a_promise(sqlite: Ground, first: int) -> None:
+    tell(sqlite, range(first, first + 10), inside=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inside", [False, True])
+def test_no_story_breaks_a_promise_on_postgres(postgres: Ground, *, inside: bool) -> None:
+    first = 1_104 if inside else 100
+    tell(postgres, range(first, first + (7 if inside else 8)), inside=inside)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inside", [False, True])
+def test_no_story_breaks_a_promise_on_dynamodb(dynamodb: Ground, *, inside: bool) -> None:
+    first = 1_204 if inside else 203
+    tell(dynamodb, range(first, first + (3 if inside else 2)), inside=inside)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 8, 80])
+def test_a_story_has_the_same_history_on_each_store(
+    sqlite: Ground, postgres: Ground, dynamodb: Ground, seed: int
+) -> None:
+    """They cross the same boundaries if none has a fast way, and a chunk takes all that is due.
+
+    In each of these, schedules follow new rules of their zones.
+    """
+    story = replace(story_of(seed), chunk=1_000)
+    ended = [Teller(one, general=True).tell(story) for one in (sqlite, postgres, dynamodb)]
+    assert ended[0].history
+    assert all(one.crossed["Store.follow_zone"] for one in ended)
+    assert ended[1].history == ended[0].history
+    assert ended[2].history == ended[0].history
+
+
+def test_a_seed_repeats_itself_to_the_letter(sqlite: Ground) -> None:
+    first, second = (Teller(sqlite).tell(story_of(8), aloud=True) for _ in range(2))
+    assert len(first.lines) > 10
+    assert second.lines == first.lines
+
+
+def test_new_rules_of_zones_end_with_their_story(sqlite: Ground) -> None:
+    before = digest_of("Europe/Berlin"), next_fire("30 2 * * *", "Europe/Berlin", START), {*ZONES}
+    assert Teller(sqlite).tell(everything()).crossed["Store.follow_zone"]
+    after = digest_of("Europe/Berlin"), next_fire("30 2 * * *", "Europe/Berlin", START), {*ZONES}
+    assert after == before
+
+
+def test_every_call_of_the_port_is_a_boundary() -> None:
+    methods = {name for name, _ in getmembers(Shelf, isfunction) if not name.startswith("_")}
+    assert methods - OUTSIDE == {name for name in CALLS if name.islower() and "." not in name}
+
+
+def test_one_story_crosses_every_boundary(sqlite: Ground) -> None:
+    ended = Teller(sqlite).tell(everything())
+    assert ended.flaws == []
+    assert set(ended.crossed) == {*BOUNDARIES}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["dies before", "dies after", "is refused", "is not answered"])
+def test_t05_no_crash_and_no_lost_answer_at_any_boundary_breaks_a_promise(
+    sqlite: Ground, kind: Kind
+) -> None:
+    teller = Teller(sqlite)
+    crossed = teller.tell(everything()).crossed
+    for boundary in BOUNDARIES:
+        fault = Fault(boundary, min(2, crossed[boundary]), kind)
+        ended = teller.tell(replace(everything(), faults=(fault,)), aloud=True)
+        assert ended.happened == {(boundary, kind): 1}
+        assert ended.flaws == [], explain(ended)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", PLANTED)
+def test_a_planted_bug_is_found_within_two_hundred_stories(sqlite: Ground, bug: str) -> None:
+    inside = "transaction" in bug
+    teller = Teller(sqlite, PLANTED[bug], inside=inside)
+    stories = (story_of(seed, inside=inside) for seed in range(200))
+    verb = ONLY_WITH.get(bug)
+    fitting = (one for one in stories if verb is None or verb in {act.verb for act in one.acts})
+    assert any(teller.tell(one).flaws for one in fitting)
+
+
+@pytest.mark.slow
+def test_a_story_that_fails_shrinks_to_one_that_a_person_can_read(sqlite: Ground) -> None:
+    teller = Teller(sqlite, PLANTED["delete in finally"])
+    story = next(
+        one for one in map(story_of, range(200)) if one.size > 8 and teller.tell(one).flaws
+    )
+    shrunk = teller.shrink(story)
+    assert shrunk.story.size <= 2
+    assert len(shrunk.lines) <= 40
+    assert "succeeded, and its work was never done" in explain(shrunk)
+    assert "begins attempt 1 of ada/k" in explain(shrunk)

@@ -1,0 +1,231 @@
+"""The witness: what really happened, whatever the store says of it.
+
+It sees each answer of the port, also one that its caller never got, and each run of an action. What
+must never happen is a flaw at once; what has to hold in the end is judged by `judging`.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from duetick.domain.attempts import Begun
+from duetick.domain.book import Book
+from duetick.domain.identity import stands_beside
+from duetick.domain.occurrence import Identity, Occurrence, ScheduleName
+from duetick.domain.policies import Delivery, Overlap
+from duetick.domain.retention import KEPT_AT_LEAST, Retention
+from duetick.domain.schedule import Record
+from duetick.domain.states import Reason, State
+from duetick.domain.transitions import has_ended
+
+from tests.simulation.slots import Slots
+
+
+class Definition(NamedTuple):
+    """What a schedule was from `since` on, up to the next one; `record` is None if it was gone.
+
+    `counts` is False if its limit was used up: no time is owed then, and any may be accounted for.
+    """
+
+    since: int
+    record: Record | None
+    counts: bool = True
+
+
+class Snapshot(NamedTuple):
+    """A book after a change: as it was written, or found."""
+
+    record: Record | None
+    defined_at: int
+    moved: tuple[Occurrence, ...] = ()
+    made: tuple[Occurrence, ...] = ()
+
+
+def snapshot(book: Book) -> Snapshot:
+    """Return what the witness remembers of a book."""
+    return Snapshot(book.record, book.defined_at, tuple(book.moved.values()), tuple(book.made))
+
+
+@dataclass
+class Witness:
+    """What was seen so far. `flaws` are what must not happen."""
+
+    slots: Slots
+    skewed: bool = False
+    flaws: list[str] = field(default_factory=list)
+    seen: set[Identity] = field(default_factory=set)
+    entered: dict[Identity, list[int]] = field(default_factory=lambda: defaultdict(list))
+    done: Counter[Identity] = field(default_factory=Counter)
+    ended: dict[Identity, tuple[State, Reason | None]] = field(default_factory=dict)
+    definitions: dict[ScheduleName, list[Definition]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    deleted: set[ScheduleName] = field(default_factory=set)
+    changed: set[ScheduleName] = field(default_factory=set)
+    reached: int = 0
+    erased: set[str] = field(default_factory=set)
+    retried: Counter[Identity] = field(default_factory=Counter)
+    _revived: Counter[Identity] = field(default_factory=Counter)
+    begins: list[tuple[Occurrence, int]] = field(default_factory=list)
+    aged: dict[Identity, Occurrence] = field(default_factory=dict)
+    _promised: dict[Identity, Delivery] = field(default_factory=dict)
+    _running: dict[ScheduleName, dict[Identity, Occurrence]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+
+    def enters(self, identity: Identity, attempt: int) -> None:
+        """Note that an action begins.
+
+        It may have ended by then: if its process stood still for longer than its lease, another
+        attempt was made, or it counts as lost.
+        """
+        if attempt in self.entered[identity]:
+            self.flaws.append(f"T-07: attempt {attempt} of {spell(identity)} ran twice")
+        self.entered[identity].append(attempt)
+
+    def leaves(self, identity: Identity) -> None:
+        """Note that an action has done its work."""
+        self.done[identity] += 1
+
+    def retries(self, identity: Identity) -> None:
+        """Note that an operator asks to retry a dead one. Each time it may come back once."""
+        self.retried[identity] += 1
+
+    def saw(self, one: Occurrence) -> None:
+        """Look at an occurrence that the store has now."""
+        if one.user_id in self.erased:
+            self.flaws.append(f"{one.user_id} is erased, and {spell(one.identity)} is {one.state}")
+            return
+        self.seen.add(one.identity)
+        self.changed.add((one.user_id, one.key))
+        running = self._running[one.user_id, one.key]
+        if one.state is not State.PROCESSING:
+            running.pop(one.identity, None)
+        elif one.identity in running:
+            running[one.identity] = one
+        known = self.ended.get(one.identity)
+        if known is None:
+            if has_ended(one):
+                self.ended[one.identity] = one.state, one.reason
+        elif known[0] is State.DEAD and not has_ended(one) and self._may_come_back(one):
+            del self.ended[one.identity]
+            self._revived[one.identity] += 1
+        elif (one.state, one.reason) == (State.DELETED, known[1]):
+            self.ended[one.identity] = one.state, one.reason
+        elif known != (one.state, one.reason):
+            was, why = known
+            self.flaws.append(
+                f"J-05: {spell(one.identity)} was {was} ({why}), and is {one.state} ({one.reason})"
+            )
+
+    def _may_come_back(self, one: Occurrence) -> bool:
+        return self._revived[one.identity] < self.retried[one.identity]
+
+    def began(self, begun: Begun, now: int) -> None:
+        """Look at an attempt that may run: nobody else may have the place of its schedule."""
+        one = begun.occurrence
+        self.begins.append((one, now))
+        if one.identity in self.ended:
+            state, reason = self.ended[one.identity]
+            self.flaws.append(f"J-13: {spell(one.identity)} began after it was {state} ({reason})")
+        self.saw(one)
+        allowed = 1 + self.retried[one.identity]
+        if one.attempts > allowed and self._promised.get(one.identity) is Delivery.AT_MOST_ONCE:
+            self.flaws.append(f"T-03: {spell(one.identity)}, at most once, was begun again")
+        self._promised[one.identity] = one.policies.delivery
+        name = one.user_id, one.key
+        alone = one.policies.overlap is not Overlap.ALLOW and not self.skewed
+        for other in self._running[name].values() if alone else ():
+            if stands_beside(other.origin):
+                continue
+            if other.identity != one.identity and (other.lease_until or 0) > now:
+                self.flaws.append(
+                    f"D-08: {spell(one.identity)} began while {spell(other.identity)} ran"
+                )
+        self._running[name][one.identity] = one
+
+    def forgets(self, user_id: str) -> None:
+        """Note that nothing of a user is there from now on, and ask for nothing that was."""
+        self.erased.add(user_id)
+        for by_name in (self.definitions, self._running):
+            for name in [one for one in by_name if one[0] == user_id]:
+                self.changed.add(name)
+                del by_name[name]
+        for by_identity in (self.ended, self.aged):
+            for identity in [one for one in by_identity if one[0] == user_id]:
+                del by_identity[identity]
+
+    @property
+    def users(self) -> set[str]:
+        """The users of whose occurrences something is known."""
+        return {user for user, *_ in self.seen}
+
+    def may_leave(
+        self,
+        every: Sequence[Occurrence],
+        fires: Callable[[str, str], bool],
+        retention: Retention,
+        now: int,
+    ) -> None:
+        """Remember which occurrences a purge may delete now, as they are before it does."""
+        by_name = defaultdict[ScheduleName, list[Occurrence]](list)
+        for one in every:
+            by_name[one.user_id, one.key].append(one)
+        for name, mine in by_name.items():
+            mine.sort(key=lambda one: (one.nominal_at, one.origin), reverse=True)
+            for one in mine[KEPT_AT_LEAST:] if fires(*name) else mine:
+                if has_ended(one) and retention.expires_at(one) <= now:
+                    self.aged[one.identity] = one
+
+    def saw_book(
+        self, name: ScheduleName, found: Snapshot, now: int, *, alone: bool = False
+    ) -> None:
+        """Look at a book that was changed, and keep its definition if that is new.
+
+        A book that was loaded `alone` with an occurrence has no definition.
+        """
+        self.changed.add(name)
+        for one in (*found.moved, *found.made):
+            self.saw(one)
+        known = self.definitions[name]
+        same = known[-1].since == found.defined_at if known else found.record is None
+        if alone or same:
+            return
+        counts = found.record is None or not found.record.used_up
+        since = found.defined_at
+        if not counts and known and known[-1].record and known[-1].counts:
+            since = min(now, since)
+        if found.record is None:
+            self.deleted.add(name)
+        known.append(Definition(since, found.record, counts))
+
+    def finds(self, name: ScheduleName, unfinished: Iterable[Occurrence]) -> None:
+        """Look at what has not ended, after a death inside a store: nothing else runs."""
+        under_way = {one.identity: one for one in unfinished}
+        for one in under_way.values():
+            self.saw(one)
+        running = self._running[name]
+        for identity in running.keys() - under_way.keys():
+            del running[identity]
+
+    def reaches(self, until: int) -> None:
+        """Note how far ahead a claim looked."""
+        self.reached = max(self.reached, until)
+
+
+EPOCH_OF_TELLING: Final = "%a %d %b %H:%M:%S"
+
+
+def spell(identity: Identity) -> str:
+    """Return the name of an occurrence as a person reads it."""
+    user, key, at, origin = identity
+    return f"{user}/{key} of {clock(at)}" + ("" if origin == "schedule" else f" ({origin})")
+
+
+def clock(at: int) -> str:
+    """Return an instant as a person reads it, in UTC."""
+    moment = datetime.fromtimestamp(at // 1_000, UTC)
+    milliseconds = f".{at % 1_000:03d}" if at % 1_000 else ""
+    return moment.strftime(EPOCH_OF_TELLING) + milliseconds

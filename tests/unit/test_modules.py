@@ -1,0 +1,96 @@
+"""A short module has two users, or somebody would look for it by its name: here is who, and why."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+TOP = Path(__file__).parents[2]
+LAYER = TOP / "layers/duetick/duetick"
+SHORT: Final = 120
+
+LOOKED_FOR: Final = {
+    "actions.addresses": "the addresses that a webhook may not call",
+    "actions.aws": "the actions that call AWS, each by name",
+    "api.records": "the operations of the API that are about no user alone",
+    "api.__main__": "`python -m duetick.api` writes the document",
+    "cli.putting": "`duetick schedules put`",
+    "cli.upcoming": "`duetick upcoming`",
+    "api.backfills": "the operations of operators on backfills",
+    "api.group_pauses": "the routes of the pauses of a user, of a flow, of everything",
+    "cli.pauses": "`duetick pause`, `resume` and `pauses`",
+    "cli.wrong": "what an overview calls wrong, and the next command",
+    "cli.workers": "`duetick workers` and `duetick locks`",
+    "cli.purge": "`duetick purge`",
+    "cli.recover": "`duetick recover`",
+    "cli.plain_log": "the log lines of a terminal",
+    "core.directory": "the schedules of all users, for operators",
+    "core.locks": "named locks: J-08",
+    "core.deployment": "the steps of functions/migrate",
+    "core.dispatch.callers": "an outside caller's occurrence: D-04",
+    "core.tick.backfilling": "loaded only if a backfill stands, so that no other tick pays for it",
+    "core.store.failing": "the auto-pause of a schedule that fails again and again",
+    "core.tick.delivery": "the deliveries of a tick",
+    "domain.choosing": "the difference between a chosen policy and a default: D-09",
+    "domain.left_out": "the lines of a history that a pause of a group left out",
+    "domain.expression.rules": "the rules of zones by their content: A-02",
+    "domain.expression.nearest": "loaded for a refusal alone, so that no cold start pays for it",
+    "ports.transport": "one of the two ports",
+    "ports.witness": "the witness of a store, outside it",
+    "runtime.steps": "the steps of functions/migrate that operators ask for",
+    "runtime.database": "loaded only if a secret opens the database",
+    "runtime.loading": "finds the flows of a deployment",
+    "stores.connections": "a connection factory of the application's own",
+    "stores.dynamodb.claim": "a claim of due rows on DynamoDB",
+    "stores.dynamodb.clock": "the check of the host's clock: J-03",
+    "stores.dynamodb.erasure": "erase on DynamoDB",
+    "stores.dynamodb.operations": "the record of operations on DynamoDB: O-01",
+    "stores.dynamodb.transaction": "`ctx.transaction` on DynamoDB",
+    "stores.postgres.roles": "the users of the database and their rights",
+    "stores.sql.operations": "the record of operations on SQL: O-01",
+    "stores.sql.accounts": "what verify reads on SQL",
+    "stores.sql.retiring": "the deletion of what has ended on SQL: J-10",
+    "stores.sql.terms": "the terms of a change on SQL: quotas, keys, creations",
+    "stores.sql.transaction": "`ctx.transaction` on SQL",
+    "transports.inline": "the transport of tests, for any application",
+}
+"""The short modules with one user, each with what its reader looks for."""
+
+
+def modules() -> dict[str, Path]:
+    """The modules of the layer by name, without the packages' own and the published tests."""
+    return {
+        ".".join(path.relative_to(LAYER).with_suffix("").parts): path
+        for path in LAYER.rglob("*.py")
+        if path.name != "__init__.py" and "testing" not in path.parts
+    }
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules that a file imports, without the name of the layer."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("duetick"):
+            base = str(node.module).removeprefix("duetick").removeprefix(".")
+            yield base
+            yield from (f"{base}.{alias.name}".removeprefix(".") for alias in node.names)
+
+
+def users() -> dict[str, set[Path]]:
+    """The files of the layer and the functions that import each module."""
+    found = defaultdict(set)
+    for path in [*LAYER.rglob("*.py"), *TOP.glob("functions/*/*.py")]:
+        for name in imported(path):
+            if "testing" not in path.parts:
+                found[name].add(path)
+    return found
+
+
+def test_a_short_module_has_two_users_or_a_reason() -> None:
+    found = users()
+    lonely = {
+        name
+        for name, path in modules().items()
+        if len(found[name]) < 2 and len(path.read_text().splitlines()) < SHORT
+    }
+    assert lonely == set(LOOKED_FOR)
