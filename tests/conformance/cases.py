@@ -195,10 +195,12 @@ def _has_place(one: Occurrence) -> bool:
     return leased and may_hold_place(one) and one.policies.overlap is not Overlap.ALLOW
 
 
-def _asked(odds: Oddities, held: Occurrence) -> Asked:
-    """The hold of somebody on it: as it stands, as a tick leased it, by its name alone."""
+def _asked(odds: Oddities, held: Occurrence, usual: Stand) -> Asked:
+    """The hold of somebody on it: as it stands or was, as a tick leased it, by its name alone."""
     fence = odds.of("fence", held.fence, st.sampled_from([1, 9]))
     asked: Occurrence = replace(held, fence=fence)
+    if (held.state, held.reason) != usual and odds.draw(st.booleans()):
+        asked = replace(asked, state=usual[0], reason=usual[1])
     if held.state is State.PROCESSING and odds.draw(st.booleans()):
         asked = replace(asked, state=State.QUEUED, attempts=held.attempts - 1, begun_at=None)
     if "asked of another attempt" in odds.odd:
@@ -217,7 +219,8 @@ def cases(draw: st.DrawFn, stands: Sequence[Stand], odd: frozenset[str] = frozen
     odds = Oddities(draw, odd | draw(st.frozensets(st.sampled_from(ODD), max_size=3)))
     policies = draw(st.sampled_from([Policies(), RETRIED]) | POLICIES)
     record = None if "no record" in odds.odd else _record(odds, policies)
-    held = _occurrence(odds, policies, draw(st.sampled_from(stands)))
+    usual = draw(st.sampled_from(stands))
+    held = _occurrence(odds, policies, usual)
     if record is None:
         held = replace(held, redefined_at=draw(st.sampled_from([0, 0, 5])))
     next_at = odds.of("row", T + MINUTE, st.sampled_from([None, T - MINUTE]))
@@ -229,4 +232,4 @@ def cases(draw: st.DrawFn, stands: Sequence[Stand], odd: frozenset[str] = frozen
         defined_at=record.redefined_at if record else 0,
         occurrences=(*there, *_rivals(odds, held)),
     )
-    return Case(standing, _asked(odds, held))
+    return Case(standing, _asked(odds, held, usual))

@@ -316,6 +316,12 @@ class MemoryShelf:
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
         return [None for _ in settled]
 
+    def write_lease(
+        self, before: Occurrence, after: Occurrence, event: Event | None = None
+    ) -> Occurrence | None:
+        del before, after, event
+        return None
+
     def find(self, query: Query) -> Sequence[Occurrence]:
         found = [
             one

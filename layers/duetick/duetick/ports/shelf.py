@@ -281,6 +281,14 @@ class Shelf(Protocol):
         None means: use the general way.
         """
 
+    def write_lease(
+        self, before: Occurrence, after: Occurrence, event: Event | None = None
+    ) -> Occurrence | None:
+        """Renew a lease, or give it back, in one trip, if the occurrence is as its holder has it.
+
+        None means: use the general way.
+        """
+
     def find(self, query: Query) -> Sequence[Occurrence]:
         """Return a page of occurrences."""
 

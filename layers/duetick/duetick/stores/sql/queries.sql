@@ -534,6 +534,12 @@ UPDATE occurrences SET state = :state, reason = :reason, due_at = :due_at, attem
     begun_at = :begun_at, updated_at = :updated_at, kept_until = NULL
 WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
 
+-- name: occurrence_lease
+-- Lease an occurrence that waited, or whose lease is over. If it is lost, that ends it.
+UPDATE occurrences SET state = :state, reason = :reason, fence = :fence,
+    lease_until = :lease_until, updated_at = :updated_at
+WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
+
 -- name: occurrences_queued
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'queued'
@@ -546,9 +552,6 @@ o.origin >= 'backfill:' AND o.origin < 'backfill;'
 -- name: rival_stands_beside
 r.origin >= 'backfill:' AND r.origin < 'backfill;'
 
--- name: held_record
-schedules s
-
 -- name: begin_write
 -- Begin an occurrence if nothing may forbid it; else no row is changed, and the book decides. The
 -- coalesce keeps Postgres from using the index of leases: it finds the row by its name.
@@ -558,7 +561,7 @@ SET state = 'processing', attempts = o.attempts + 1, begun_at = :now, updated_at
     exclusive = coalesce(s.exclusive, 1), labels = s.labels,
     redefined_at = CASE WHEN o.redefined_at = 0 THEN 0 ELSE s.redefined_at END
 FROM (SELECT 1) AS one
-LEFT JOIN {held_record} ON s.user_id = :user_id AND s.key = :key
+LEFT JOIN schedules s ON s.user_id = :user_id AND s.key = :key
 WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at
     AND o.origin = :origin AND o.fence = :fence
     AND o.state = 'queued' AND coalesce(o.lease_until, 0) > :now
@@ -578,23 +581,20 @@ WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at
             AND NOT ({rival_stands_beside})
     ))
 
--- name: settle_write
--- Settle a running attempt whose end is the end of its occurrence.
+-- name: leased_write
+-- Write what becomes of a leased occurrence: the end of its attempt, or its lease. The holder worked
+-- that out from the occurrence in hand. What decides it is a condition: if it differs, the book decides.
+-- The coalesce of the state keeps SQLite from planning the update anew for each state: its partial
+-- indexes name states.
 UPDATE occurrences AS o
-SET state = :state, reason = :reason, lease_until = NULL, error = :error, told = :told,
-    updated_at = :now
+SET state = :state, reason = :reason, due_at = :due_at, fence = :next_fence,
+    lease_until = :lease_until, error = :error, told = :told, updated_at = :now
 WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at
-    AND o.origin = :origin AND o.fence = :fence AND o.state = 'processing'
-
--- name: fail_write
--- Settle a running attempt that failed. Dispatch worked out the new state from the occurrence as it
--- was begun, so `attempts` and `policies` are conditions: if they differ, the book decides.
-UPDATE occurrences AS o
-SET state = :state, reason = :reason, due_at = coalesce(:due_at, o.due_at), lease_until = NULL,
-    error = :error, told = :told, updated_at = :now
-WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at
-    AND o.origin = :origin AND o.fence = :fence AND o.state = 'processing'
+    AND o.origin = :origin AND o.fence = :fence AND coalesce(o.state, '') = :before
     AND o.attempts = :attempts AND coalesce(o.policies, '') = coalesce(:policies, '')
+
+-- name: occurrence_move_leased
+{leased_write}
 
 -- name: anything_waits
 SELECT coalesce((SELECT min(o.lease_until) FROM occurrences o

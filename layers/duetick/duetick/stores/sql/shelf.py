@@ -49,7 +49,7 @@ from duetick.stores.sql.queries import Migration
 from duetick.stores.sql.rows import (
     event_params,
     identity_params,
-    move_params,
+    lease_params,
     read_event,
     read_index,
     read_listed,
@@ -254,7 +254,7 @@ class SqlShelf:
                 positions = pick_shares([one.user_id for one in ready], fair.share)
                 ready = [ready[n] for n in positions]
             leased = [lease_again(one, now) for one in ready]
-            session.each("occurrence_move", [move_params(after) for after, _ in leased])
+            session.each("occurrence_lease", [lease_params(after) for after, _ in leased])
             session.each("event_put", _traces(ready, leased))
             if len(due) < room:
                 session.rows("retries_reserve", _reservation(now, until))
@@ -269,6 +269,13 @@ class SqlShelf:
         """See `ports.Shelf`."""
         del now
         return [None for _ in settled]
+
+    def write_lease(
+        self, before: Occurrence, after: Occurrence, event: Event | None = None
+    ) -> Occurrence | None:
+        """See `ports.Shelf`."""
+        del before, after, event
+        return None
 
     @retried
     def find(self, query: Query) -> Sequence[Occurrence]:

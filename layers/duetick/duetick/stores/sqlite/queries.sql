@@ -108,14 +108,6 @@ created_at, begun_at, updated_at, told
 {begin_write}
 RETURNING {bare_occurrence_columns}
 
--- name: occurrence_settle
-{settle_write}
-RETURNING {bare_occurrence_columns}
-
--- name: occurrence_fail
-{fail_write}
-RETURNING {bare_occurrence_columns}
-
 -- name: skip_locked
 -- SQLite has one writer at a time.
 
