@@ -40,6 +40,9 @@ class Ready(Protocol):
     def ready(self) -> str:
         """Return its address: it has the schema, and nothing else."""
 
+    def close(self) -> None:
+        """Leave it as it is: nothing is tested there any more."""
+
 
 def migrate(url: str) -> None:
     """Make the schema."""
@@ -74,7 +77,7 @@ class ReadyDatabase:
 
     def drop(self) -> None:
         """Drop the database."""
-        self._disconnect()
+        self.close()
         drop_database(self._server, self._url)
 
     def _is_emptied(self) -> bool:
@@ -88,7 +91,7 @@ class ReadyDatabase:
         return False
 
     def _make(self) -> None:
-        self._disconnect()
+        self.close()
         try:
             emptied(self._url)
         except DatabaseError:  # a test dropped it
@@ -104,7 +107,8 @@ class ReadyDatabase:
             self._connection = connect(self._url)
         return self._connection
 
-    def _disconnect(self) -> None:
+    def close(self) -> None:
+        """See `Ready`."""
         with suppress(DatabaseError, InterfaceError):
             if self._connection is not None:
                 self._connection.close()
@@ -126,6 +130,10 @@ class ReadyTable:
             migrate(self._url)
             (self._schema,) = self._items()
         return self._url
+
+    def close(self) -> None:
+        """See `Ready`."""
+        self._client.close()
 
     def _is_emptied(self, schema: "dict[str, AttributeValueTypeDef]") -> bool:
         """Return False if a test deleted the table."""
@@ -165,3 +173,8 @@ class InTurn:
         if place >= len(self._places):
             self._places.append(self._make())
         return self._places[place].ready()
+
+    def close(self) -> None:
+        """Leave them all."""
+        for place in self._places:
+            place.close()
