@@ -310,7 +310,7 @@ BREAKS: Final = {
     ),
     "pause": (check_begins, "occurrence_begin", "s.pause IS NOT NULL", "false"),
     "policies": (check_begins, "occurrence_begin", "policies = s.policies", "policies = NULL"),
-    "state": (check_settles, LEASED, "o.state = :before", "true"),
+    "state": (check_settles, LEASED, "coalesce(o.state, '') = :before", "true"),
     "attempt": (check_releases, LEASED, "o.attempts = :attempts", "true"),
     "what began": (check_renewals, LEASED, SAME_POLICIES, "true"),
     "what was leased": (check_releases, LEASED, SAME_POLICIES, "true"),
