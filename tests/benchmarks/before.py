@@ -70,7 +70,7 @@ class Accepting:
     def deliver(self, occurrence: Occurrence, *, timeout: float) -> "Delivered":
         """Run it, and succeed."""
         del timeout
-        now = occurrence.due_at
+        now = occurrence.due_at + 1  # the tick's own time: no clock is behind the claim's
         begun = self.store.ledger.begin(occurrence, now=now)
         if isinstance(getattr(begun, "occurrence", None), Occurrence):
             self.store.ledger.settle(_begun(begun), self.outcome, now=now)

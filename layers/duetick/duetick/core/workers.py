@@ -54,10 +54,11 @@ class Reporter:
             )
 
 
-def end_tick(reporter: Reporter, report: "TickReport", now: int) -> None:
-    """Report the end of a tick, with the numbers that are not zero."""
-    told = ((one.name, getattr(report, one.name)) for one in fields(report))
-    counts = {name: count for name, count in told if count}
+def end_tick(reporter: Reporter, report: "TickReport", now: int, *, raised: bool) -> None:
+    """Report the end of a tick, with the numbers that are not zero, and whether it raised."""
+    numbers = {one.name: getattr(report, one.name) for one in fields(report)}
+    numbers["raised"] = int(raised)
+    counts = {name: count for name, count in numbers.items() if count}
     reporter.end(now, counts, counts.pop("lateness_ms", 0))
 
 
