@@ -32,10 +32,11 @@ from duetick.domain.claims import Templates, due_row, name_for
 from duetick.domain.definitions import Definition, Standing, define, standing_of
 from duetick.domain.ending import mark, mark_again, may_leave
 from duetick.domain.errors import OccurrenceConflict, OccurrenceNotFound, PoisonedRow
+from duetick.domain.failure_hooks import has_hook, hooks_of
 from duetick.domain.failures import Event
 from duetick.domain.firing import Times
 from duetick.domain.group_pauses import NO_PAUSES, Pauses, held_until, pause_of_begin
-from duetick.domain.identity import SCHEDULE_ORIGIN, stands_beside
+from duetick.domain.identity import SCHEDULE_ORIGIN, is_failure_hook, stands_beside
 from duetick.domain.occurrence import (
     Identity,
     IndexRow,
@@ -388,6 +389,7 @@ class Book:
         # Only now: the pages look for no occurrence beyond the mark.
         self.mark = max(template.mark, seen or template.mark)
         if template.error is not None:
+            self.made += hooks_of(self._new(self.made), self.new_id)
             self.row, self.unreadable = None, Unreadable(row, template.error, templates.now)
         else:
             following = template.next_at
@@ -582,7 +584,7 @@ class Book:
             return self._wait_behind(occurrence, policies.overlap, now)
         if counts_as_run(occurrence) and not self._count_run(now):
             return cancel(occurrence, Reason.QUOTA, now)
-        if self.record:
+        if self.record and not is_failure_hook(occurrence.origin):
             self.record = replace(self.record, last_run_at=now)
         return start(occurrence, self.record, now)
 
@@ -799,7 +801,14 @@ class Book:
         if note is not None:
             event = Event(after.updated_at, before.state, after.state, note)
             self.events.append((after.identity, event))
+        if before.state is not State.DEAD:
+            self.made += hooks_of([after], self.new_id)
         return after
+
+    def _new(self, made: Sequence[Occurrence]) -> list[Occurrence]:
+        """Return those that have a failure hook and that the ledger does not have yet."""
+        every = (one for one in made if has_hook(one))
+        return [one for one in every if self.pages.find(one.nominal_at, one.origin) is None]
 
 
 def lease_again(occurrence: Occurrence, now: int) -> tuple[Occurrence, str | None]:

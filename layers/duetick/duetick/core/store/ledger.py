@@ -23,6 +23,7 @@ from duetick.domain.attempts import (
 )
 from duetick.domain.book import Book
 from duetick.domain.errors import DuetickError
+from duetick.domain.failure_hooks import has_hook
 from duetick.domain.failures import Event
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
 from duetick.domain.occurrence import (
@@ -363,7 +364,7 @@ def _of(book: Book, *, dry: bool) -> Book:
 
 def _settle_begun(leased: Leased, outcome: Outcome, now: int) -> Settled | None:
     """Return the end of an attempt, worked out from the occurrence in hand; None if it does not
-    show.
+    show, or if more is to be written with it: a run that is given back, a failure hook.
 
     Under one fence only one attempt begins, so the holder of a lease knows the attempt too.
     """
@@ -372,4 +373,7 @@ def _settle_begun(leased: Leased, outcome: Outcome, now: int) -> Settled | None:
     running = leased
     if leased.state is State.QUEUED:
         running = replace(leased, state=State.PROCESSING, attempts=leased.attempts + 1)
-    return None if gives_run_back(running, outcome) else settle(running, outcome, now)
+    if gives_run_back(running, outcome):
+        return None
+    settled = settle(running, outcome, now)
+    return None if has_hook(settled.after) else settled
