@@ -12,6 +12,7 @@ from duetick.testing.conformance.creations import CreationConformance
 from duetick.testing.conformance.delivery import AheadConformance, WindowConformance
 from duetick.testing.conformance.done import EndConformance
 from duetick.testing.conformance.erasure import ErasureConformance
+from duetick.testing.conformance.failure_hooks import FailureHookConformance
 from duetick.testing.conformance.fairness import FairnessConformance
 from duetick.testing.conformance.find import FindConformance
 from duetick.testing.conformance.group_pauses import GroupPauseConformance
@@ -42,6 +43,7 @@ class EveryStatement(
     RateConformance,
     EndConformance,
     ErasureConformance,
+    FailureHookConformance,
     FairnessConformance,
     FindConformance,
     LimitConformance,
