@@ -28,6 +28,7 @@ from duetick.core.log_lines import about
 from duetick.core.store import Store
 from duetick.core.wire import iso, read_object
 from duetick.domain.attempts import SUCCEEDED, Begun, Outcome, Refused, refuse
+from duetick.domain.errors import InvalidSchedule
 from duetick.domain.identity import SCHEDULE_ORIGIN, is_failure_hook
 from duetick.domain.schedule import Json, Lease, Leased, Occurrence, Record, check_timing
 from duetick.domain.states import Reason, State
@@ -217,12 +218,14 @@ class Dispatch:
 
         An error is ignored here: it comes again after the begin, and is settled then.
         """
-        with suppress(Stop):
+        with suppress(Stop, InvalidSchedule):
             found = self._resolve() or self._adopt(self.parts.store.ledger.get(*lease.identity))
             if found and is_failure_hook(lease.origin):
                 hook = self.parts.store.ledger.get(*lease.identity)
                 found = self._definition_of_hook(found, hook, found) if hook else None
-            return found if found and found.action in self.flow.actions else None
+            if found:
+                self.parts.flows.action_of(found)
+            return found
         return None
 
     def _definition_of_begun(self, begun: Begun, known: Record | None) -> Record:
