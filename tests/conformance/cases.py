@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, TypeVar
 
 from duetick.domain.attempts import Outcome
+from duetick.domain.failure_hooks import policies_of_hook
+from duetick.domain.occurrence import Death
 from duetick.domain.overlap import beside, may_hold_place
 from duetick.domain.policies import Backoff, Delivery, Overlap, Policies, Retry
 from duetick.domain.rows import row_of
@@ -21,6 +23,9 @@ Stand: TypeAlias = tuple[State, Reason | None]
 T: Final = 1_700_000_040_000
 MINUTE: Final = 60_000
 BACKFILL: Final = "backfill:1"
+HOOK: Final = "failure:schedule:9"
+BESIDE: Final = (BACKFILL, HOOK)
+DEATH: Final = Death("occ_9", "schedule", Reason.FAILED, 1, T, "it rained", "rain")
 
 RETRIES = st.builds(
     Retry,
@@ -38,6 +43,7 @@ POLICIES = st.builds(
     timeout=st.sampled_from([1, 25, 900]),
     longest_lateness=st.sampled_from([None, 60]),
     max_runs=st.sampled_from([None] * 6 + [1, 2]),
+    on_failure=st.sampled_from([None, None, None, "tell"]),
 )
 LEASES = st.sampled_from([None, T - 1, T, T + 1, T + MINUTE])
 ENDS = [(state, reason) for state, reasons in REASONS.items() for reason in sorted(reasons)]
@@ -137,7 +143,7 @@ def _occurrence(odds: Oddities, policies: Policies, stands: Stand) -> Occurrence
     least = 1 if state is State.PROCESSING else 0
     attempts = max(least, odds.draw(st.sampled_from([0, 0, 0, 1, 2, 5, 60])))
     created = odds.draw(st.sampled_from([1, T - MINUTE, T]))
-    origin = odds.draw(st.sampled_from([*["schedule"] * 6, "run:1", "run:1", BACKFILL]))
+    origin = odds.draw(st.sampled_from([*["schedule"] * 6, "run:1", "run:1", *BESIDE]))
     own = odds.of("policies", policies, POLICIES)
     return Occurrence(
         "ann",
@@ -155,12 +161,20 @@ def _occurrence(odds: Oddities, policies: Policies, stands: Stand) -> Occurrence
         attempts=attempts,
         lease_until=odds.of("lease", T + MINUTE, LEASES),
         redefined_at=odds.of("date", 5, st.sampled_from([0, 0, 6])),
-        policies=beside(own) if origin == BACKFILL else own,
+        policies=_policies_of(origin, own),
+        death=DEATH if origin == HOOK else None,
         error="it snowed" if attempts > 1 else None,
         created_at=created,
         begun_at=T - 30_000 if attempts else None,
         updated_at=created,
     )
+
+
+def _policies_of(origin: str, own: Policies) -> Policies:
+    """The policies of an occurrence of that origin."""
+    if origin == HOOK:
+        return policies_of_hook(own)
+    return beside(own) if origin == BACKFILL else own
 
 
 def _rivals(odds: Oddities, held: Occurrence) -> list[Occurrence]:
@@ -169,7 +183,7 @@ def _rivals(odds: Oddities, held: Occurrence) -> list[Occurrence]:
     for number in range(1, 1 + odds.of("rivals", 0, st.integers(1, 2))):
         state = odds.draw(RIVALS)
         policies = odds.draw(st.just(held.policies) | POLICIES)
-        origin = odds.draw(st.sampled_from([*["schedule"] * 5, BACKFILL]))
+        origin = odds.draw(st.sampled_from([*["schedule"] * 5, *BESIDE]))
         least = 0 if state is State.QUEUED else 1
         one = replace(
             held,
@@ -182,7 +196,8 @@ def _rivals(odds: Oddities, held: Occurrence) -> list[Occurrence]:
             due_at=odds.draw(st.sampled_from([T - MINUTE, T, T + 1])),
             lease_until=odds.draw(LEASES),
             error=None,
-            policies=beside(policies) if origin == BACKFILL else policies,
+            policies=_policies_of(origin, policies),
+            death=DEATH if origin == HOOK else None,
         )
         if not (_has_place(one) and any(map(_has_place, found))):
             found.append(one)

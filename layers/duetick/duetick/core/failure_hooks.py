@@ -39,19 +39,11 @@ class FailureInput:
 
 
 _SAMPLE: Final = FailureInput(
-    schedule="ann/digest",
-    user="ann",
-    key="digest",
-    flow="reminders",
-    action="remind",
-    occurrence="occ_1",
-    origin="schedule",
-    time="2026-12-01T09:00:00Z",
-    reason="failed",
-    attempts=1,
-    at="2026-12-01T09:00:01Z",
-    error="The action failed.",
+    *("ann/digest", "ann", "digest", "reminders", "remind"),
+    *("occ_1", "schedule", "2026-12-01T09:00:00Z", "failed", 1, "2026-12-01T09:00:01Z"),
+    "The action failed.",
 )
+"""An input to try an action with."""
 
 
 def input_of_hook(schedule: "Schedule", hook: "Occurrence", *, operator: bool) -> "Json":

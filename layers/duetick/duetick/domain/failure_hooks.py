@@ -12,12 +12,16 @@ disabling of its schedule keeps it from running. A delete does, and so does taki
 """
 
 from collections.abc import Callable, Iterable
+from hashlib import blake2b
 from typing import Final
 
 from duetick.domain.identity import BACKFILL_ORIGIN, FAILURE_ORIGIN
 from duetick.domain.occurrence import Death, Occurrence
 from duetick.domain.policies import DAY, Delivery, Overlap, Policies
 from duetick.domain.states import State, ended_as
+
+LONGEST_NAMED: Final = 100
+"""The longest origin that stands in that of a hook. A longer one stands there as its digest."""
 
 LONGEST_TOLD: Final = 200
 """The most characters of an error that a hook gets: fifty may die at once in one item."""
@@ -50,10 +54,15 @@ def has_hook(ended: Occurrence) -> bool:
 def origin_of_hook(dead: Occurrence) -> str | None:
     """Return the origin of the hook that tells of a death; None if none does.
 
-    An operator may retry what is dead. If it dies again, that is another death, under another
-    fence.
+    The hook has the nominal time of the dead one, and names its origin and its last fence. An
+    operator may retry what is dead: if it dies again, that is another death, under another fence.
     """
-    return f"{FAILURE_ORIGIN}{dead.id}:{dead.fence}" if has_hook(dead) else None
+    if not has_hook(dead):
+        return None
+    named = dead.origin
+    if len(named) > LONGEST_NAMED:
+        named = blake2b(named.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+    return f"{FAILURE_ORIGIN}{named}:{dead.fence}"
 
 
 def hook_of(dead: Occurrence, new_id: Callable[[], str]) -> Occurrence | None:

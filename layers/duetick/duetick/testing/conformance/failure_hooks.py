@@ -11,7 +11,7 @@ from duetick.core.recovery import recover
 from duetick.core.store import Store
 from duetick.core.verify import verify
 from duetick.domain.attempts import SUCCEEDED, Outcome, reject
-from duetick.domain.identity import is_failure_hook
+from duetick.domain.identity import LONGEST_ORIGIN, is_failure_hook
 from duetick.domain.occurrence import Death
 from duetick.domain.operating import Operator
 from duetick.domain.pausing import pause
@@ -165,7 +165,7 @@ class FailureHookConformance(StoreSuite):
         of_noon = must(store.ledger.get("ada", "digest", NOON, "schedule"))
         one, death = only(hooks(store)), must(only(hooks(store)).death)
         assert (of_noon.state, of_noon.reason) == (State.DEAD, reason)
-        assert one.origin == f"failure:{of_noon.id}:{of_noon.fence}"
+        assert one.origin == f"failure:schedule:{of_noon.fence}"
         assert (one.nominal_at, one.flow, one.due_at) == (NOON, "reminders", of_noon.updated_at)
         assert one.state in (State.SCHEDULED, State.QUEUED)  # the tick that finds a loss leases it
         assert (death.occurrence, death.origin) == (of_noon.id, "schedule")
@@ -231,7 +231,10 @@ class FailureHookConformance(StoreSuite):
         drain(store, SOON)
         assert hooks(store, None) == []
 
-    @pytest.mark.parametrize(("origin", "count"), [("run:1", 1), ("call:1", 1), ("backfill:1", 0)])
+    @pytest.mark.parametrize(
+        ("origin", "count"),
+        [("run:1", 1), (f"run:{'r' * 250}", 1), ("call:1", 1), ("backfill:1", 0)],
+    )
     def test_a03_runs_and_calls_have_one_and_backfills_none(
         self, store: Store, origin: str, count: int
     ) -> None:
@@ -239,6 +242,7 @@ class FailureHookConformance(StoreSuite):
         held = start(store, asked(store, origin), SOON)
         store.ledger.settle(held, FAILED, now=SOON)
         assert [must(one.death).origin for one in hooks(store)] == [origin] * count
+        assert all(len(one.origin) < LONGEST_ORIGIN for one in hooks(store))
 
     def test_a03_what_the_ledger_has_is_not_poisoned_again(self, store: Store) -> None:
         held = running(store)
