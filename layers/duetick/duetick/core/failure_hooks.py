@@ -1,6 +1,6 @@
 """The run of a failure hook: its input, and the actions that can be one."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 from duetick.core.wire import death_json, iso
@@ -38,11 +38,14 @@ class FailureInput:
     error: str | None = None
 
 
-_SAMPLE: Final = FailureInput(
-    *("ann/digest", "ann", "digest", "reminders", "remind"),
-    *("occ_1", "schedule", "2026-12-01T09:00:00Z", "failed", 1, "2026-12-01T09:00:01Z"),
-    "The action failed.",
-)
+_SAMPLE: "Final[dict[str, Json]]" = {
+    **{one.name: "a-text" for one in fields(FailureInput)},
+    "time": "2026-12-01T09:00:00Z",
+    "at": "2026-12-01T09:00:01Z",
+    "origin": "schedule",
+    "reason": "failed",
+    "attempts": 1,
+}
 """An input to try an action with."""
 
 
@@ -74,7 +77,7 @@ def check_hook(actions: "Mapping[str, Action]", own: str, hook: str) -> None:
         said = f"its flow has no action {hook!r}; its other actions: {others}."
         raise InvalidSchedule(FIELD, said, "unknown_action")
     try:
-        actions[hook].read(asdict(_SAMPLE))
+        actions[hook].read(dict(_SAMPLE))
     except InvalidSchedule as problem:
         said = f"{hook!r} does not take what a failure hook is given ({problem})."
         advice = "Annotate its input with duetick.FailureInput, or let it take any object."
