@@ -185,7 +185,9 @@ class Witness:
             by_name[one.user_id, one.key].append(one)
         for name, mine in by_name.items():
             mine.sort(key=lambda one: (one.nominal_at, one.origin), reverse=True)
-            for one in mine[KEPT_AT_LEAST:] if fires(*name) else mine:
+            own = [one for one in mine if not one.origin.startswith("failure:")]
+            newest = own[:KEPT_AT_LEAST] if fires(*name) else []
+            for one in (one for one in mine if one not in newest):
                 if has_ended(one) and retention.expires_at(one) <= now:
                     self.aged[one.identity] = one
 
