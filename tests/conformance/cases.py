@@ -24,7 +24,6 @@ T: Final = 1_700_000_040_000
 MINUTE: Final = 60_000
 BACKFILL: Final = "backfill:1"
 HOOK: Final = "failure:schedule:9"
-BESIDE: Final = (BACKFILL, HOOK)
 DEATH: Final = Death("occ_9", "schedule", Reason.FAILED, 1, T, "it rained", "rain")
 
 RETRIES = st.builds(
@@ -43,7 +42,6 @@ POLICIES = st.builds(
     timeout=st.sampled_from([1, 25, 900]),
     longest_lateness=st.sampled_from([None, 60]),
     max_runs=st.sampled_from([None] * 6 + [1, 2]),
-    on_failure=st.sampled_from([None, None, None, "tell"]),
 )
 LEASES = st.sampled_from([None, T - 1, T, T + 1, T + MINUTE])
 ENDS = [(state, reason) for state, reasons in REASONS.items() for reason in sorted(reasons)]
@@ -143,7 +141,7 @@ def _occurrence(odds: Oddities, policies: Policies, stands: Stand) -> Occurrence
     least = 1 if state is State.PROCESSING else 0
     attempts = max(least, odds.draw(st.sampled_from([0, 0, 0, 1, 2, 5, 60])))
     created = odds.draw(st.sampled_from([1, T - MINUTE, T]))
-    origin = odds.draw(st.sampled_from([*["schedule"] * 6, "run:1", "run:1", *BESIDE]))
+    origin = odds.draw(st.sampled_from([*["schedule"] * 6, "run:1", "run:1", BACKFILL]))
     own = odds.of("policies", policies, POLICIES)
     return Occurrence(
         "ann",
@@ -161,20 +159,12 @@ def _occurrence(odds: Oddities, policies: Policies, stands: Stand) -> Occurrence
         attempts=attempts,
         lease_until=odds.of("lease", T + MINUTE, LEASES),
         redefined_at=odds.of("date", 5, st.sampled_from([0, 0, 6])),
-        policies=_policies_of(origin, own),
-        death=DEATH if origin == HOOK else None,
+        policies=beside(own) if origin == BACKFILL else own,
         error="it snowed" if attempts > 1 else None,
         created_at=created,
         begun_at=T - 30_000 if attempts else None,
         updated_at=created,
     )
-
-
-def _policies_of(origin: str, own: Policies) -> Policies:
-    """The policies of an occurrence of that origin."""
-    if origin == HOOK:
-        return policies_of_hook(own)
-    return beside(own) if origin == BACKFILL else own
 
 
 def _rivals(odds: Oddities, held: Occurrence) -> list[Occurrence]:
@@ -183,7 +173,7 @@ def _rivals(odds: Oddities, held: Occurrence) -> list[Occurrence]:
     for number in range(1, 1 + odds.of("rivals", 0, st.integers(1, 2))):
         state = odds.draw(RIVALS)
         policies = odds.draw(st.just(held.policies) | POLICIES)
-        origin = odds.draw(st.sampled_from([*["schedule"] * 5, *BESIDE]))
+        origin = odds.draw(st.sampled_from([*["schedule"] * 5, BACKFILL]))
         least = 0 if state is State.QUEUED else 1
         one = replace(
             held,
@@ -196,8 +186,7 @@ def _rivals(odds: Oddities, held: Occurrence) -> list[Occurrence]:
             due_at=odds.draw(st.sampled_from([T - MINUTE, T, T + 1])),
             lease_until=odds.draw(LEASES),
             error=None,
-            policies=_policies_of(origin, policies),
-            death=DEATH if origin == HOOK else None,
+            policies=beside(policies) if origin == BACKFILL else policies,
         )
         if not (_has_place(one) and any(map(_has_place, found))):
             found.append(one)
@@ -245,3 +234,39 @@ def cases(draw: st.DrawFn, stands: Sequence[Stand], odd: frozenset[str] = frozen
         occurrences=(*there, *_rivals(odds, held)),
     )
     return Case(standing, _asked(odds, held))
+
+
+def with_hook(case: Case) -> Case:
+    """Return the case of a schedule that names a failure hook."""
+    standing = case.standing
+    told = [replace(one, policies=_telling(one.policies)) for one in standing.occurrences]
+    record, row, asked = standing.record, standing.row, case.asked
+    return Case(
+        replace(
+            standing,
+            record=record and replace(record, policies=_telling(record.policies)),
+            row=row and replace(row, policies=_telling(row.policies)),
+            occurrences=tuple(told),
+        ),
+        replace(asked, policies=_telling(asked.policies))
+        if isinstance(asked, Occurrence)
+        else asked,
+    )
+
+
+def of_hook(case: Case) -> Case:
+    """Return the case in which a failure hook is asked of, of a schedule that names one."""
+    told = with_hook(case)
+    name = told.asked.identity
+    there = [_hook(one) if one.identity == name else one for one in told.standing.occurrences]
+    asked = told.asked
+    as_hook = _hook(asked) if isinstance(asked, Occurrence) else replace(asked, origin=HOOK)
+    return Case(replace(told.standing, occurrences=tuple(there)), as_hook)
+
+
+def _telling(policies: Policies) -> Policies:
+    return replace(policies, on_failure="tell")
+
+
+def _hook(one: Occurrence) -> Occurrence:
+    return replace(one, origin=HOOK, death=DEATH, policies=policies_of_hook(one.policies))

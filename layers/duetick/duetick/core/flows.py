@@ -190,7 +190,7 @@ class Flow:
         return function
 
     def on_dispatch(self, function: Observer) -> Observer:
-        """Register a hook. It gets (occurrence, status) after each delivery; status 0 if none."""
+        """Register an observer. It gets (occurrence, status) after each delivery; status 0 if none."""
         self.observers.append(function)
         return function
 
@@ -296,9 +296,9 @@ class Flows:
             action.declared.check(action.name, resume(wanted).policies, kept)
 
     def observe(self, occurrence: Occurrence, status: int) -> None:
-        """Call the hooks of the occurrence's flow after its delivery.
+        """Call the observers of the occurrence's flow after its delivery.
 
-        Every hook is called, even after one that raises. Their errors are raised at the end.
+        Every one is called, even after one that raises. Their errors are raised at the end.
         """
         flow, problems = self.get(occurrence.flow), list[Exception]()
         for observer in flow.observers if flow else ():
@@ -307,7 +307,7 @@ class Flows:
             except Exception as problem:
                 problems.append(problem)
         if problems:
-            raise ExceptionGroup("hooks raised", problems)
+            raise ExceptionGroup("observers raised", problems)
 
     def action_of(self, schedule: Schedule) -> Action:
         """Return the schedule's action. Raises InvalidSchedule if it may not have that action."""
