@@ -339,14 +339,6 @@ def test_d09_a_hook_that_is_no_longer_for_users_is_rejected() -> None:
     assert (hook.reason, office.told) == (Reason.REJECTED, [])
 
 
-def test_d09_in_a_flow_with_background_actions_what_may_not_run_is_rejected_too() -> None:
-    with Stage(Office().flow) as stage:
-        stage.store.schedules.put(replace(HOURLY, action="tell_us"), now=stage.clock())
-        stage.tick(HOUR)
-        reasons = [one.reason for one in stage.store.ledger.find("ann") if one.attempts]
-    assert reasons == [Reason.REJECTED]
-
-
 def test_d09_a_flows_hook_is_that_of_all_its_other_actions() -> None:
     flow = Flow("shop", policies={"on_failure": "tell"})
     flow.action("tell")(nothing)

@@ -70,6 +70,8 @@ class Witness:
     retried: Counter[Identity] = field(default_factory=Counter)
     _revived: Counter[Identity] = field(default_factory=Counter)
     begins: list[tuple[Occurrence, int]] = field(default_factory=list)
+    kept: dict[str, int] = field(default_factory=dict)
+    """Since when the store has each standing order."""
     aged: dict[Identity, Occurrence] = field(default_factory=dict)
     deaths: dict[Identity, Occurrence] = field(default_factory=dict)
     _promised: dict[Identity, Delivery] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from duetick.core.action import Action
 from duetick.core.answers import Answer, error
 from duetick.core.correlation import name_occurrence, tick_id
 from duetick.core.dispatch.attempt import Attempt, Sleep
@@ -28,7 +29,6 @@ from duetick.core.log_lines import about
 from duetick.core.store import Store
 from duetick.core.wire import iso, read_object
 from duetick.domain.attempts import SUCCEEDED, Begun, Outcome, Refused, refuse
-from duetick.domain.errors import InvalidSchedule
 from duetick.domain.identity import SCHEDULE_ORIGIN, is_failure_hook
 from duetick.domain.schedule import Json, Lease, Leased, Occurrence, Record, check_timing
 from duetick.domain.states import Reason, State
@@ -100,7 +100,7 @@ class Dispatch:
         definition = None
         if self.flow.has_background and not self.queued:
             definition = self._definition_of(lease)
-        if definition and self._runs_in_background(definition):
+        if definition and self._is_background(self.flow.actions[definition.action]):
             return self._queue_leased(lease)
         return self._run(lease, None if is_failure_hook(lease.origin) else definition)
 
@@ -129,7 +129,7 @@ class Dispatch:
             self.parts.flows.check_input(found)
         if refused:
             return self._refuse(refused)
-        background = self._runs_in_background(found)
+        background = self._is_background(self.parts.flows.action_of(found))
         recorded = ledger.bring(ask(found, call, now), now=self.parts.clock(), key=call.own_key)
         if isinstance(recorded, Refused):
             return self._refuse(recorded)
@@ -143,9 +143,9 @@ class Dispatch:
         pauses = self.parts.store.pauses
         return bool(pauses.covering(found.user_id, found.flow, at if own and at else now, now))
 
-    def _runs_in_background(self, definition: Record) -> bool:
+    def _is_background(self, action: Action) -> bool:
         """Return True if another invocation has to run it. Raises Stop if none can be started."""
-        background = self.parts.flows.action_of(definition).background and not self.queued
+        background = action.background and not self.queued
         if background and self.parts.enqueue is None:
             raise Stop(error("dispatch_failed", "Background actions need an `enqueue` of yours."))
         return background
@@ -218,14 +218,12 @@ class Dispatch:
 
         An error is ignored here: it comes again after the begin, and is settled then.
         """
-        with suppress(Stop, InvalidSchedule):
+        with suppress(Stop):
             found = self._resolve() or self._adopt(self.parts.store.ledger.get(*lease.identity))
             if found and is_failure_hook(lease.origin):
                 hook = self.parts.store.ledger.get(*lease.identity)
                 found = self._definition_of_hook(found, hook, found) if hook else None
-            if found:
-                self.parts.flows.action_of(found)
-            return found
+            return found if found and found.action in self.flow.actions else None
         return None
 
     def _definition_of_begun(self, begun: Begun, known: Record | None) -> Record:
