@@ -190,7 +190,7 @@ class Flow:
         return function
 
     def on_dispatch(self, function: Observer) -> Observer:
-        """Register an observer. It gets (occurrence, status) after each delivery; status 0 if none."""
+        """Register an observer: it gets (occurrence, status) after each delivery, or status 0."""
         self.observers.append(function)
         return function
 

@@ -120,14 +120,14 @@ def never_settles(store: Store) -> None:
 def never_begins(store: Store) -> None:
     """Claim the occurrence of noon, and let its time to begin pass."""
     put(store, replace(TOLD, longest_lateness=1))
-    drain(store, NOON)
+    drain(store, SOON)
     store.ledger.claim_waiting(LOST_AT)
 
 
 def is_released_too_late(store: Store) -> None:
     """Give the lease of noon back after its time to begin."""
     put(store, replace(TOLD, longest_lateness=1))
-    store.ledger.release(only(drain(store, NOON)), now=NOON + 2 * SECOND)
+    store.ledger.release(only(drain(store, SOON)), now=SOON + SECOND)
 
 
 def is_overtaken(store: Store) -> None:
@@ -276,7 +276,7 @@ class HookRunConformance(StoreSuite):
             held = start(store, only(leased), now)
             assert (held.policies.timeout, held.priority) == (25, policies.priority)
             now, attempts = must(store.ledger.settle(held, FAILED, now=now)).due_at, attempts + 1
-        (one,) = hooks(store)
+        one = only(hooks(store))
         assert (attempts, one.state, one.reason) == (5, State.DEAD, Reason.FAILED)
 
     def test_t03_a_lost_hook_is_tried_again(self, store: Store) -> None:
@@ -301,10 +301,11 @@ class HookRunConformance(StoreSuite):
         first = start(store, only(drain(store, SOON)), SOON)
         store.ledger.settle(first, FAILED, now=SOON)
         hook = start(store, waiting(store), SOON)
-        own = start(store, only(drain(store, NOON + MINUTE)), NOON + MINUTE)
-        store.ledger.settle(own, FAILED, now=NOON + MINUTE)
-        other = start(store, waiting(store, NOON + MINUTE), NOON + MINUTE)
-        last = start(store, only(drain(store, NOON + 2 * MINUTE)), NOON + 2 * MINUTE)
+        then = SOON + MINUTE - 1  # the first hook has its lease
+        own = start(store, only(drain(store, then)), then)
+        store.ledger.settle(own, FAILED, now=then)
+        other = start(store, waiting(store, then), then)
+        last = start(store, only(drain(store, then + MINUTE)), then + MINUTE)
         beside = [must(store.ledger.get(*one.identity)).state for one in (other, last)]
         assert beside == [State.PROCESSING] * 2
         assert hook.nominal_at == NOON
