@@ -440,12 +440,17 @@ class CountView(TypedDict):
 
 
 class CountedView(TypedDict):
-    """The number of schedules in each state, as the last hourly count found them."""
+    """The number of schedules in each state, as the last hourly count found them. Of these,
+    `unindexed` have no row, `stale` have a wrong one, and no tick takes the rows of `overdue`.
+    """
 
     at: IsoTime
     active: int
     paused: int
     done: int
+    unindexed: int
+    stale: int
+    overdue: int
 
 
 class VerifiedView(TypedDict):

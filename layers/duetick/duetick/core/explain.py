@@ -18,7 +18,7 @@ from duetick.domain.errors import NotFound
 from duetick.domain.explaining import Judgement, Sight, judge, look
 from duetick.domain.expression import InvalidTimezone
 from duetick.domain.failures import Event, Failure, failures_of
-from duetick.domain.group_pauses import Pauses
+from duetick.domain.group_pauses import GroupPause, Pauses
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.occurrence import Occurrence, ScheduleName
 from duetick.domain.schedule import Record
@@ -35,7 +35,8 @@ TRIES: Final = 3
 class Explanation:
     """The answer for one time, and what it follows from.
 
-    `besides` are the occurrences of other origins at that very time.
+    `besides` are the occurrences of other origins at that very time. `pause_now` is the pause of a
+    group that holds the schedule now, whatever the time.
     """
 
     at: int
@@ -46,6 +47,7 @@ class Explanation:
     events: Sequence[Event]
     besides: Sequence[Occurrence]
     upcoming: Sequence[Preview]
+    pause_now: GroupPause | None
 
     @property
     def verdict(self) -> Verdict:
@@ -96,7 +98,12 @@ def explain(store: Store, user_id: str, key: str, at: int, now: int) -> Explanat
         events=store.ledger.events(sight.entry) if sight.entry else (),
         besides=besides,
         upcoming=_next_readable(sight.record, now),
+        pause_now=_pause_now(sight.record, pauses, now),
     )
+
+
+def _pause_now(record: Record | None, pauses: Pauses, now: int) -> GroupPause | None:
+    return pauses.holding(record.user_id, record.flow, now) if record else None
 
 
 def next_fires(record: Record | None, now: int, count: int) -> Sequence[Preview]:

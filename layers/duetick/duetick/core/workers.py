@@ -54,9 +54,10 @@ class Reporter:
             )
 
 
-def end_tick(reporter: Reporter, report: "TickReport", now: int) -> None:
-    """Report the end of a tick, with the numbers that are not zero."""
-    counts = {name: count for name, count in asdict(report).items() if count}
+def end_tick(reporter: Reporter, report: "TickReport", now: int, *, raised: bool) -> None:
+    """Report the end of a tick, with the numbers that are not zero, and whether it raised."""
+    numbers = {**asdict(report), "raised": int(raised)}
+    counts = {name: count for name, count in numbers.items() if count}
     reporter.end(now, counts, counts.pop("lateness_ms", 0))
 
 
