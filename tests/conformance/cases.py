@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, TypeVar
 
 from duetick.domain.attempts import Outcome
+from duetick.domain.failure_hooks import policies_of_hook
+from duetick.domain.occurrence import Death
 from duetick.domain.overlap import beside, may_hold_place
 from duetick.domain.policies import Backoff, Delivery, Overlap, Policies, Retry
 from duetick.domain.rows import row_of
@@ -21,6 +23,8 @@ Stand: TypeAlias = tuple[State, Reason | None]
 T: Final = 1_700_000_040_000
 MINUTE: Final = 60_000
 BACKFILL: Final = "backfill:1"
+HOOK: Final = "failure:schedule:9"
+DEATH: Final = Death("occ_9", "schedule", Reason.FAILED, 1, T, "it rained", "rain")
 
 RETRIES = st.builds(
     Retry,
@@ -233,3 +237,39 @@ def cases(draw: st.DrawFn, stands: Sequence[Stand], odd: frozenset[str] = frozen
         occurrences=(*there, *_rivals(odds, held)),
     )
     return Case(standing, _asked(odds, held, usual))
+
+
+def with_hook(case: Case) -> Case:
+    """Return the case of a schedule that names a failure hook."""
+    standing = case.standing
+    told = [replace(one, policies=_telling(one.policies)) for one in standing.occurrences]
+    record, row, asked = standing.record, standing.row, case.asked
+    return Case(
+        replace(
+            standing,
+            record=record and replace(record, policies=_telling(record.policies)),
+            row=row and replace(row, policies=_telling(row.policies)),
+            occurrences=tuple(told),
+        ),
+        replace(asked, policies=_telling(asked.policies))
+        if isinstance(asked, Occurrence)
+        else asked,
+    )
+
+
+def of_hook(case: Case) -> Case:
+    """Return the case in which a failure hook is asked of, of a schedule that names one."""
+    told = with_hook(case)
+    name = told.asked.identity
+    there = [_hook(one) if one.identity == name else one for one in told.standing.occurrences]
+    asked = told.asked
+    as_hook = _hook(asked) if isinstance(asked, Occurrence) else replace(asked, origin=HOOK)
+    return Case(replace(told.standing, occurrences=tuple(there)), as_hook)
+
+
+def _telling(policies: Policies) -> Policies:
+    return replace(policies, on_failure="tell")
+
+
+def _hook(one: Occurrence) -> Occurrence:
+    return replace(one, origin=HOOK, death=DEATH, policies=policies_of_hook(one.policies))

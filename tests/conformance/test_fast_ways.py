@@ -1,14 +1,14 @@
 """Fast equals general: what is done in one write is what the book does, in every case."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
 import pytest
 from duetick.core.ids import new_id
-from duetick.core.store import Ledger
+from duetick.core.store import Ledger, ledger
 from duetick.domain.attempts import Begun, Outcome, Refused
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.occurrence import Occurrence, ScheduleName
@@ -23,7 +23,7 @@ from duetick.stores.sqlite.shelf import open_sqlite
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.cases import MINUTE, OUTCOMES, Asked, Case, T, cases
+from tests.conformance.cases import MINUTE, OUTCOMES, Asked, Case, T, cases, of_hook, with_hook
 from tests.conformance.general_way import general
 from tests.conformance.standing import GIVEN, Standing, look, nameless, nameless_record, place
 from tests.lab.dynamodb import DynamoDB, table_name
@@ -228,6 +228,22 @@ def check_releases(trial: Trial) -> None:
     decides_alike()
 
 
+def check_hooks(trial: Trial, told: Callable[[Case], Case]) -> None:
+    """Schedules that name a failure hook are begun and settled; or the hooks themselves."""
+
+    @settings(max_examples=trial.cases, phases=PHASES)
+    @given(case=cases(BEGINNINGS), outcome=OUTCOMES)
+    def decides_alike(case: Case, outcome: Outcome) -> None:
+        case, ways = told(case), trial.ways
+        ways.place(case.standing)
+        answer = ways.begin(case.asked)
+        held = answer.occurrence if isinstance(answer, Begun) else case.asked
+        ways.settle(held, outcome)
+        ways.agree()
+
+    decides_alike()
+
+
 def check_lives(trial: Trial) -> None:
     """One after another is begun and settled: what one write leaves, the next one meets."""
 
@@ -299,6 +315,23 @@ def test_t04_what_follows_one_write_is_what_follows_a_change_of_the_book(trial: 
 
 LEASED: Final = "occurrence_move_leased"
 SAME_POLICIES: Final = "coalesce(o.policies, '') = coalesce(:policies, '')"
+
+
+@pytest.mark.parametrize("told", [with_hook, of_hook])
+def test_t04_a_failure_hook_is_written_by_each_way_as_by_the_other(
+    trial: Trial, told: Callable[[Case], Case]
+) -> None:
+    check_hooks(trial, told)
+
+
+def test_t04_a_fast_way_that_forgets_the_hook_is_caught(
+    on_sqlite: Ways, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "has_hook", lambda _after: False)
+    with pytest.raises(AssertionError):
+        check_hooks(Trial(on_sqlite, 300), with_hook)
+
+
 BREAKS: Final = {
     "lease": (check_begins, "occurrence_begin", "coalesce(o.lease_until, 0) > :now", "true"),
     "fence": (check_begins, "occurrence_begin", "o.fence = :fence", "o.fence > 0"),

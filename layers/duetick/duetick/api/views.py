@@ -46,6 +46,7 @@ class PoliciesView(TypedDict):
     maxRuns: int | None
     afterCompletion: Literal["keep", "delete"]
     pauseAfter: int | None
+    onFailure: str | None
 
 
 class ActionView(TypedDict):
@@ -128,11 +129,25 @@ class FailureView(TypedDict):
     error: str
 
 
+class DeathView(TypedDict):
+    """The death that a failure hook tells of: the id and the origin of the dead occurrence, and why
+    it died.
+    """
+
+    occurrence: str
+    origin: str
+    reason: str
+    attempts: int
+    at: IsoTime
+    error: str | None
+
+
 class OccurrenceView(TypedDict):
     """The outcome of one fire time, or (with `until` and `count`) of a range of them.
 
     `error`, also in `failures`, is the message that the action chose for its user; operators see
-    the error that it raised. `nextAttemptAt` is null unless another attempt follows.
+    the error that it raised. `failureHook` is the origin of the occurrence that tells of this one's
+    death; that one has the `death`. `nextAttemptAt` is null unless another attempt follows.
     """
 
     id: str
@@ -146,6 +161,8 @@ class OccurrenceView(TypedDict):
     count: int
     error: str | None
     failures: list[FailureView]
+    failureHook: str | None
+    death: DeathView | None
     nextAttemptAt: IsoTime | None
     begunAt: IsoTime | None
     updatedAt: IsoTime

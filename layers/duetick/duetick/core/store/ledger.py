@@ -23,6 +23,7 @@ from duetick.domain.attempts import (
 )
 from duetick.domain.book import Book
 from duetick.domain.errors import DuetickError
+from duetick.domain.failure_hooks import has_hook
 from duetick.domain.failures import Event
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
 from duetick.domain.occurrence import (
@@ -226,6 +227,8 @@ class Ledger:
         if not isinstance(held, Occurrence) or held.state is not state:
             return None
         after = step(held, now)
+        if has_hook(after):
+            return None
         event = None if note is None else Event(now, state, after.state, note)
         return self._shelf.write_lease(held, after, event)
 
@@ -385,8 +388,12 @@ def _of(book: Book, *, dry: bool) -> Book:
 
 def _settle_begun(leased: Leased, outcome: Outcome, now: int) -> Settled | None:
     """Return the end of an attempt, worked out from the occurrence as it was begun; None if the
-    holder has another one in hand, or if the book has to give the run back.
+    holder has another one in hand, or if more is to be written with it: a run that is given back, a
+    failure hook.
     """
     if not isinstance(leased, Occurrence) or leased.state is not State.PROCESSING:
         return None
-    return None if gives_run_back(leased, outcome) else settle(leased, outcome, now)
+    if gives_run_back(leased, outcome):
+        return None
+    settled = settle(leased, outcome, now)
+    return None if has_hook(settled.after) else settled

@@ -12,7 +12,7 @@ from duetick.domain.definitions import Definition
 from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.expression import rules_of
 from duetick.domain.failures import Event
-from duetick.domain.occurrence import Identity, IndexRow, Occurrence
+from duetick.domain.occurrence import Death, Identity, IndexRow, Occurrence
 from duetick.domain.paging import make_cursor
 from duetick.domain.policies import Overlap, Policies
 from duetick.domain.schedule import Pause, Principal, Record, dump_input
@@ -166,6 +166,7 @@ def read_occurrence(row: Row) -> Occurrence:
         begun_at=row[23],
         updated_at=row[24],
         told=row[25],
+        death=Death.load(row[26]),
     )
 
 
@@ -210,6 +211,7 @@ def occurrence_params(one: Occurrence) -> Params:
         "created_at": one.created_at,
         "begun_at": one.begun_at,
         "updated_at": one.updated_at,
+        "death": one.death and one.death.dump(),
     }
 
 
@@ -234,6 +236,7 @@ def move_params(one: Occurrence) -> Params:
         "told": one.told,
         "begun_at": one.begun_at,
         "updated_at": one.updated_at,
+        "death": one.death and one.death.dump(),
     }
 
 

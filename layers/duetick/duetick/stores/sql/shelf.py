@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from duetick.core.ids import new_id
 from duetick.domain.attempts import Begun, CallerKey, Settled
 from duetick.domain.book import Book, Unreadable, lease_again
 from duetick.domain.claims import pick_shares
 from duetick.domain.creation import Made
 from duetick.domain.ending import KEPT_GONE_MS
+from duetick.domain.failure_hooks import hooks_of
 from duetick.domain.failures import Event
 from duetick.domain.group_pauses import Pauses
 from duetick.domain.occurrence import (
@@ -50,6 +52,7 @@ from duetick.stores.sql.rows import (
     event_params,
     identity_params,
     lease_params,
+    occurrence_params,
     read_event,
     read_index,
     read_listed,
@@ -256,6 +259,8 @@ class SqlShelf:
             leased = [lease_again(one, now) for one in ready]
             session.each("occurrence_lease", [lease_params(after) for after, _ in leased])
             session.each("event_put", _traces(ready, leased))
+            hooks = hooks_of((after for after, _ in leased), new_id)
+            session.each("occurrence_put", [occurrence_params(one) for one in hooks])
             if len(due) < room:
                 session.rows("retries_reserve", _reservation(now, until))
         return [after for after, _ in leased]

@@ -15,6 +15,7 @@ from duetick.stores.sql.claim import (
     left_out,
     rows_within,
     set_aside,
+    tell_of,
 )
 from duetick.stores.sql.queries import migrations
 from duetick.stores.sql.quick import begin_call, leased_params
@@ -44,7 +45,8 @@ class SqliteClaim:
         for place, _ in plan.done:
             name = {"user_id": plan.rows[place][0], "key": plan.rows[place][1]}
             session.several([("mark_keep", name), ("index_remove", name)])
-        session.several([*endings(session, plan), *set_aside(plan.broken)])
+        told = [*tell_of(session, plan.poisoned())]
+        session.several([*endings(session, plan), *told, *set_aside(plan.broken)])
         occurrences = [*plan.occurrences()]
         written = session.each("occurrence_put", _records(plan, occurrences))
         new = [one for one, count in zip(occurrences, written, strict=True) if count]
