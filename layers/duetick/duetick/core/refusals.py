@@ -57,7 +57,9 @@ def answer_to(problem: Exception, user_id: str, *, operator: bool = False) -> An
     """
     log_advice(problem, user=user_id)
     if operator and isinstance(problem, SchemaOutdated):
-        return error("schema_outdated", str(problem))
+        from duetick.domain.redaction import redact_text  # for a failure: no start pays for it
+
+        return error("schema_outdated", redact_text(str(problem)) or "")
     if isinstance(problem, RateReached):
         code = f"too_many_{problem.limit}"
         answer = error(code, str(problem), limit=problem.limit, value=problem.value)
