@@ -20,8 +20,10 @@ from duetick.domain.expression import InvalidTimezone
 from duetick.domain.failures import Event, Failure, failures_of
 from duetick.domain.group_pauses import Pauses
 from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.limits import Limit
 from duetick.domain.occurrence import Occurrence, ScheduleName
 from duetick.domain.schedule import Record
+from duetick.domain.transitions import has_ended, wake_of
 from duetick.domain.verdicts import Verdict
 
 NEXT: Final = 10
@@ -35,7 +37,8 @@ TRIES: Final = 3
 class Explanation:
     """The answer for one time, and what it follows from.
 
-    `besides` are the occurrences of other origins at that very time.
+    `besides` are the occurrences of other origins at that very time. `limit` is one without a
+    place, for which the occurrence waits.
     """
 
     at: int
@@ -46,6 +49,7 @@ class Explanation:
     events: Sequence[Event]
     besides: Sequence[Occurrence]
     upcoming: Sequence[Preview]
+    limit: Limit | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -96,7 +100,19 @@ def explain(store: Store, user_id: str, key: str, at: int, now: int) -> Explanat
         events=store.ledger.events(sight.entry) if sight.entry else (),
         besides=besides,
         upcoming=_next_readable(sight.record, now),
+        limit=_limit_of(store, sight, now),
     )
+
+
+def _limit_of(store: Store, sight: Sight, now: int) -> Limit | None:
+    """Return the limit for which an occurrence waits that is due, or None."""
+    entry = sight.entry
+    if entry is None or has_ended(entry) or sight.group or wake_of(entry) > now:
+        return None
+    action = sight.record.action if sight.record else ""
+    covering = store.limits.standing().of(entry.user_id, entry.flow, action)
+    full = [one for one in covering if one.room(now) < 1]
+    return max(full, key=lambda one: one.free_at(now), default=None)
 
 
 def next_fires(record: Record | None, now: int, count: int) -> Sequence[Preview]:

@@ -24,6 +24,10 @@ class FreshOrders:
             return known[1]
         return self.read(now)
 
+    def last(self, now: int) -> Sequence[StandingOrder]:
+        """Return the orders as they were read last, however long ago."""
+        return self._read[1] if self._read else self.read(now)
+
     def read(self, now: int) -> Sequence[StandingOrder]:
         """Return the orders that stand, as they are now."""
         found = self._shelf.standing()
