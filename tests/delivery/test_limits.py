@@ -15,7 +15,7 @@ from duetick.domain.states import Reason, State
 from duetick.stores import open_store
 from duetick.testing import FakeClock
 
-from tests.delivery.scene import AT_LEAST_ONCE, EFFECTIVELY_ONCE, MINUTE, NINE, Scene
+from tests.delivery.scene import AT_LEAST_ONCE, EFFECTIVELY_ONCE, MINUTE, NINE, Scene, request
 
 FAILED = Outcome(State.FAILED, Reason.FAILED, "it rained")
 
@@ -140,8 +140,11 @@ def test_d04_an_outside_caller_is_told_when_and_nothing_is_recorded(each_scene: 
     (running, *_) = store.index.claim_due(NINE)
     store.ledger.begin(running, now=NINE)
     before = len(store.ledger.find("ada", "other"))
-    status, body = each_scene.post("ada/other", idempotencyKey="mine")
-    assert (status, body["error"]) == (429, "limit_reached")
+    lease = running.policies.lease_ms // 1_000
+    call = request("mail", "ada/other", {"idempotencyKey": "mine"})
+    answer = each_scene.dispatch(call)
+    assert (answer.status, answer.body["error"]) == (429, "limit_reached")
+    assert answer.headers == {"retry-after": str(lease)}
     assert len(store.ledger.find("ada", "other")) == before
     store.ledger.settle(running, FAILED, now=NINE)
     assert each_scene.post("ada/other", idempotencyKey="mine")[0] == 202

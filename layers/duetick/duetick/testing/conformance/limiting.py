@@ -1,5 +1,6 @@
 """O-03: a limit of a user, a flow or an action is one item, of which each begin takes first."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -73,6 +74,17 @@ def tick(store: Store, now: int = SOON + 1, *, ahead: int = 0) -> list[Occurrenc
     return [*claimed, *store.ledger.claim_waiting(now, ahead=ahead, limits=limits)]
 
 
+def so_many(found: Sequence[Occurrence], count: int) -> Sequence[Occurrence]:
+    """Return what was found, which must be so many."""
+    assert len(found) == count, f"expected {count}, found {len(found)}: {found}"
+    return found
+
+
+def leased(store: Store, count: int) -> Sequence[Occurrence]:
+    """Claim what is due, which must be so many, without a limit."""
+    return so_many(drain(store, SOON), count)
+
+
 def live(store: Store, now: int = SOON) -> int:
     """Return how many leases the one limit has given."""
     return len(only(store.limits.standing().every).live(now))
@@ -94,14 +106,14 @@ class LimitingConformance(StoreSuite):
     @every_scope
     def test_o03_no_more_run_at_once_than_a_limit_allows(self, store: Store, scope: str) -> None:
         put(store, 3)
-        leased = drain(store, SOON)
+        one, another, third = leased(store, 3)
         limit(store, scope, parallel=2)
-        first, second = (start(store, one, SOON) for one in leased[:2])
-        answer = refused(store.ledger.begin(leased[2], now=SOON))
+        first, second = (start(store, each, SOON) for each in (one, another))
+        answer = refused(store.ledger.begin(third, now=SOON))
         assert (answer.verdict, answer.limit) == ("in_progress", scope)
         assert answer.due_at == SOON + LEASE
         settle(store, second)
-        assert keys(tick(store)) == [leased[2].key]
+        assert keys(tick(store)) == [third.key]
         assert live(store) == 1
         settle(store, first)
         assert live(store) == 0
@@ -110,8 +122,8 @@ class LimitingConformance(StoreSuite):
     def test_o03_a_limit_of_others_changes_nothing(self, store: Store, scope: str) -> None:
         put(store, 2)
         limit(store, scope)
-        leased = tick(store)
-        assert len([start(store, one, SOON) for one in leased]) == 2
+        for one in so_many(tick(store), 2):
+            start(store, one, SOON)
         assert live(store) == 0
 
     @every_scope
@@ -132,14 +144,14 @@ class LimitingConformance(StoreSuite):
         limit(store)
         now, order = NOON + 2 * MINUTE, list[str]()
         for _ in range(3):
-            (one,) = tick(store, now)
+            one = only(tick(store, now))
             order.append(one.key)
             settle(store, start(store, one, now), now)
         assert order == ["k0", "k1", "k2"]
 
     def test_o03_waiting_uses_up_nothing(self, store: Store) -> None:
         put(store, 2, policies=Policies(max_runs=1))
-        first, second = drain(store, SOON)
+        first, second = leased(store, 2)
         limit(store)
         running = start(store, first, SOON)
         assert refused(store.ledger.begin(second, now=SOON)).limit
@@ -151,7 +163,7 @@ class LimitingConformance(StoreSuite):
 
     def test_t07_the_same_begin_again_takes_nothing_twice(self, store: Store) -> None:
         put(store, 2)
-        first, second = drain(store, SOON)
+        first, second = leased(store, 2)
         limit(store, parallel=2, rate=2)
         start(store, first, SOON)
         again = refused(store.ledger.begin(first, now=SOON))
@@ -185,7 +197,7 @@ class LimitingConformance(StoreSuite):
         self, store: Store
     ) -> None:
         put(store, 2)
-        first, second = drain(store, SOON)
+        first, second = leased(store, 2)
         limit(store)
         start(store, first, SOON)
         assert refused(store.ledger.begin(second, now=SOON)).limit
@@ -197,7 +209,7 @@ class LimitingConformance(StoreSuite):
 
     def test_t07_a_renewed_attempt_keeps_its_place(self, store: Store) -> None:
         put(store, 2)
-        first, second = drain(store, SOON)
+        first, second = leased(store, 2)
         limit(store)
         running = start(store, first, SOON)
         assert refused(store.ledger.begin(second, now=SOON)).limit
@@ -208,11 +220,11 @@ class LimitingConformance(StoreSuite):
 
     def test_o03_a_rate_counts_the_begins_of_each_minute_of_the_clock(self, store: Store) -> None:
         put(store, 3)
-        leased = drain(store, SOON)
+        first, second, third = leased(store, 3)
         limit(store, parallel=None, rate=2)
-        for one in leased[:2]:
+        for one in (first, second):
             settle(store, start(store, one, SOON))
-        answer = refused(store.ledger.begin(leased[2], now=SOON))
+        answer = refused(store.ledger.begin(third, now=SOON))
         assert (answer.limit, answer.due_at) == ("user:ada", NOON + MINUTE)
         assert tick(store, NOON + MINUTE - 1) == []
         one = only(tick(store, NOON + MINUTE))
@@ -232,7 +244,7 @@ class LimitingConformance(StoreSuite):
         self, store: Store
     ) -> None:
         put(store, 2)
-        first, second = drain(store, SOON)
+        first, second = leased(store, 2)
         limit(store, "user:ada", parallel=5, rate=5)
         limit(store, "action:reminders/send", parallel=1)
         start(store, first, SOON)
@@ -254,12 +266,12 @@ class LimitingConformance(StoreSuite):
         assert store.limits.take(running, "send", SOON + LEASE, SOON) is None
         for key in ("waits", "is refused"):
             store.schedules.put(schedule(key, policies=late), now=NOON - MINUTE)
-        refused_one = store.index.claim_due(SOON)[0]
+        refused_one = so_many(store.index.claim_due(SOON), 2)[0]
         assert refused(store.ledger.begin(refused_one, now=SOON)).limit == "user:ada"
         for minute in range(1, 4):
             assert tick(store, SOON + minute * SECOND) == []
         later = NOON + 3 * HOUR
-        (first, *_) = tick(store, later)
+        first = only(tick(store, later))
         assert first.due_at == later
         assert store.ledger.release(first, now=later + SECOND)
         assert recorded(store, first).state is State.QUEUED
@@ -316,7 +328,7 @@ class LimitingConformance(StoreSuite):
     def test_t14_a_mass_that_waits_hides_nobody(self, store: Store) -> None:
         put(store, 6)
         limit(store)
-        start(store, tick(store)[0], SOON)
+        start(store, only(tick(store)), SOON)
         spread = Policies(spread=1)
         store.schedules.put(schedule("b", user="bob", policies=spread), now=NOON - MINUTE)
         store.index.claim_due(NOON)
@@ -329,7 +341,7 @@ class LimitingConformance(StoreSuite):
         limit(store, parallel=2)
         limits = store.limits.handing_on(SOON, {}, fresh=True)
         drain(store, SOON, limits=limits)
-        first, second = store.ledger.claim_waiting(SOON, limits=limits)
+        first, second = so_many(store.ledger.claim_waiting(SOON, limits=limits), 2)
         start(store, first, SOON)
         mine = {digest_of(one.identity): limits.picked[one.identity] for one in (first, second)}
         limits = store.limits.handing_on(SOON, mine, fresh=True)
@@ -341,21 +353,21 @@ class LimitingConformance(StoreSuite):
     def test_m05_rows_without_a_record_are_limited_too(self, store: Store) -> None:
         for key in ("a", "b"):
             store.index.upsert(replace(row(key), flow="reminders"))
-        leased = drain(store, SOON)
+        found = leased(store, 2)
         limit(store, "action:reminders/send")
-        answers = [store.ledger.begin(one, now=SOON, find_action=lambda: "send") for one in leased]
+        answers = [store.ledger.begin(one, now=SOON, find_action=lambda: "send") for one in found]
         assert [type(one) for one in answers] == [Begun, Refused]
 
     def test_o03_threads_that_begin_at_once_get_no_more_than_there_is(self, store: Store) -> None:
         self.needs(Capability.THREADS)
         put(store, 6, policies=ALLOW)
-        leased = drain(store, SOON)
+        due = leased(store, 6)
         limit(store, parallel=2)
-        stores = [self.another(store) for _ in leased]
+        stores = [self.another(store) for _ in due]
         found = race(
             [
                 partial(each.ledger.begin, one, now=SOON)
-                for each, one in zip(stores, leased, strict=True)
+                for each, one in zip(stores, due, strict=True)
             ]
         )
         assert sum(isinstance(one, Begun) for one in found) == 2
@@ -363,7 +375,7 @@ class LimitingConformance(StoreSuite):
 
     def test_o03_a_limit_is_changed_in_place_and_keeps_its_leases(self, store: Store) -> None:
         put(store, 2)
-        first, second = drain(store, SOON)
+        first, second = leased(store, 2)
         limit(store, parallel=1)
         running = start(store, first, SOON)
         changed = limit(store, parallel=2, now=SOON)
@@ -376,7 +388,7 @@ class LimitingConformance(StoreSuite):
 
     def test_o03_a_limit_that_is_lifted_limits_no_more(self, store: Store) -> None:
         put(store, 2)
-        first, second = drain(store, SOON)
+        first, second = leased(store, 2)
         limit(store)
         start(store, first, SOON)
         store.limits.lift("user:ada", now=SOON)
