@@ -1,6 +1,7 @@
 """O-03: a tick hands on what has a place, goes on as places are freed, and holds up nobody else."""
 
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import pytest
 from duetick.core.context import Context
 from duetick.core.store import Store
 from duetick.core.tick import TickReport, run_tick
+from duetick.core.tick.turns import Turns
 from duetick.domain.attempts import Outcome
 from duetick.domain.policies import Misfire, Overlap, Policies
 from duetick.domain.schedule import Json
@@ -183,6 +185,33 @@ def test_t04_a_retry_waits_for_its_place_as_long_as_it_takes(each_scene: Scene) 
     store.ledger.begin(one, now=NINE)
     store.ledger.settle(one, FAILED, now=NINE)
     assert [tick(each_scene, NINE + seconds * 1_000).claimed for seconds in (20, 40, 59)] == [0] * 3
+    assert tick(each_scene, NINE + MINUTE).delivered == 1
+
+
+def test_o03_a_tick_waits_for_no_place_of_what_runs_in_the_background(
+    each_scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @each_scene.flow.action("later", background=True)
+    def later(_given: Json, _ctx: Context) -> None:
+        each_scene.ran.append((None, _ctx))
+
+    for key in ("a", "b"):
+        each_scene.put(key, cron="0 9 * * *", action="later")
+    each_scene.store.limits.set("action:mail/later", parallel=1, now=NINE - MINUTE)
+    waits, wait = list[float](), Turns.wait_until
+
+    def noted(turns: Turns, ready: Callable[[], bool], seconds: float) -> None:
+        waits.append(seconds)
+        wait(turns, ready, seconds)
+
+    monkeypatch.setattr(Turns, "wait_until", noted)
+    report = tick(each_scene)
+    assert sum(waits) < 5, "it stays up for nothing"
+    assert (report.claimed, report.delivered, len(each_scene.queued)) == (1, 1, 1)
+    (limit,) = each_scene.store.limits.standing().every
+    assert limit.leases == {}
+    each_scene.dispatch.run_queued(each_scene.queued.pop())
+    assert len(each_scene.ran) == 1
     assert tick(each_scene, NINE + MINUTE).delivered == 1
 
 

@@ -22,6 +22,7 @@ class Places:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._mine: dict[str, tuple[str, ...]] = {}
+        self._queued: dict[str, tuple[str, ...]] = {}
         self.has_freed = False
 
     @property
@@ -32,7 +33,7 @@ class Places:
     def limits(self, now: int) -> Limits:
         """Return the limits that stand, with the places that this tick is going to take."""
         fresh, self.has_freed = self.has_freed, False
-        return self._store.limits.handing_on(now, dict(self._mine), fresh=fresh)
+        return self._store.limits.handing_on(now, self._mine | self._queued, fresh=fresh)
 
     def take(self, limits: Limits, leased: Iterable[Occurrence]) -> None:
         """Take the places that were picked for occurrences which this tick has leased."""
@@ -49,6 +50,9 @@ class Places:
         """Free the places of an occurrence, unless its run is still to begin in the background."""
         if not self._mine:
             return
-        queued = delivery.status == ACCEPTED and read_answer(delivery, "outcome") == "queued"
-        if not queued and self._mine.pop(digest_of(occurrence.identity), ()):
+        name = digest_of(occurrence.identity)
+        scopes = self._mine.pop(name, ())
+        if delivery.status == ACCEPTED and read_answer(delivery, "outcome") == "queued":
+            self._queued[name] = scopes
+        elif scopes:
             self.has_freed = True
