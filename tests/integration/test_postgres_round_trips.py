@@ -155,7 +155,7 @@ def test_a_begin_under_a_limit_looks_takes_and_begins_and_its_settle_gives_back(
     assert isinstance(begun, Begun)
     assert trips() == 7
     assert store.ledger.settle(begun.occurrence, SUCCEEDED, now=occurrence.due_at)
-    assert trips() == 5
+    assert trips() == 4
 
 
 def test_a_refusal_for_overlap_takes_the_general_way(store: Store) -> None:

@@ -34,6 +34,13 @@ class FreshOrders:
         self._read = now, found
         return found
 
+    def note(self, written: StandingOrder) -> None:
+        """Know an order as this process has written it."""
+        if self._read:
+            at, known = self._read
+            name = written.kind, written.name
+            self._read = at, [written if (one.kind, one.name) == name else one for one in known]
+
     def forget(self) -> None:
         """Read again next time: this process has written an order."""
         self._read = None

@@ -125,9 +125,10 @@ class ScopeLimits:
         return Limits.of_orders(self._standing.read(now))
 
     def _keep(self, after: Limit) -> bool:
-        order = after.order
-        kept = order is not None and self._shelf.keep_order(order.change(after.dump()))
-        self._standing.forget()
+        order = after.order.change(after.dump()) if after.order else None
+        kept = order is not None and self._shelf.keep_order(order)
+        if kept and order:
+            self._standing.note(order)
         return kept
 
     # For operators.
