@@ -8,7 +8,13 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.lab.missing", "tests.lab.counting", "tests.lab.fixtures", "pytester"]
+pytest_plugins = [
+    "tests.lab.missing",
+    "tests.lab.counting",
+    "tests.lab.fixtures",
+    "tests.lab.sharing",
+    "pytester",
+]
 
 # The same examples every time, however long a busy machine takes for one.
 settings.register_profile(

@@ -31,7 +31,10 @@ from tests.lab.this_machine import ARCHITECTURE
 TOP: Final = Path(__file__).parents[2]
 RUNS: Final = 9
 MOST: Final = {"tick": 1.3, "dispatch": 1.6}
-"""Times of the bare handler's. A test keeps it. Nothing is promised of the users' function."""
+"""Times of the bare handler's. Nothing is promised of the users' function.
+
+`tests/unit/test_imports.py` keeps what makes the difference: the modules that each loads.
+"""
 FUNCTIONS: Final = ("tick", "dispatch", "schedules")
 EVENTS: Final = {"tick": "scheduler", "dispatch": "dispatch-iam", "schedules": "users-cognito"}
 

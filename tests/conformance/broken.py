@@ -14,6 +14,8 @@ from duetick.stores.sqlite.database import SqliteDatabase, SqliteSession
 from duetick.stores.sqlite.shelf import SqliteClaim
 from duetick.testing import Capability, StoreConformance
 
+from tests.lab.ready import sqlite_image
+
 FULL_DISK = """CREATE TRIGGER full_disk BEFORE INSERT ON occurrences
 BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"""
 
@@ -27,6 +29,10 @@ class AlteredDatabase(SqliteDatabase):
         self.session: Callable[[sqlite3.Connection], SqliteSession] = SqliteSession
         self.in_an_outage: Callable[[], sqlite3.Connection] = _refused
         super().__init__(lambda: self.connection)
+
+    def make_ready(self) -> None:
+        """Make the schema."""
+        self._open().deserialize(sqlite_image())
 
     def go_away(self) -> None:
         """Refuse all connections from now on."""
@@ -88,7 +94,7 @@ class Broken:
     def opened(self) -> Iterator[Store]:
         """A fresh one, empty."""
         store = AlteredStore()
-        store.migrate()
+        store.database.make_ready()
         self.breaks(store)
         try:
             yield store

@@ -4,61 +4,50 @@ One SQL store and one DynamoDB run the whole suite. Others like them run these p
 release of Postgres, another user, another layout of the index, another service that does the same.
 """
 
-from duetick.testing.conformance.atomicity import AtomicityConformance
+from duetick.testing.conformance.audits import AuditConformance
 from duetick.testing.conformance.backfilling import BackfillConformance
 from duetick.testing.conformance.clocks import ClocksConformance
 from duetick.testing.conformance.concurrency import ConcurrencyConformance
 from duetick.testing.conformance.creations import CreationConformance
-from duetick.testing.conformance.delivery import AheadConformance, WindowConformance
-from duetick.testing.conformance.done import EndConformance
+from duetick.testing.conformance.delivery import AheadConformance
 from duetick.testing.conformance.erasure import ErasureConformance
+from duetick.testing.conformance.explaining import ExplainConformance
+from duetick.testing.conformance.failing import FailingConformance
 from duetick.testing.conformance.fairness import FairnessConformance
 from duetick.testing.conformance.find import FindConformance
-from duetick.testing.conformance.group_pauses import GroupPauseConformance
-from duetick.testing.conformance.limits import LimitConformance
-from duetick.testing.conformance.operating import OperatingConformance
 from duetick.testing.conformance.operations import OperationConformance, OverviewConformance
 from duetick.testing.conformance.overlap import OverlapConformance
+from duetick.testing.conformance.places import PlaceConformance
 from duetick.testing.conformance.purging import PurgeConformance
-from duetick.testing.conformance.rebuild import RebuildConformance
-from duetick.testing.conformance.retaining import RetentionConformance
-from duetick.testing.conformance.retries import RetryConformance
 from duetick.testing.conformance.room import RoomConformance
 from duetick.testing.conformance.schema import SchemaConformance
-from duetick.testing.conformance.standing import StandingOrderConformance
 from duetick.testing.conformance.verifying import VerifyConformance
 from duetick.testing.conformance.versions import RateConformance
 from duetick.testing.conformance.working import LockConformance, WorkerConformance
 
 
 class EveryStatement(
-    AheadConformance,
-    WindowConformance,
-    AtomicityConformance,
+    AuditConformance,
     BackfillConformance,
     ClocksConformance,
     ConcurrencyConformance,
     CreationConformance,
-    RateConformance,
-    EndConformance,
+    AheadConformance,
     ErasureConformance,
+    ExplainConformance,
+    FailingConformance,
     FairnessConformance,
     FindConformance,
-    LimitConformance,
-    OperatingConformance,
     OperationConformance,
     OverviewConformance,
     OverlapConformance,
+    PlaceConformance,
     PurgeConformance,
-    RebuildConformance,
-    RetryConformance,
     RoomConformance,
     SchemaConformance,
-    StandingOrderConformance,
     VerifyConformance,
-    GroupPauseConformance,
+    RateConformance,
     LockConformance,
-    RetentionConformance,
     WorkerConformance,
 ):
     """Subclass it, after the class that overrides the fixture `store` and the hooks."""

@@ -14,6 +14,8 @@ from duetick.stores import open_store
 from duetick.stores.sqlite import database
 from duetick.testing import Capability, StoreConformance
 
+from tests.lab.ready import sqlite_image
+
 FULL_DISK = """CREATE TRIGGER full_disk BEFORE INSERT ON occurrences
 BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"""
 
@@ -33,9 +35,8 @@ class TestSqliteFile(StoreConformance):
 
     @pytest.fixture
     def store(self) -> Store:
-        store = self._opened()
-        store.migrate()
-        return store
+        self._file.write_bytes(sqlite_image())
+        return self._opened()
 
     def _opened(self) -> Store:
         self._open.append(open_store(f"sqlite:///{self._file}"))

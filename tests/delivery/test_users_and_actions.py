@@ -119,7 +119,11 @@ def forbid(scene: Scene) -> None:
     scene.flow.actions["send"] = replace(scene.flow.actions["send"], users=False)
 
 
-def test_d09_what_a_user_made_before_is_rejected_at_dispatch(scene: Scene) -> None:
+@pytest.mark.parametrize("others", ["in the foreground", "in the background"])
+def test_d09_what_a_user_made_before_is_rejected_at_dispatch(scene: Scene, others: str) -> None:
+    """Also where dispatch looks before the begin whether the action runs in the background."""
+    slow = scene.flow.action("slow", background=others == "in the background")
+    slow(lambda _given, _ctx: None)
     scene.put()
     forbid(scene)
     status, body = scene.deliver(scene.claim())

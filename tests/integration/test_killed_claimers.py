@@ -18,7 +18,7 @@ from tests.lab.postgres import Postgres, connect, drop_database, fresh_database
 
 pytestmark = pytest.mark.slow
 
-KILLS = 20
+KILLS = 10
 SERVED = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND application_name = 'claimer'

@@ -122,8 +122,10 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def _migrated_postgres(postgres: Postgres) -> InTurn:
-    return InTurn(lambda: ReadyDatabase(postgres))
+def _migrated_postgres(postgres: Postgres) -> Iterator[InTurn]:
+    places = InTurn(lambda: ReadyDatabase(postgres))
+    yield places
+    places.close()
 
 
 @pytest.fixture
@@ -133,8 +135,10 @@ def migrated_postgres_url(_migrated_postgres: InTurn) -> str:
 
 
 @pytest.fixture(scope="session")
-def _migrated_dynamodb(dynamodb_local: DynamoDB) -> InTurn:
-    return InTurn(lambda: ReadyTable(dynamodb_local))
+def _migrated_dynamodb(dynamodb_local: DynamoDB) -> Iterator[InTurn]:
+    places = InTurn(lambda: ReadyTable(dynamodb_local))
+    yield places
+    places.close()
 
 
 @pytest.fixture

@@ -2,14 +2,17 @@
 tests do. A test that changed the schema leaves one that is made anew.
 """
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from functools import cache
 from itertools import cycle
 from typing import TYPE_CHECKING, Final, Protocol
 
 from botocore.exceptions import ClientError
 from duetick.stores import open_store
 from pg8000.exceptions import DatabaseError, InterfaceError
+from pg8000.native import Connection
 
 from tests.lab.dynamodb import DynamoDB, table_name
 from tests.lab.postgres import Postgres, connect, drop_database, emptied, fresh_database
@@ -37,11 +40,22 @@ class Ready(Protocol):
     def ready(self) -> str:
         """Return its address: it has the schema, and nothing else."""
 
+    def close(self) -> None:
+        """Leave it as it is: nothing is tested there any more."""
+
 
 def migrate(url: str) -> None:
     """Make the schema."""
     with closing(open_store(url)) as store:
         store.migrate()
+
+
+@cache
+def sqlite_image() -> bytes:
+    """Return the bytes of an SQLite database that has the schema, and nothing else."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        open_store(lambda: connection).migrate()
+        return connection.serialize()
 
 
 class ReadyDatabase:
@@ -53,6 +67,7 @@ class ReadyDatabase:
         self._url = fresh_database(server)
         self._emptying = ""
         self._shape: object = None
+        self._connection: Connection | None = None
 
     def ready(self) -> str:
         """Return its address: it has the schema, and nothing else."""
@@ -62,11 +77,13 @@ class ReadyDatabase:
 
     def drop(self) -> None:
         """Drop the database."""
+        self.close()
         drop_database(self._server, self._url)
 
     def _is_emptied(self) -> bool:
         """Return False if a test changed more than rows."""
-        with suppress(DatabaseError, InterfaceError), closing(connect(self._url)) as connection:
+        with suppress(DatabaseError, InterfaceError):
+            connection = self._connect()
             connection.run(LEFT_BEHIND)
             if self._shape == connection.run(SHAPE):
                 connection.run(self._emptying)
@@ -74,14 +91,28 @@ class ReadyDatabase:
         return False
 
     def _make(self) -> None:
+        self.close()
         try:
             emptied(self._url)
         except DatabaseError:  # a test dropped it
             self._url = fresh_database(self._server)
         self._migrate(self._url)
-        with closing(connect(self._url)) as connection:
-            ((self._emptying,),) = connection.run(EMPTYING)
-            self._shape = connection.run(SHAPE)
+        connection = self._connect()
+        ((self._emptying,),) = connection.run(EMPTYING)
+        self._shape = connection.run(SHAPE)
+
+    def _connect(self) -> Connection:
+        """Return a connection that stays from test to test: to make one takes a new process."""
+        if self._connection is None:
+            self._connection = connect(self._url)
+        return self._connection
+
+    def close(self) -> None:
+        """See `Ready`."""
+        with suppress(DatabaseError, InterfaceError):
+            if self._connection is not None:
+                self._connection.close()
+        self._connection = None
 
 
 class ReadyTable:
@@ -99,6 +130,10 @@ class ReadyTable:
             migrate(self._url)
             (self._schema,) = self._items()
         return self._url
+
+    def close(self) -> None:
+        """See `Ready`."""
+        self._client.close()
 
     def _is_emptied(self, schema: "dict[str, AttributeValueTypeDef]") -> bool:
         """Return False if a test deleted the table."""
@@ -138,3 +173,8 @@ class InTurn:
         if place >= len(self._places):
             self._places.append(self._make())
         return self._places[place].ready()
+
+    def close(self) -> None:
+        """Leave them all."""
+        for place in self._places:
+            place.close()

@@ -455,7 +455,14 @@ class CrossedShelf:
 
     def keep_order(self, order: StandingOrder) -> bool:
         """See `ports.Shelf`."""
-        return self._cross("keep_order", lambda: self._shelf.keep_order(order))
+
+        def keep() -> bool:
+            kept = self._shelf.keep_order(order)
+            if kept:
+                self._witness.kept.setdefault(order.name, self._boundaries.slots.now)
+            return kept
+
+        return self._cross("keep_order", keep)
 
     def add_operation(self, operation: Operation) -> None:
         """See `ports.Shelf`. No story has an operator whose calls are recorded."""

@@ -173,14 +173,16 @@ def _was_there(other: Occurrence, one: Backfill) -> bool:
 def _flaws_of_pauses(world: World) -> Iterator[str]:
     """Look for begins in a pause of a group that its host must have known.
 
-    Where clocks differ, nobody can say. A host may stand still between its clock and its write.
+    Where clocks differ, nobody can say. Who pauses may stand still between clock and write: nobody
+    knows the pause before that.
     """
     if world.story.skews != (0,):
         return
     pauses = world.store.pauses.since(0)
     for one, now in world.witness.begins:
         for pause in pauses.of(one.user_id, one.flow):
-            known_at = pause.since + FRESH_MS + STILL * world.story.longest_pause
+            written_at = world.witness.kept[pause.order.name] if pause.order else pause.since
+            known_at = written_at + FRESH_MS + STILL * world.story.longest_pause
             if known_at < now and pause.covers(now):
                 yield f"O-02: {spell(one.identity)} began at {clock(now)}, paused: {pause.scope}"
 

@@ -342,7 +342,7 @@ class Teller(Chances):
         """
         made = self._schedule(STATIC)
         once = made.policies.delivery is Delivery.EFFECTIVELY_ONCE
-        action = "book" if once else made.action
+        action = "book" if once else made.action.replace("book", "mail")
         static = replace(made, user_id="", enabled=True, pause=None, labels={}, action=action)
         return Act(at, "deploy", STATIC, static, self.randrange(10**6))
 

@@ -14,7 +14,7 @@ from tests.conformance.chances import START
 from tests.lab.dynamodb import DynamoDB
 from tests.simulation.everything import everything
 from tests.simulation.grounds import DynamoGround, Ground, PostgresGround, SqliteGround
-from tests.simulation.planted import ONLY_WITH, PLANTED
+from tests.simulation.planted import FOUND_BY, ONLY_WITH, PLANTED
 from tests.simulation.story import OF_VERBS, PORT, WAY_TO_DISPATCH, Fault, Kind, story_of
 from tests.simulation.telling import Teller, explain
 
@@ -162,7 +162,8 @@ def test_t05_no_crash_and_no_lost_answer_at_any_boundary_breaks_a_promise(
 def test_a_planted_bug_is_found_within_two_hundred_stories(sqlite: Ground, bug: str) -> None:
     inside = "transaction" in bug
     teller = Teller(sqlite, PLANTED[bug], inside=inside)
-    stories = (story_of(seed, inside=inside) for seed in range(200))
+    seeds = sorted(range(200), key=lambda seed: seed != FOUND_BY.get(bug))
+    stories = (story_of(seed, inside=inside) for seed in seeds)
     verb = ONLY_WITH.get(bug)
     fitting = (one for one in stories if verb is None or verb in {act.verb for act in one.acts})
     assert any(teller.tell(one).flaws for one in fitting)

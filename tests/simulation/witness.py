@@ -74,6 +74,8 @@ class Witness:
     retried: Counter[Identity] = field(default_factory=Counter)
     _revived: Counter[Identity] = field(default_factory=Counter)
     begins: list[tuple[Occurrence, int]] = field(default_factory=list)
+    kept: dict[str, int] = field(default_factory=dict)
+    """Since when the store has each standing order."""
     aged: dict[Identity, Occurrence] = field(default_factory=dict)
     _beside: dict[str, dict[Identity, Occurrence]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -161,7 +163,8 @@ class Witness:
         """
         one, action = begun.occurrence, begun.schedule.action if begun.schedule else ""
         for limit in () if self.skewed else limits.of(one.user_id, one.flow, action):
-            name, since = (limit.order.name, limit.order.since) if limit.order else ("", 0)
+            name = limit.order.name if limit.order else ""
+            since = self.kept.get(name, now)
             if now <= since + FRESH_MS + slack:
                 continue
             beside = self._beside[name]

@@ -1,9 +1,16 @@
 """A cold start pays only for what its function needs."""
 
+import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from typing import Final
 
 import pytest
+
+from tests.documents import TOP
+from tests.lab.credentials import DUMMY
 
 COSTLY = (
     "pydantic",
@@ -50,3 +57,52 @@ def test_events_are_loaded_by_nobody_who_has_none() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+STORES: Final = {
+    "postgres": "postgresql://duetick@127.0.0.1:9/duetick",
+    "dynamodb": "dynamodb://duetick?region=eu-west-1",
+}
+
+MOST: Final[Mapping[str, tuple[int, int]]] = {
+    "tick": (105, 175),
+    "dispatch": (145, 180),
+    "schedules": (143, 183),
+}
+"""The modules that a sandbox loads before it answers: of Duetick, and of its packages and flows.
+
+What a module costs depends on the machine; how many there are does not. Before you raise one,
+`python -m tests.benchmarks.cold_start` tells what it costs beside a bare handler.
+"""
+
+LOADED: Final = """
+import json, sys
+import app
+tops = [name.split(".")[0] for name in sys.modules]
+own = [top for top in tops if top in ("duetick", "app")]
+others = [top for top in tops if top not in ("duetick", "app", *sys.stdlib_module_names)]
+print(json.dumps([len(own), len(others)]))
+"""
+
+
+@pytest.mark.parametrize("function", MOST)
+@pytest.mark.parametrize("store", STORES)
+def test_a_cold_start_loads_no_more_modules_than_is_stated(function: str, store: str) -> None:
+    code = os.pathsep.join(str(TOP / name) for name in (f"functions/{function}", "layers/flows"))
+    settings = {
+        "DUETICK_STORE": STORES[store],
+        "DUETICK_API_URL": "http://127.0.0.1:9/v1",
+        "POWERTOOLS_METRICS_NAMESPACE": "Duetick",
+        "PYTHONPATH": code,
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **DUMMY, **settings},
+    )
+    own, others = json.loads(done.stdout)
+    most_own, most_others = MOST[function]
+    assert own <= most_own
+    assert others <= most_others

@@ -40,7 +40,7 @@ class OccurrencesClient:
         self, filters: Mapping[str, str | None], *, limit: int = 100
     ) -> Iterator[AnyOccurrence]:
         """Yield the occurrences that the filters name, newest first, page by page."""
-        return self._client.pages(PATH, "occurrences", limit, _named(filters))
+        return self._client.pages(PATH, "occurrences", limit, _name_filters(filters))
 
     def get(self, name: str, *, of: ScheduleName | None = None) -> OccurrenceDetail:
         """Return one occurrence by its id, with its attempts, its transitions and its schedule."""
@@ -100,7 +100,7 @@ class OccurrencesClient:
         self, verb: str, filters: Mapping[str, str | None], page: Mapping[str, Json]
     ) -> ChangedOccurrences:
         answer: Reply[ChangedOccurrences] = self._client.call(
-            "POST", f"{MANY}/{verb}", {**page, **_named(filters)}
+            "POST", f"{MANY}/{verb}", {**page, **_name_filters(filters)}
         )
         return answer.body
 
@@ -110,7 +110,7 @@ def _page(limit: int, cursor: str | None, *, dry_run: bool) -> dict[str, Json]:
     return {"dryRun": dry_run, "limit": limit, **after}
 
 
-def _named(filters: Mapping[str, str | None]) -> dict[str, str]:
+def _name_filters(filters: Mapping[str, str | None]) -> dict[str, str]:
     """Return the filters that are given, by their names in the API."""
     names = {"since": "from", "until": "to"}
     return {names.get(name, name): text for name, text in filters.items() if text is not None}

@@ -44,7 +44,7 @@ def get_occurrence(call: ApiCall) -> Answer:
     """Return one occurrence, with its failed attempts, its transitions, and its schedule. Without
     `user` and `key`, DynamoDB finds only those that run, wait or are dead.
     """
-    found = _named(call)
+    found = _find(call)
     record = call.store.schedules.get(found.user_id, found.key)
     schedule: Json = None
     if record:
@@ -105,7 +105,7 @@ def _which(given: OccurrencesQuery | ManyOccurrences) -> Which:
     return Which.read({name: getattr(given, name) for name in fields})
 
 
-def _named(call: ApiCall) -> Occurrence:
+def _find(call: ApiCall) -> Occurrence:
     return _all(call).get(call.names["id"], _of(call.read_query(NamedQuery)))
 
 
@@ -118,7 +118,7 @@ def _of(given: NamedQuery) -> ScheduleName | None:
 
 
 def _change(call: ApiCall, verb: OperatorVerb) -> Answer:
-    by, found = _operator(call), _named(call)
+    by, found = _operator(call), _find(call)
     answer = _all(call).change(verb, found, by, call.store.now())
     return Answer(200, {"changed": answer.changed, "occurrence": _line(call, answer.occurrence)})
 

@@ -191,12 +191,12 @@ class OfStore:
         )
         if dry_run:
             return {"plan": plan_json(plan), "started": None}
-        with self._recorded(user, name):
+        with self._record(user, name):
             started = self._backfills.start(plan)
         return {"plan": plan_json(plan), "started": backfill_json(started)}
 
     @contextmanager
-    def _recorded(self, user_id: str, target: str) -> Iterator[None]:
+    def _record(self, user_id: str, target: str) -> Iterator[None]:
         from duetick.cli.stores import operating
 
         verb, why = f"{self._chosen.verb}_backfill", self._chosen.why
@@ -204,7 +204,7 @@ class OfStore:
             yield
 
     def _recorded_of(self, name: str) -> AbstractContextManager[None]:
-        return self._recorded(self._backfills.get(name).one.user_id, name)
+        return self._record(self._backfills.get(name).one.user_id, name)
 
     def all(self) -> list[Mapping[str, Any]]:
         """Return those of a user, or all."""

@@ -108,10 +108,10 @@ def _store(address: str) -> Iterator[Look]:
         return
     yield Look("address", True, hide_secrets(address))
     with closing(opened) as store:
-        yield from _opened(store, address)
+        yield from _look_into(store, address)
 
 
-def _opened(store: "Store", address: str) -> Iterator[Look]:
+def _look_into(store: "Store", address: str) -> Iterator[Look]:
     try:
         store.check_schema()
     except SchemaOutdated as problem:
@@ -176,7 +176,7 @@ def _local(chosen: argparse.Namespace) -> Iterator[Look]:
     known = bool(place.operator)
     yield Look("operator", known, "the operator's token is known" if known else UNKNOWN)
     if place.operator:
-        yield from _asked(chosen)
+        yield from _ask(chosen)
 
 
 UNKNOWN: Final = (
@@ -185,7 +185,7 @@ UNKNOWN: Final = (
 )
 
 
-def _asked(chosen: argparse.Namespace) -> Iterator[Look]:
+def _ask(chosen: argparse.Namespace) -> Iterator[Look]:
     """Look at what the API answers."""
     try:
         found: Any = operators_of(chosen).overview()
@@ -216,7 +216,7 @@ def _stack(chosen: argparse.Namespace) -> Iterator[Look]:
     yield Look("stack", True, f"{chosen.stack}, {stack.outputs['ApiUrl']}")
     yield _try("credentials", stack.who)
     yield _try("dispatch", lambda: _dispatch(stack.variables("TickFunction")))
-    yield from _asked(chosen)
+    yield from _ask(chosen)
 
 
 def _dispatch(variables: dict[str, str]) -> str:

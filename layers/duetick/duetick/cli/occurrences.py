@@ -172,7 +172,7 @@ def _change_many(client: "OccurrencesClient", chosen: argparse.Namespace) -> Non
         found: Mapping[str, Any] = page
         added = {name: whole_run[name] + found[name] for name in SUMMED}
         whole_run = {**added, "cursor": found["cursor"]}
-        print(_told(whole_run, chosen), end="…\n", file=sys.stderr)
+        print(_sum_up(whole_run, chosen), end="…\n", file=sys.stderr)
     _show_run(whole_run, chosen)
     if whole_run["declined"]:
         raise CliProblem(f"{whole_run['declined']:,} were declined.")
@@ -184,12 +184,12 @@ def _show_run(done: Mapping[str, Any], chosen: argparse.Namespace) -> None:
         return
     if done["first"] and not chosen.yes:
         show_many(done["first"], NAMES, as_json=False)
-    print(f"{_told(done, chosen)}.{'' if chosen.yes else ' --yes does it.'}")
+    print(f"{_sum_up(done, chosen)}.{'' if chosen.yes else ' --yes does it.'}")
     for one in done["firstDeclined"]:
         say(f"{one['id']} of {one['user']}/{one['key']}: {one['why']}")
 
 
-def _told(done: Mapping[str, Any], chosen: argparse.Namespace) -> str:
+def _sum_up(done: Mapping[str, Any], chosen: argparse.Namespace) -> str:
     verb = CHANGED[chosen.verb] if chosen.yes else f"would be {CHANGED[chosen.verb]}"
     return f"{done['changed']:,} {verb}"
 

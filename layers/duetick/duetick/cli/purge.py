@@ -46,9 +46,9 @@ def add_purge(commands: "Commands") -> None:
 
 
 def _purge(chosen: argparse.Namespace) -> None:
-    done = _purged_of_stack(chosen) if chosen.stack else _purged(chosen)
+    done = _purge_stack(chosen) if chosen.stack else _purge_store(chosen)
     if done is None:
-        place = f"--stack {chosen.stack}" if chosen.stack else f"--store {_shown(chosen.store)}"
+        place = f"--stack {chosen.stack}" if chosen.stack else f"--store {_hide(chosen.store)}"
         raise CliProblem(f"Another purge is at work: `duetick locks {place}` says whose.")
     if chosen.json:
         show_one(done._asdict(), as_json=True)
@@ -62,11 +62,11 @@ def _purge(chosen: argparse.Namespace) -> None:
         say(f"There is more: it goes on by itself. {shows}.")
 
 
-def _shown(address: str) -> str:
+def _hide(address: str) -> str:
     return shlex.quote(hide_secrets(address))
 
 
-def _purged(chosen: argparse.Namespace) -> Purged | None:
+def _purge_store(chosen: argparse.Namespace) -> Purged | None:
     with opened(chosen.store) as store, operating(store, "purge", chosen.why):
         return purge_within(
             LONGEST_SECONDS,
@@ -78,7 +78,7 @@ def _purged(chosen: argparse.Namespace) -> Purged | None:
         )
 
 
-def _purged_of_stack(chosen: argparse.Namespace) -> Purged | None:
+def _purge_stack(chosen: argparse.Namespace) -> Purged | None:
     """Let the stack purge, by the days of its deployment."""
     if _has_days(chosen):
         raise WrongUsage("A stack keeps to the days of its deployment: set RetentionDays there.")

@@ -75,7 +75,7 @@ def show_one(item: ShownItem, *, as_json: bool) -> None:
         return
     longest = max((_width(name) for name in item), default=0)
     for name, value in item.items():
-        print(f"{_padded(name, longest)}{' ' * GAP}{_text(value)}")
+        print(f"{_pad(name, longest)}{' ' * GAP}{_text(value)}")
 
 
 def say(text: str) -> None:
@@ -102,7 +102,7 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     fitted = _fit(widths, width)
     if fitted is None:
         return _blocks(titles, rows)
-    return [line for row in every for line in _folded(row, fitted)]
+    return [line for row in every for line in _fold_row(row, fitted)]
 
 
 def _fit(widths: Sequence[int], width: int | None) -> list[int] | None:
@@ -116,11 +116,11 @@ def _fit(widths: Sequence[int], width: int | None) -> list[int] | None:
     return fitted
 
 
-def _folded(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+def _fold_row(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
     cells = [_fold(text, width) for text, width in zip(row, widths, strict=True)]
     for line in range(max(map(len, cells))):
         parts = [cell[line] if line < len(cell) else "" for cell in cells]
-        padded = map(_padded, parts, widths)
+        padded = map(_pad, parts, widths)
         yield (" " * GAP).join(padded).rstrip()
 
 
@@ -146,7 +146,7 @@ def _text(value: object) -> str:
     return plain(f"{value:,}" if isinstance(value, int) else str(value))
 
 
-def _padded(text: str, width: int) -> str:
+def _pad(text: str, width: int) -> str:
     return text + " " * (width - _width(text))
 
 

@@ -119,17 +119,17 @@ def _migrate(chosen: argparse.Namespace) -> None:
 
 
 def _check(chosen: argparse.Namespace) -> None:
-    found = _repaired(chosen, dry_run=True)
+    found = _repair(chosen, dry_run=True)
     _show(found, chosen)
     if found["differences"]:
-        raise CliProblem(f"{_said(found)} `duetick rebuild` mends them, and says how.")
-    say(_said(found))
+        raise CliProblem(f"{_sum_up(found)} `duetick rebuild` mends them, and says how.")
+    say(_sum_up(found))
 
 
 def _rebuild(chosen: argparse.Namespace) -> None:
-    found = _repaired(chosen, dry_run=not chosen.yes)
+    found = _repair(chosen, dry_run=not chosen.yes)
     _show(found, chosen)
-    say(_said(found))
+    say(_sum_up(found))
     if not chosen.yes:
         say("Nothing was changed: it was a dry run. With --yes it is done.")
     if found["unreadable"]:
@@ -141,7 +141,7 @@ def _rebuild(chosen: argparse.Namespace) -> None:
         raise CliProblem("The time ended first: do it again, and it goes on.")
 
 
-def _repaired(chosen: argparse.Namespace, *, dry_run: bool) -> dict[str, object]:
+def _repair(chosen: argparse.Namespace, *, dry_run: bool) -> dict[str, object]:
     if chosen.stack:
         return take_step(chosen, Step="rebuild", DryRun=dry_run)
     with opened(chosen.store) as store:
@@ -172,6 +172,6 @@ def _show(found: dict[str, object], chosen: argparse.Namespace) -> None:
         show_many(named, _DIFFERENCES, as_json=False)
 
 
-def _said(found: dict[str, object]) -> str:
+def _sum_up(found: dict[str, object]) -> str:
     mended = "" if found["dry_run"] else f", {found['mended']} mended"
     return f"{found['schedules']} schedules, {found['differences']} differences{mended}."

@@ -67,7 +67,7 @@ def _show(whole: Mapping[str, Any], chosen: argparse.Namespace) -> None:
         show_one(whole, as_json=True)
     else:
         for one in whole["found"]:
-            print(_told(one))
+            print(_describe_fault(one))
         print(
             f"{whole['schedules']:,} schedules, {whole['times']:,} times from {whole['since']} to "
             f"{whole['until']}; {whole['under_way']:,} are under way."
@@ -120,7 +120,7 @@ def _verify_store(store: Store, chosen: argparse.Namespace) -> Mapping[str, Any]
     return verified_json(whole, faults)
 
 
-def _told(one: Mapping[str, Any]) -> str:
+def _describe_fault(one: Mapping[str, Any]) -> str:
     span = str(one["first"]) + (f" to {one['last']}" if one["last"] > one["first"] else "")
     times = f", {one['count']:,} times" if one["count"] > 1 else ""
     return f"{one['schedule']}: {one['problem']} at {span}{times}: {one['why']}."

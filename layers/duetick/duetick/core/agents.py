@@ -100,7 +100,7 @@ class AgentSchedules:
         found = None if request.refusals else self.schedules.find(key)
         if found and _same_definition(found, _as_kept(request.readable)):
             return self.schedules.with_warning(found)
-        wanted = self._wanted(request)
+        wanted = self._read(request)
         try:
             return self.schedules.create(wanted)
         except VersionConflict:
@@ -115,7 +115,7 @@ class AgentSchedules:
         """Create or replace a schedule. A replaced schedule keeps its pause."""
         self.schedules.count_write()
         request = self._draft(key, cron, action, more)
-        return self.schedules.replace(self._wanted(request))[0]
+        return self.schedules.replace(self._read(request))[0]
 
     def pause(self, key: str, *, note: str = "", until: int | str | None = None) -> Record:
         """Pause the schedule, for good or until an instant: milliseconds, or a text of the API."""
@@ -135,7 +135,7 @@ class AgentSchedules:
         self.schedules.delete(key)
         return True
 
-    def _wanted(self, request: Draft) -> Schedule:
+    def _read(self, request: Draft) -> Schedule:
         """Return the schedule of a request. Raises InvalidSchedule naming all that is wrong."""
         return _as_kept(request.schedule(self.schedules.find_refusals))
 

@@ -209,7 +209,7 @@ def _maybe_text(name: str, value: Json) -> str | None:
     return None if value is None else _text(name, value)
 
 
-def _enabled(name: str, value: Json) -> bool:
+def _read_enabled(name: str, value: Json) -> bool:
     if value is None or isinstance(value, bool):
         return value is not False
     raise InvalidSchedule(name, f"expected true or false, got {kind_of(value)}.", "wrong_type")
@@ -288,7 +288,7 @@ _READERS: Final[Mapping[str, Callable[[str, Json], object]]] = {
     "flow": _text,
     "action": _text,
     "input": _input,
-    "enabled": _enabled,
+    "enabled": _read_enabled,
     "labels": _object,
     "externalId": _maybe_text,
 }

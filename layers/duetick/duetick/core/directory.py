@@ -35,7 +35,7 @@ def directory_page(
     """
     found: list[dict[str, Json]] = []
     for read, one in enumerate(store.shelf.every_book(cursor or ""), 1):
-        shown = _shown(one, now)
+        shown = _line(one, now)
         if (
             state == "all"
             or shown["state"] == state
@@ -47,7 +47,7 @@ def directory_page(
     return DirectoryPage(found, None)
 
 
-def _shown(one: Listed, now: int) -> dict[str, Json]:
+def _line(one: Listed, now: int) -> dict[str, Json]:
     """Return a schedule in a line. A row without a record has no action.
 
     The cron of a row may be any text, so it is shown without secrets.

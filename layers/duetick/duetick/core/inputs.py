@@ -272,11 +272,11 @@ def _check_names(value: Mapping[str, Json], known: Mapping[str, Field[object]], 
     names = ", ".join(known)
     unknown = f"is not known; known are {names}."
     flaws = [Flaw((*path, name), "unknown_field", unknown) for name in value if name not in known]
-    missing = [name for name, field in known.items() if name not in value and _required(field)]
+    missing = [name for name, field in known.items() if name not in value and _is_required(field)]
     flaws += [Flaw((*path, name), "missing", "is missing.") for name in missing]
     if flaws:
         raise InvalidSchedule.of(flaws)
 
 
-def _required(field: Field[object]) -> bool:
+def _is_required(field: Field[object]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING

@@ -38,10 +38,10 @@ class Declared:
 
     def check(self, action: str, wanted: Policies, current: Policies | None) -> None:
         """Raise InvalidSchedule if a schedule changes a fixed policy. It may keep its own value."""
-        changed = self._changed(wanted, current)
+        changed = self._find_changed(wanted, current)
         check_all(*(partial(self._refuse, action, name, wanted) for name in changed))
 
-    def _changed(self, wanted: Policies, current: Policies | None) -> Iterator[str]:
+    def _find_changed(self, wanted: Policies, current: Policies | None) -> Iterator[str]:
         for name in NAMES:
             value = getattr(wanted, name)
             kept = current is not None and getattr(current, name) == value

@@ -35,8 +35,8 @@ def confirm(text: str, after: int) -> None:
     ours, theirs = upcoming(canonical, None, after, _FIRES), _ask(text, canonical, after)
     if ours != theirs and not any(mistake.found_in(fields) for mistake in KNOWN_MISTAKES):
         raise InvalidExpression(
-            f"{canonical}: two readers of cron disagree about it ({_shown(ours)} and "
-            f"{_shown(theirs)}), so that it may not mean what you think; write it more plainly, "
+            f"{canonical}: two readers of cron disagree about it ({_show(ours)} and "
+            f"{_show(theirs)}), so that it may not mean what you think; write it more plainly, "
             "for example: 0 9 * * 1-5"
         )
 
@@ -52,7 +52,7 @@ def _ask(text: str, canonical: str, after: int) -> list[int]:
         return []
 
 
-def _shown(times: list[int]) -> str:
+def _show(times: list[int]) -> str:
     if not times:
         return "no times"
     return ", ".join(

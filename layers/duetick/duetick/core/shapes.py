@@ -92,7 +92,7 @@ def _choice(one: Detail) -> tuple[Code, str]:
     return "not_one_of", f"expected {choices}."
 
 
-def _raised(one: Detail) -> tuple[Code, str]:
+def _explain_raised(one: Detail) -> tuple[Code, str]:
     error = one["ctx"]["error"]
     return "invalid", sentence(words_of(error) if isinstance(error, Exception) else UNFIT)
 
@@ -151,8 +151,8 @@ _SAID: Final[Mapping[str, Saying]] = {
     "enum": _choice,
     "union_tag_not_found": _says("missing", "is missing."),
     "union_tag_invalid": _choice,
-    "value_error": _raised,
-    "assertion_error": _raised,
+    "value_error": _explain_raised,
+    "assertion_error": _explain_raised,
 }
 
 
@@ -163,7 +163,7 @@ def flaws_of(details: Iterable[Detail], value: object, at: Path = ()) -> list[Fl
     """
     groups: dict[Path, dict[str, list[Flaw]]] = {}
     for detail in details:
-        path, fork, option = _located(detail, value)
+        path, fork, option = _locate(detail, value)
         flaw = Flaw((*at, *path), *_explain(detail))
         groups.setdefault((*at, *fork), {}).setdefault(option, []).append(flaw)
     found: dict[Path, Flaw] = {}
@@ -192,7 +192,7 @@ def _explain(detail: Detail) -> tuple[Code, str]:
     return say(detail)
 
 
-def _located(detail: Detail, value: object) -> tuple[Path, Path, str]:
+def _locate(detail: Detail, value: object) -> tuple[Path, Path, str]:
     """Return the path of an error in the value, and the path and name of a type that was tried.
 
     Pydantic's path also contains the types that it tried. The first of them is returned.

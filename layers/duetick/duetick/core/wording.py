@@ -75,7 +75,7 @@ def said(found: Explanation, *, operator: bool) -> list[str]:
     found = _without_note(found) if operator else found
     parts = (_verdict, _entry, _definition, _policies, _beside, _clocks)
     lines = [line for part in parts for line in part(found)]
-    lines[1:1] = _failed(found, operator=operator)
+    lines[1:1] = _say_failures(found, operator=operator)
     return lines
 
 
@@ -130,7 +130,7 @@ def _verdict(found: Explanation) -> Iterator[str]:
         yield from _DETAILS[found.verdict](found)
 
 
-def _failed(found: Explanation, *, operator: bool) -> Iterator[str]:
+def _say_failures(found: Explanation, *, operator: bool) -> Iterator[str]:
     """Yield the failed attempts, and why it was never run."""
     for one in found.failures:
         error = failure_json(one, operator=operator)["error"]
@@ -144,7 +144,7 @@ def _entry(found: Explanation) -> Iterator[str]:
     """Yield what the ledger has, and what an unrecorded time waits for."""
     entry = found.occurrence
     if entry is None:
-        yield from _unrecorded(found)
+        yield from _say_unrecorded(found)
     elif entry.range_end is not None:
         times = "one time" if entry.count == 1 else f"one of {entry.count} times"
         span = f"from {iso(entry.nominal_at)} to {iso(entry.range_end)}"
@@ -179,7 +179,7 @@ def _attempts(entry: Occurrence) -> Iterator[str]:
         yield f"The next attempt is due at {iso(entry.due_at)}."
 
 
-def _unrecorded(found: Explanation) -> Iterator[str]:
+def _say_unrecorded(found: Explanation) -> Iterator[str]:
     if found.at > found.now:
         return
     if found.sight.expected is not None:
@@ -269,7 +269,7 @@ def _clock_rule(rule: str, change: ClockChange, policies: Policies) -> str:
     return f"With `repeat` {policies.repeat}, a fire time among them fires {passes}."
 
 
-def _missed(found: Explanation) -> Iterator[str]:
+def _say_missed(found: Explanation) -> Iterator[str]:
     entry = found.occurrence or found.sight.expected
     if entry is None:
         return
@@ -284,7 +284,7 @@ def _missed(found: Explanation) -> Iterator[str]:
         yield f"None fires that is more than {p.longest_lateness} s late."
 
 
-def _paused(found: Explanation) -> Iterator[str]:
+def _say_paused(found: Explanation) -> Iterator[str]:
     if found.judged.group:
         yield _group(found.judged.group)
         return
@@ -332,8 +332,8 @@ _FIRES: Final = frozenset[Verdict](
 )
 
 _DETAILS: Final[dict[Verdict, Callable[[Explanation], Iterator[str]]]] = {
-    "missed": _missed,
-    "paused": _paused,
+    "missed": _say_missed,
+    "paused": _say_paused,
     "outside_window": _window,
     "quota": _limit,
     "will_retry": _retry,

@@ -754,7 +754,7 @@ class Book:
         """
         from duetick.domain import operating
 
-        found = self._named(named)
+        found = self._find_leased(named)
         if operating.is_under_way(found):
             return operating.Operated(found, changed=False)
         operating.check_retry(found)
@@ -773,7 +773,7 @@ class Book:
         """
         from duetick.domain import operating
 
-        found = self._named(named)
+        found = self._find_leased(named)
         if found.state is State.CANCELLED:
             return operating.Operated(found, changed=False)
         after = operating.call_off(found, now)
@@ -788,13 +788,13 @@ class Book:
         """
         from duetick.domain import operating
 
-        found = self._named(named)
+        found = self._find_leased(named)
         if found.state is State.DELETED:
             return operating.Operated(found, changed=False)
         after = operating.strip(found, now)
         return self._operate(after, [Event(now, found.state, after.state, by.note("deleted"))])
 
-    def _named(self, named: Leased) -> Occurrence:
+    def _find_leased(self, named: Leased) -> Occurrence:
         found = self.pages.find(named.nominal_at, named.origin)
         if found is None:
             raise OccurrenceNotFound

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from duetick.core.action import Action
 from duetick.core.answers import Answer, error, limit_reached
 from duetick.core.correlation import name_occurrence, tick_id
 from duetick.core.dispatch.attempt import Attempt, Sleep
@@ -106,7 +107,7 @@ class Dispatch:
         definition = None
         if self.flow.has_background and not self.queued:
             definition = self._definition_of(lease)
-        if definition and self._runs_in_background(definition):
+        if definition and self._is_background(self.flow.actions[definition.action]):
             return self._queue_leased(lease)
         return self._run(lease, definition)
 
@@ -136,7 +137,7 @@ class Dispatch:
             self.parts.flows.check_input(found)
         if refused:
             return self._refuse(refused)
-        background = self._runs_in_background(found)
+        background = self._is_background(self.parts.flows.action_of(found))
         recorded = ledger.bring(ask(found, call, now), now=self.parts.clock(), key=call.own_key)
         if isinstance(recorded, Refused):
             return self._refuse(recorded)
@@ -157,9 +158,9 @@ class Dispatch:
         pauses = self.parts.store.pauses
         return bool(pauses.covering(found.user_id, found.flow, at if own and at else now, now))
 
-    def _runs_in_background(self, definition: Record) -> bool:
+    def _is_background(self, action: Action) -> bool:
         """Return True if another invocation has to run it. Raises Stop if none can be started."""
-        background = self.parts.flows.action_of(definition).background and not self.queued
+        background = action.background and not self.queued
         if background and self.parts.enqueue is None:
             raise Stop(error("dispatch_failed", "Background actions need an `enqueue` of yours."))
         return background

@@ -58,16 +58,19 @@ class ScopeLimits:
 
         If a limit has no place, or others write all the time, nothing is taken.
         """
-        refusing: list[Limit] = []
+        refusing, wrote = list[Limit](), False
         for _ in range(TRIES):
             taken = self._taken(held, action, until, now)
             refusing = [before for before, after in taken if after is None]
-            if not refusing and all(self._keep(after) for _, after in taken if after):
-                return None
             if refusing:
                 break
+            kept = [self._keep(after) for _, after in taken if after]
+            if all(kept):
+                return None
+            wrote = wrote or any(kept)
             refusing = [before for before, _ in taken]
-        self.give_back(held, now, unused=True)
+        if wrote:  # a repeat of this begin may have taken others, and run
+            self.give_back(held, now, unused=True)
         return max(refusing, key=lambda one: one.free_at(now))
 
     def _taken(

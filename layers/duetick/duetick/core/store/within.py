@@ -50,14 +50,24 @@ class BeginWithin:
             if full:
                 return self.hold_back(held, now, full.scope, full.free_at(now)), ()
             answer = self.begin(held, now, pauses, found)
-            if answer is None or isinstance(answer[0], Refused):
+            if answer is None:
                 self._limits.give_back(held, now, unused=True)
+            elif isinstance(answer[0], Refused):
+                self._return(held, answer[0], now)
             elif (begun_until := answer[0].occurrence.lease_until or now) > until:
                 self._limits.extend(held, begun_until, now)
             if answer:
                 return answer
         answer = self.begin(held, now, pauses, None)
         return answer or (self.hold_back(held, now, "", now), ())
+
+    def _return(self, held: Leased, refused: Refused, now: int) -> None:
+        """Give back what a begin took that is refused now, unless a repeat of it runs: they share
+        one lease, and that has begun.
+        """
+        if refused.state is not State.PROCESSING:
+            never_ran = refused.verdict == "cancelled" or refused.reason is not None
+            self._limits.give_back(held, now, unused=never_ran)
 
     def foresee(self, held: Leased, now: int, pauses: Pauses) -> ForeseenBegin | None:
         """Return the attempt that a begin would start; None if something else prevents it."""

@@ -74,10 +74,10 @@ class Tally:
         if not behind and self._late_after is not None and lateness_ms > self._late_after:
             self._tell("late", occurrence)
         if failed:
-            self._failed(occurrence, delivery)
+            self._count_failure(occurrence, delivery)
         return not failed
 
-    def _failed(self, occurrence: Occurrence, delivery: Delivered) -> None:
+    def _count_failure(self, occurrence: Occurrence, delivery: Delivered) -> None:
         _log_failure(occurrence, delivery)
         reason = read_answer(delivery, "reason")
         if read_answer(delivery, "final") is True and isinstance(reason, str) and reason in DEADLY:

@@ -31,11 +31,11 @@ def day_map_text(mapping: Mapping[str, object]) -> str:
         raise _refusal(kind_of(mapping), "is no mapping of days to times")
     targets = {name: days for name, days in mapping.items() if isinstance(days, Mapping)}
     if not targets:
-        return _text({"": _mapped(mapping)})
+        return _text({"": _read_days(mapping)})
     for name, days in mapping.items():
         if isinstance(days, str):
             raise _refusal(str(name), "has a time beside targets; give it to one of them")
-    return _text({_checked(name): _mapped(days) for name, days in targets.items()})
+    return _text({_check_name(name): _read_days(days) for name, days in targets.items()})
 
 
 def read_days(inner: str) -> tuple[str, Recurring]:
@@ -64,7 +64,7 @@ def _days_text(days: _Days) -> str:
     return ", ".join(f"{day} {hour:02}:{minute:02}" for day, (hour, minute) in times)
 
 
-def _mapped(times: Mapping[str, object]) -> _Days:
+def _read_days(times: Mapping[str, object]) -> _Days:
     days: _Days = {}
     for day, time in times.items():
         if isinstance(time, str):
@@ -74,10 +74,10 @@ def _mapped(times: Mapping[str, object]) -> _Days:
 
 def _target(part: str) -> tuple[str, str]:
     head, colon, rest = part.strip().partition(":")
-    return (_checked(head.strip()), rest) if colon and len(head.split()) < 2 else ("", part)
+    return (_check_name(head.strip()), rest) if colon and len(head.split()) < 2 else ("", part)
 
 
-def _checked(name: object) -> str:
+def _check_name(name: object) -> str:
     if not isinstance(name, str):
         raise _refusal(str(name), f"is {kind_of(name)}, and a target's name is text")
     if not name or len(name) > 64 or not _NAME.issuperset(name):

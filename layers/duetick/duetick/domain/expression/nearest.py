@@ -62,7 +62,7 @@ def nearest(name: str, known: Collection[str]) -> Sequence[str]:
     """Return the known zones of an abbreviation, else the known names with a similar spelling."""
     if re.fullmatch(_OFFSET, name, re.IGNORECASE):
         return []  # the similar names have the other sign
-    meant = [zone for zone in _abbreviated(name) if zone in known]
+    meant = [zone for zone in _find_abbreviation(name) if zone in known]
     return meant or _similar(name, sorted(known))
 
 
@@ -79,7 +79,7 @@ def zone_of_offset(name: str, known: Collection[str]) -> str:
     return zone if zone in known else ""
 
 
-def _abbreviated(name: str) -> list[str]:
+def _find_abbreviation(name: str) -> list[str]:
     short = name.strip().upper()
     for ending in _ENDINGS:
         short = short.removesuffix(ending)

@@ -90,7 +90,7 @@ class _Memory(dict[str, Expression]):
 
 
 def _read(text: str) -> Expression:
-    text = _bounded(text)
+    text = _check_length(text)
     if text.startswith("@"):
         return _recurring(*cron.read_macro(text))
     head, opening, rest = text.partition("(")
@@ -109,7 +109,7 @@ def _check_text(text: str) -> str:
     return text
 
 
-def _bounded(text: str) -> str:
+def _check_length(text: str) -> str:
     if len(_check_text(text)) > LONGEST_TEXT:
         raise InvalidExpression(
             f"the text has {len(text)} characters, and {LONGEST_TEXT} are the most; {_FORMS}"

@@ -110,13 +110,13 @@ class NamedSecrets:
             yield self._unnamed.userinfo(at)
             return
         self._tokens.steps += len(word)
-        yield from self._named(at, word)
+        yield from self._read_named(at, word)
         yield self._unnamed.credential(at)
         if is_secret(word, self._extra):
             yield self._paired.argument(at)
             yield self._unnamed.element(at)
 
-    def _named(self, at: int, word: str) -> Iterator[Span]:
+    def _read_named(self, at: int, word: str) -> Iterator[Span]:
         """Yield the value behind a secret name and its separator. See also `PairedSecrets`."""
         tokens, quoted = self._tokens, self._tokens.is_quote(at + 1)
         behind = self._behind_name(at + 1 + quoted)

@@ -134,7 +134,7 @@ class Tokens:
                     break
                 at += 1
             elif self[at] in OPENERS:
-                end = at = self._bracketed(at)
+                end = at = self._behind_bracket(at)
             else:
                 at += 1
                 if not self._ends_another(at - 1):
@@ -144,7 +144,7 @@ class Tokens:
     def _ends_another(self, at: int) -> bool:
         return self[at] in CLOSERS or self.is_quote(at) or self[at][:1] == "\\"
 
-    def _bracketed(self, at: int) -> int:
+    def _behind_bracket(self, at: int) -> int:
         """Return the token behind the bracket that closes the bracket at a token."""
         depth = 0
         while at < self.end:

@@ -306,13 +306,15 @@ class DynamoShelf:
         if stands_beside(lease.origin):
             return None
         token = secrets.token_hex(6)
-        found = self._update(lease, quick.begin(lease, now, token)) or self._written(lease, token)
+        found = self._update(lease, quick.begin(lease, now, token)) or self._read_again(
+            lease, token
+        )
         if found is None:
             return None
         begun = next(o for o in found.under_way if o.identity == lease.identity)
         return Begun(begun, found.book.view())
 
-    def _written(self, lease: Leased, token: str) -> BookItem | None:
+    def _read_again(self, lease: Leased, token: str) -> BookItem | None:
         """Return the book if it has the token: a write succeeded, and its answer was lost."""
         found = self._books.load(lease.user_id, lease.key)
         entry = found.open.get(slot(lease.nominal_at, lease.origin))

@@ -28,11 +28,11 @@ def _sections(text: str) -> dict[str, str]:
     found = {}
     for part in text.split(_MARK)[1:]:
         name, _, sql = part.partition("\n")
-        found[name.strip()] = _uncommented(sql).strip()
+        found[name.strip()] = _strip_comments(sql).strip()
     return found
 
 
-def _uncommented(sql: str) -> str:
+def _strip_comments(sql: str) -> str:
     """Remove the comments: they are for readers of the file, not for the database."""
     lines = sql.splitlines()
     return "\n".join(line for line in lines if not line.lstrip().startswith("--"))

@@ -44,7 +44,7 @@ def retire(session: Session, retention: Retention, now: int, limit: int) -> Reti
         return Retired()
     newest = _newest(session, {one.name for one in found})
     judged = [(one, retention.judge(one, newest[one.name], now)) for one in found]
-    held = [one for one, until in _held(session, retention, newest, now) if until is None]
+    held = [one for one, until in _judge_held(session, retention, newest, now) if until is None]
     left = list(dict.fromkeys(one.identity for one in [*_leaving(judged), *held]))
     if left:
         identities = json.dumps(left)
@@ -74,7 +74,7 @@ def _newest(session: Session, names: Iterable[ScheduleName]) -> dict[ScheduleNam
     }
 
 
-def _held(
+def _judge_held(
     session: Session, retention: Retention, newest: Mapping[ScheduleName, Newest], now: int
 ) -> list[tuple[_Ended, int | None]]:
     """Judge what was held for these schedules and is no longer among their newest."""

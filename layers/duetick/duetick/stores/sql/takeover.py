@@ -93,7 +93,7 @@ def check_version_table(session: Session) -> None:
     """Raise SchemaBlocked if another program's table has the name of our table of versions."""
     for one in _find_names(session, [VERSION]):
         if one.kind != "table" or _columns(session, VERSION) != OF_VERSION:
-            raise _blocked(session, [one])
+            raise _describe_blocked(session, [one])
 
 
 def make_way(session: Session, steps: Iterable[Migration]) -> Takeover | None:
@@ -104,10 +104,10 @@ def make_way(session: Session, steps: Iterable[Migration]) -> Takeover | None:
     found = ours[0] in taken and _columns(session, INDEX) == COLUMNS
     in_the_way = [one for one in taken if not found or one not in ours]
     if found:
-        in_the_way += _taken(session.rows("take_over_bound", {}))
+        in_the_way += _read_taken(session.rows("take_over_bound", {}))
         in_the_way += _clauses(session)
     if in_the_way:
-        raise _blocked(session, in_the_way)
+        raise _describe_blocked(session, in_the_way)
     return _take_over(session) if found else None
 
 
@@ -166,10 +166,10 @@ def _make_index(session: Session, name: str, sql: str) -> None:
 
 
 def _find_names(session: Session, names: Sequence[str]) -> list[Taken]:
-    return _taken(session.rows("names_taken", {"names": json.dumps(names)}))
+    return _read_taken(session.rows("names_taken", {"names": json.dumps(names)}))
 
 
-def _taken(rows: Sequence[Row]) -> list[Taken]:
+def _read_taken(rows: Sequence[Row]) -> list[Taken]:
     return [Taken(*map(str, row)) for row in rows]
 
 
@@ -193,7 +193,7 @@ def _clauses(session: Session) -> list[Taken]:
     return [Taken(name, "clause", INDEX) for name in dict.fromkeys(found)]
 
 
-def _blocked(session: Session, found: Sequence[Taken]) -> SchemaBlocked:
+def _describe_blocked(session: Session, found: Sequence[Taken]) -> SchemaBlocked:
     listed = ", ".join(_describe(session, one) for one in found)
     remedies = dict.fromkeys(REMEDIES[one.kind] for one in found if one.kind in REMEDIES)
     return SchemaBlocked(

@@ -7,12 +7,14 @@ from functools import partial
 import pytest
 
 from duetick.core.store import Store
+from duetick.core.store.within import ForeseenBegin
 from duetick.core.verify import verify
 from duetick.domain.attempts import SUCCEEDED, Begun, Refused
 from duetick.domain.errors import InvalidSchedule
+from duetick.domain.group_pauses import Pauses
 from duetick.domain.limits import MOST_AT_ONCE, MOST_STANDING, Limit, digest_of
 from duetick.domain.policies import Misfire, Policies
-from duetick.domain.schedule import Lease, Occurrence
+from duetick.domain.schedule import Lease, Leased, Occurrence
 from duetick.domain.states import Reason, State
 from duetick.testing.conformance.concurrency import race
 from duetick.testing.conformance.samples import (
@@ -181,6 +183,27 @@ class LimitingConformance(StoreSuite):
         assert store.limits.take(one, "send", SOON + LEASE, SOON) is None
         assert start(store, one, SOON).attempts == 1
         assert (live(store), counted(store)) == (1, 1)
+
+    def test_t07_a_repeat_that_meets_the_begin_keeps_its_place(self, store: Store) -> None:
+        """It has looked before the other began: both have one lease, and one of them runs."""
+        put(store, 2)
+        first, second = leased(store, 2)
+        limit(store, rate=5)
+        begins, looked = store.ledger._begin_within, list[object]()
+        foresee = begins.foresee
+
+        def meet(held: Leased, now: int, pauses: Pauses) -> ForeseenBegin | None:
+            found = foresee(held, now, pauses)
+            if not looked:
+                looked.append(found)
+                start(store, first, SOON)
+            return found
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(begins, "foresee", meet)
+            assert refused(store.ledger.begin(first, now=SOON)).state is State.PROCESSING
+        assert (live(store), counted(store)) == (1, 1)
+        assert refused(store.ledger.begin(second, now=SOON)).limit
 
     def test_t07_a_stale_fence_gives_nothing_back(self, store: Store) -> None:
         put(store, 1, policies=AT_LEAST_ONCE)
