@@ -180,7 +180,7 @@ def postgres_plans(url: str) -> None:
         "later": '[["eu-central-1:0f0e4d5c-7", "followup", 1, "schedule", 2]]',
     }  # fmt: skip
     everyday = (
-        *("occurrence_begin", "occurrence_settle"),
+        *("occurrence_begin", "occurrence_move_leased"),
         *("occurrences_of_schedule", "occurrences_of_user"),
     )
     purging = (

@@ -9,6 +9,8 @@ from duetick.core.ids import new_id
 from duetick.core.store import Ledger
 from duetick.core.store.within import FindAction
 from duetick.domain.attempts import Begun, OnLost, Outcome, Refused
+from duetick.domain.book import Book
+from duetick.domain.identity import is_failure_hook
 from duetick.domain.schedule import Leased, Occurrence
 from duetick.ports import Clock, Shelf
 
@@ -69,6 +71,25 @@ class LetsAnybodyRelease(Ledger):
     ) -> bool:
         found = self.get(*held.identity)
         return super().release(found, now=now, on_lost=on_lost) if found else False
+
+
+class TellsNobody(Ledger):
+    """The end of an attempt is written without the failure hook of a death."""
+
+    def settle(
+        self, held: Leased, outcome: Outcome, *, now: int | None = None
+    ) -> Occurrence | None:
+        at = self._at(now)
+
+        def alter(book: Book) -> Occurrence | None:
+            ended = book.settle(held, outcome, at)
+            book.made = [one for one in book.made if not is_failure_hook(one.origin)]
+            return ended
+
+        ended = self._shelf.change(held.user_id, held.key, at, alter, about=held)
+        if ended:
+            self._look_after([ended], at)
+        return ended
 
 
 class Meeting:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, TypeVar
 
 from duetick.domain.attempts import Outcome
+from duetick.domain.failure_hooks import policies_of_hook
+from duetick.domain.occurrence import Death
 from duetick.domain.overlap import beside, may_hold_place
 from duetick.domain.policies import Backoff, Delivery, Overlap, Policies, Retry
 from duetick.domain.rows import row_of
@@ -21,6 +23,8 @@ Stand: TypeAlias = tuple[State, Reason | None]
 T: Final = 1_700_000_040_000
 MINUTE: Final = 60_000
 BACKFILL: Final = "backfill:1"
+HOOK: Final = "failure:schedule:9"
+DEATH: Final = Death("occ_9", "schedule", Reason.FAILED, 1, T, "it rained", "rain")
 
 RETRIES = st.builds(
     Retry,
@@ -195,10 +199,12 @@ def _has_place(one: Occurrence) -> bool:
     return leased and may_hold_place(one) and one.policies.overlap is not Overlap.ALLOW
 
 
-def _asked(odds: Oddities, held: Occurrence) -> Asked:
-    """The hold of somebody on it: as it stands, as a tick leased it, by its name alone."""
+def _asked(odds: Oddities, held: Occurrence, usual: Stand) -> Asked:
+    """The hold of somebody on it: as it stands or was, as a tick leased it, by its name alone."""
     fence = odds.of("fence", held.fence, st.sampled_from([1, 9]))
     asked: Occurrence = replace(held, fence=fence)
+    if (held.state, held.reason) != usual and odds.draw(st.booleans()):
+        asked = replace(asked, state=usual[0], reason=usual[1])
     if held.state is State.PROCESSING and odds.draw(st.booleans()):
         asked = replace(asked, state=State.QUEUED, attempts=held.attempts - 1, begun_at=None)
     if "asked of another attempt" in odds.odd:
@@ -217,7 +223,8 @@ def cases(draw: st.DrawFn, stands: Sequence[Stand], odd: frozenset[str] = frozen
     odds = Oddities(draw, odd | draw(st.frozensets(st.sampled_from(ODD), max_size=3)))
     policies = draw(st.sampled_from([Policies(), RETRIED]) | POLICIES)
     record = None if "no record" in odds.odd else _record(odds, policies)
-    held = _occurrence(odds, policies, draw(st.sampled_from(stands)))
+    usual = draw(st.sampled_from(stands))
+    held = _occurrence(odds, policies, usual)
     if record is None:
         held = replace(held, redefined_at=draw(st.sampled_from([0, 0, 5])))
     next_at = odds.of("row", T + MINUTE, st.sampled_from([None, T - MINUTE]))
@@ -229,4 +236,40 @@ def cases(draw: st.DrawFn, stands: Sequence[Stand], odd: frozenset[str] = frozen
         defined_at=record.redefined_at if record else 0,
         occurrences=(*there, *_rivals(odds, held)),
     )
-    return Case(standing, _asked(odds, held))
+    return Case(standing, _asked(odds, held, usual))
+
+
+def with_hook(case: Case) -> Case:
+    """Return the case of a schedule that names a failure hook."""
+    standing = case.standing
+    told = [replace(one, policies=_telling(one.policies)) for one in standing.occurrences]
+    record, row, asked = standing.record, standing.row, case.asked
+    return Case(
+        replace(
+            standing,
+            record=record and replace(record, policies=_telling(record.policies)),
+            row=row and replace(row, policies=_telling(row.policies)),
+            occurrences=tuple(told),
+        ),
+        replace(asked, policies=_telling(asked.policies))
+        if isinstance(asked, Occurrence)
+        else asked,
+    )
+
+
+def of_hook(case: Case) -> Case:
+    """Return the case in which a failure hook is asked of, of a schedule that names one."""
+    told = with_hook(case)
+    name = told.asked.identity
+    there = [_hook(one) if one.identity == name else one for one in told.standing.occurrences]
+    asked = told.asked
+    as_hook = _hook(asked) if isinstance(asked, Occurrence) else replace(asked, origin=HOOK)
+    return Case(replace(told.standing, occurrences=tuple(there)), as_hook)
+
+
+def _telling(policies: Policies) -> Policies:
+    return replace(policies, on_failure="tell")
+
+
+def _hook(one: Occurrence) -> Occurrence:
+    return replace(one, origin=HOOK, death=DEATH, policies=policies_of_hook(one.policies))

@@ -17,6 +17,7 @@ PURGES = (
         sql("retire_newest", "LIMIT 1 OFFSET :beyond", "LIMIT 1 OFFSET 0 * :beyond"),
         frozenset(
             {
+                "test_j10_hooks_are_none_of_the_newest_twenty_and_stay_as_long_as_the_dead",
                 "test_j10_runs_by_hand_are_among_the_newest_twenty",
                 "test_j10_the_newest_twenty_of_a_schedule_stay",
                 "test_j10_what_stayed_leaves_once_its_schedule_is_deleted",

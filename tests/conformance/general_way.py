@@ -1,8 +1,9 @@
-"""Shelves without their fast ways: each begin and each settle is a change of the book."""
+"""Shelves without their fast ways: whatever the holder of a lease does is a change of the book."""
 
 from collections.abc import Sequence
 
 from duetick.domain.attempts import Begun, Settled
+from duetick.domain.failures import Event
 from duetick.domain.occurrence import Leased, Occurrence
 from duetick.ports import Shelf
 from duetick.stores.dynamodb.shelf import DynamoShelf
@@ -24,6 +25,13 @@ class GeneralWay:
         """Nothing is settled in one write."""
         del now
         return [None for _ in settled]
+
+    def write_lease(
+        self, before: Occurrence, after: Occurrence, event: Event | None = None
+    ) -> Occurrence | None:
+        """No lease is written without a read."""
+        del before, after, event
+        return None
 
 
 class GeneralPostgres(GeneralWay, PostgresShelf):

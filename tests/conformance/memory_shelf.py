@@ -18,7 +18,9 @@ from duetick.domain.definitions import Definition
 from duetick.domain.ending import KEPT_GONE_MS, counts
 from duetick.domain.errors import ConfigurationError, InvalidSchedule, VersionConflict, too_many
 from duetick.domain.expression import rules_of
+from duetick.domain.failure_hooks import hooks_of
 from duetick.domain.failures import Event
+from duetick.domain.identity import is_failure_hook
 from duetick.domain.occurrence import Identity, IndexRow, Leased, Occurrence, ScheduleName
 from duetick.domain.operations import BEGUN, Operation, OperationPlace
 from duetick.domain.overlap import may_be_leased, needs_reserving, pick_one_of_each, reserve
@@ -312,6 +314,7 @@ class MemoryShelf:
     def _take(self, held: Occurrence, now: int) -> Occurrence:
         after, note = lease_again(held, now)
         self.ledger[after.identity] = after
+        self.ledger |= {one.identity: one for one in hooks_of([after], new_id)}
         if note is not None:
             event = Event(after.updated_at, held.state, after.state, note)
             self.happened.setdefault(held.identity, []).append(event)
@@ -322,6 +325,12 @@ class MemoryShelf:
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
         return [None for _ in settled]
+
+    def write_lease(
+        self, before: Occurrence, after: Occurrence, event: Event | None = None
+    ) -> Occurrence | None:
+        del before, after, event
+        return None
 
     def find(self, query: Query) -> Sequence[Occurrence]:
         found = [
@@ -528,7 +537,8 @@ class MemoryShelf:
         book = self.books.get((one.user_id, one.key))
         fires = book and (counts(book.record) or book.row or book.unreadable)
         mine = MemoryPages(self, (one.user_id, one.key))._mine()
-        order = sorted(((o.nominal_at, o.origin) for o in mine), reverse=True)
+        own = (o for o in mine if not is_failure_hook(o.origin))
+        order = sorted(((o.nominal_at, o.origin) for o in own), reverse=True)
         last = order[KEPT_AT_LEAST - 1] if len(order) >= KEPT_AT_LEAST else None
         return retention.judge(one, Newest(bool(fires), last), now) is None
 

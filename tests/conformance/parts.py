@@ -13,6 +13,7 @@ from duetick.testing.conformance.delivery import AheadConformance
 from duetick.testing.conformance.erasure import ErasureConformance
 from duetick.testing.conformance.explaining import ExplainConformance
 from duetick.testing.conformance.failing import FailingConformance
+from duetick.testing.conformance.failure_hooks import FailureHookConformance
 from duetick.testing.conformance.fairness import FairnessConformance
 from duetick.testing.conformance.find import FindConformance
 from duetick.testing.conformance.operations import OperationConformance, OverviewConformance
@@ -34,6 +35,7 @@ class EveryStatement(
     CreationConformance,
     AheadConformance,
     ErasureConformance,
+    FailureHookConformance,
     ExplainConformance,
     FailingConformance,
     FairnessConformance,

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from duetick.core.store import Page, Store
 from duetick.domain.attempts import Begun
 from duetick.domain.errors import DuetickError
+from duetick.domain.occurrence import Death
 from duetick.domain.schedule import Occurrence, Record
 
 Ask: TypeAlias = Callable[[Store, str], object]
@@ -88,6 +89,8 @@ def _fields(name: str, answer: Occurrence | Record) -> Iterator[str]:
         value = getattr(answer, field.name)
         if field.name == "labels":
             value = sorted(value.items())
+        if field.name == "death" and isinstance(value, Death):
+            value = value._replace(occurrence="")
         if field.name != "id":
             yield f"{name}: {field.name} = {value!r}"
 

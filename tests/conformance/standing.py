@@ -7,7 +7,7 @@ from typing import Final
 from duetick.domain.book import Book, Unreadable
 from duetick.domain.definitions import define
 from duetick.domain.failures import Event
-from duetick.domain.occurrence import LATEST, IndexRow, Occurrence, ScheduleName
+from duetick.domain.occurrence import LATEST, Death, IndexRow, Occurrence, ScheduleName
 from duetick.domain.schedule import Record
 from duetick.ports import Query, Shelf
 
@@ -69,9 +69,17 @@ def look(shelf: Shelf, name: ScheduleName, now: int) -> Standing:
 def nameless(found: Sequence[Occurrence]) -> tuple[Occurrence, ...]:
     """Occurrences without the name of their schedule, and without ids that nobody gave."""
     return tuple(
-        replace(one, user_id="", key="", id=one.id if one.id.startswith(GIVEN) else "made")
+        replace(one, user_id="", key="", id=_given(one.id), death=_nameless_death(one.death))
         for one in found
     )
+
+
+def _given(name: str) -> str:
+    return name if name.startswith(GIVEN) else "made"
+
+
+def _nameless_death(death: Death | None) -> Death | None:
+    return death and death._replace(occurrence=_given(death.occurrence))
 
 
 def nameless_record(record: Record | None) -> Record | None:

@@ -1,14 +1,14 @@
-"""Fast equals general: a begin and a settle in one write do what the book does, in every case."""
+"""Fast equals general: what is done in one write is what the book does, in every case."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
 import pytest
 from duetick.core.ids import new_id
-from duetick.core.store import Ledger
+from duetick.core.store import Ledger, ledger
 from duetick.domain.attempts import Begun, Outcome, Refused
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.occurrence import Occurrence, ScheduleName
@@ -23,7 +23,7 @@ from duetick.stores.sqlite.shelf import open_sqlite
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.cases import MINUTE, OUTCOMES, Asked, Case, T, cases
+from tests.conformance.cases import MINUTE, OUTCOMES, Asked, Case, T, cases, of_hook, with_hook
 from tests.conformance.general_way import general
 from tests.conformance.standing import GIVEN, Standing, look, nameless, nameless_record, place
 from tests.lab.dynamodb import DynamoDB, table_name
@@ -54,6 +54,15 @@ class Side:
 
     def settle(self, asked: Asked, outcome: Outcome, now: int) -> Answer:
         return _nameless(self.ledger.settle(self._own(asked), outcome, now=now))
+
+    def renew(self, asked: Asked, now: int) -> Answer:
+        return _nameless(self.ledger.renew(self._own(asked), now=now))
+
+    def release(self, asked: Asked, now: int) -> tuple[bool, Sequence[Occurrence]]:
+        """Whether it was given back, and whom the caller hears to be lost."""
+        lost: list[Occurrence] = []
+        given_back = self.ledger.release(self._own(asked), now=now, on_lost=lost.append)
+        return given_back, nameless(lost)
 
     def look(self, now: int) -> Standing:
         return look(self.shelf, self.name, now)
@@ -94,6 +103,16 @@ class Ways:
         """Both settle it, and agree."""
         answer = self.general.settle(asked, outcome, now)
         assert self.fast.settle(asked, outcome, now) == answer
+
+    def renew(self, asked: Asked, now: int = T) -> None:
+        """Both renew its lease, and agree."""
+        answer = self.general.renew(asked, now)
+        assert self.fast.renew(asked, now) == answer
+
+    def release(self, asked: Asked, now: int = T) -> None:
+        """Both give its lease back, and agree."""
+        answer = self.general.release(asked, now)
+        assert self.fast.release(asked, now) == answer
 
     def agree(self, now: int = T) -> None:
         """All that is kept is the same."""
@@ -158,15 +177,20 @@ def trial(request: pytest.FixtureRequest) -> Trial:
     return Trial(request.getfixturevalue(name), number)
 
 
-def check_begins(trial: Trial) -> None:
+def check_begins(trial: Trial, odd: frozenset[str] = frozenset()) -> None:
     @settings(max_examples=trial.cases, phases=PHASES)
-    @given(case=cases([(State.QUEUED, None)]))
+    @given(case=cases([(State.QUEUED, None)], odd))
     def decides_alike(case: Case) -> None:
         trial.ways.place(case.standing)
         trial.ways.begin(case.asked)
         trial.ways.agree()
 
     decides_alike()
+
+
+def check_rivals(trial: Trial) -> None:
+    """Each begins while others of its schedule run, wait, or are leased."""
+    check_begins(trial, frozenset({"rivals"}))
 
 
 def check_settles(trial: Trial) -> None:
@@ -176,6 +200,46 @@ def check_settles(trial: Trial) -> None:
         trial.ways.place(case.standing)
         trial.ways.settle(case.asked, outcome)
         trial.ways.agree()
+
+    decides_alike()
+
+
+def check_renewals(trial: Trial) -> None:
+    @settings(max_examples=trial.cases, phases=PHASES)
+    @given(case=cases([(State.PROCESSING, None)]))
+    def decides_alike(case: Case) -> None:
+        trial.ways.place(case.standing)
+        trial.ways.renew(case.asked)
+        trial.ways.agree()
+
+    decides_alike()
+
+
+def check_releases(trial: Trial) -> None:
+    """Given back soon, or when its time may be over."""
+
+    @settings(max_examples=trial.cases, phases=PHASES)
+    @given(case=cases([(State.QUEUED, None)]), after=st.sampled_from([0, MINUTE, LONG]))
+    def decides_alike(case: Case, after: int) -> None:
+        trial.ways.place(case.standing)
+        trial.ways.release(case.asked, T + after)
+        trial.ways.agree(T + after)
+
+    decides_alike()
+
+
+def check_hooks(trial: Trial, told: Callable[[Case], Case]) -> None:
+    """Schedules that name a failure hook are begun and settled; or the hooks themselves."""
+
+    @settings(max_examples=trial.cases, phases=PHASES)
+    @given(case=cases(BEGINNINGS), outcome=OUTCOMES)
+    def decides_alike(case: Case, outcome: Outcome) -> None:
+        case, ways = told(case), trial.ways
+        ways.place(case.standing)
+        answer = ways.begin(case.asked)
+        held = answer.occurrence if isinstance(answer, Begun) else case.asked
+        ways.settle(held, outcome)
+        ways.agree()
 
     decides_alike()
 
@@ -217,6 +281,9 @@ def check_sharing(trial: Trial) -> None:
 PHASES = (Phase.explicit, Phase.generate)
 """A case is not made smaller: that takes longer than to read it."""
 
+LONG: Final = 70 * MINUTE
+"""Until then an occurrence that never began is lost, whatever its policies say."""
+
 BEGINNINGS: Final = [(State.QUEUED, None), (State.PROCESSING, None)]
 LATER = st.sampled_from([0, 0, 1, MINUTE])
 STEPS = st.lists(st.tuples(st.integers(0, 2), OUTCOMES, LATER, LATER), min_size=2, max_size=3)
@@ -234,29 +301,53 @@ def test_t04_a_settle_in_one_write_decides_as_the_book_does(trial: Trial) -> Non
     check_settles(trial)
 
 
+def test_t07_a_renewal_in_one_write_decides_as_the_book_does(trial: Trial) -> None:
+    check_renewals(trial)
+
+
+def test_t07_a_release_in_one_write_decides_as_the_book_does(trial: Trial) -> None:
+    check_releases(trial)
+
+
 def test_t04_what_follows_one_write_is_what_follows_a_change_of_the_book(trial: Trial) -> None:
     check_lives(trial)
+
+
+LEASED: Final = "occurrence_move_leased"
+SAME_POLICIES: Final = "coalesce(o.policies, '') = coalesce(:policies, '')"
+
+
+@pytest.mark.parametrize("told", [with_hook, of_hook])
+def test_t04_a_failure_hook_is_written_by_each_way_as_by_the_other(
+    trial: Trial, told: Callable[[Case], Case]
+) -> None:
+    check_hooks(trial, told)
+
+
+def test_t04_a_fast_way_that_forgets_the_hook_is_caught(
+    on_sqlite: Ways, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "has_hook", lambda _after: False)
+    with pytest.raises(AssertionError):
+        check_hooks(Trial(on_sqlite, 300), with_hook)
 
 
 BREAKS: Final = {
     "lease": (check_begins, "occurrence_begin", "coalesce(o.lease_until, 0) > :now", "true"),
     "fence": (check_begins, "occurrence_begin", "o.fence = :fence", "o.fence > 0"),
     "place": (
-        check_begins,
+        check_rivals,
         "occurrence_begin",
         "r.state <> 'retrying' OR (",
         "r.state <> 'retrying' OR (false AND ",
     ),
     "pause": (check_begins, "occurrence_begin", "s.pause IS NOT NULL", "false"),
     "policies": (check_begins, "occurrence_begin", "policies = s.policies", "policies = NULL"),
-    "state": (check_settles, "occurrence_settle", "o.state = 'processing'", "true"),
-    "attempt": (check_settles, "occurrence_fail", "o.attempts = :attempts", "true"),
-    "what began": (
-        check_settles,
-        "occurrence_fail",
-        "coalesce(o.policies, '') = coalesce(:policies, '')",
-        "true",
-    ),
+    "state": (check_settles, LEASED, "coalesce(o.state, '') = :before", "true"),
+    "attempt": (check_releases, LEASED, "o.attempts = :attempts", "true"),
+    "what began": (check_renewals, LEASED, SAME_POLICIES, "true"),
+    "what was leased": (check_releases, LEASED, SAME_POLICIES, "true"),
+    "its fence": (check_releases, LEASED, "o.fence = :fence", "true"),
     "a run": (check_begins, "occurrence_begin", "b.attempts = 1 THEN 1", "b.attempts = 1 THEN 0"),
     "a retry's run": (check_begins, "occurrence_begin", "b.attempts = 1", "b.attempts > 0"),
     "sharing": (check_sharing, "occurrence_begin", "coalesce(s.exclusive, 1)", "1"),
@@ -285,8 +376,9 @@ def test_a_fast_way_of_sqlite_that_is_broken_is_caught(
 
 def check_catches(ways: Ways, backend: str, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
     check, name, part, instead = BREAKS[broken]
-    query = load(backend)[name]
-    assert part in query
-    monkeypatch.setitem(load(backend), name, query.replace(part, instead))
+    queries = load(backend)
+    for each in [one for one in queries if one.startswith(name)]:
+        assert part in queries[each]
+        monkeypatch.setitem(queries, each, queries[each].replace(part, instead))
     with pytest.raises((AssertionError, StoreUnavailable, sqlite3.IntegrityError)):
         check(Trial(ways, 500))

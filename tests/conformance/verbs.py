@@ -62,6 +62,10 @@ class Hand:
         limited = replace(self.record.policies, max_runs=self.record.runs + 1)
         return self.put(replace(self.record, policies=limited))
 
+    def take_hook(self) -> Record:
+        """Take its failure hook away."""
+        return self.put(replace(self.record, policies=replace(TELLING, on_failure=None)))
+
     def held(self, number: int) -> Occurrence:
         """The occurrence of that number, as it was at first."""
         ids = {one.id: one for one in self.standing.occurrences}
@@ -108,6 +112,7 @@ VERBS: Final[dict[str, Callable[[Hand], object]]] = {
     "put timing": lambda hand: hand.put(replace(hand.record, cron="*/7 * * * *")),
     "put policies": Hand.put_policies,
     "put limit": Hand.put_limit,
+    "take the hook": Hand.take_hook,
     "purge": lambda hand: hand.store.schedules.purge(*hand.name, now=T),
     "pause": lambda hand: hand.put(pause(hand.record, "away", None, T)),
     "pause until": lambda hand: hand.put(pause(hand.record, "away", T + HOUR, T)),
@@ -237,6 +242,7 @@ def _standing(record: Record, *numbers: int) -> Standing:
 RETRIED: Final = Policies(delivery=Delivery.AT_LEAST_ONCE)
 SHARED: Final = replace(RETRIED, overlap=Overlap.ALLOW)
 ONCE: Final = replace(SHARED, max_runs=1)
+TELLING: Final = Policies(overlap=Overlap.ALLOW, on_failure="tell")
 LAST: Final = replace(SHARED, ends_at=T, after_completion="delete")
 PAUSED: Final = replace(_record(RETRIED), enabled=False, pause=Pause(T - HOUR, "away"))
 
@@ -287,6 +293,10 @@ SCENES: Final = {
     "died, and free": Scene(
         _standing(_record(RETRIED), LEASED, DIED),
         ("retry", "discard", "cancel leased", "begin", "pause", "release", "lease", "claim"),
+    ),
+    "tells": Scene(
+        _standing(_record(TELLING), LEASED, RUNNING),
+        ("put policies", "take the hook", "pause", "delete", "fail", "reject", "release", "lease"),
     ),
     "paused": Scene(
         _standing(PAUSED, LEASED_AGAIN, WAITING),

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from duetick.cli import local_note
 from duetick.cli.local_note import LocalNote
 from duetick.cli.main import main
 from duetick.cli.showing import field, show_many, show_one, table
+from duetick.cli.store_address import from_anywhere
+from duetick.domain.occurrence import IndexRow
+from duetick.stores import open_store
 
 ROWS = [["a", "one two three four"], ["日本", "x"]]
 COLUMNS = (field("KEY", "key"), field("NOTE", "note"))
@@ -78,6 +82,31 @@ def test_a_local_stack_is_found_from_its_folder_and_below(tmp_path: Path) -> Non
     assert local_note.find(tmp_path) == local_note.find(below) == [note]
     path.unlink()
     assert local_note.find(below) == []
+
+
+def test_a_command_that_reads_a_store_takes_that_of_the_local_stack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "its own.db"
+    with closing(open_store(f"sqlite:///{file}")) as store:
+        store.migrate()
+        store.index.upsert(IndexRow("ann", "digest", "0 9 * * *", None, 1))
+    monkeypatch.chdir(tmp_path)
+    address = from_anywhere("sqlite:///its own.db")
+    assert address == f"sqlite:///{file}"
+    stack = LocalNote("http://127.0.0.1:8080", "u", "o", os.getpid(), address)
+    local_note.leave(tmp_path, stack)
+    below = tmp_path / "layers"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    assert main(["check"]) == 0
+    assert "1 schedules, 0 differences" in capsys.readouterr().err
+    local_note.leave(tmp_path, stack._replace(url="http://127.0.0.1:2", store="sqlite://"))
+    assert main(["check"]) == 2
+    assert "Several local stacks run here" in capsys.readouterr().err
+    (tmp_path / ".cache" / "local-stack-8080.json").unlink()
+    assert main(["check"]) == 2
+    assert "keeps its schedules in memory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("left", ["", "{}", '{"url": 1}', "gone"])

@@ -20,7 +20,7 @@ NAME = ("eu-central-1:0f0e4d5c-7", "followup", 1, "schedule", 2)
 PURGING = ("retire_ended", "retire_kept", "retire_newest", "retire_held")
 WRITING = ("retire_occurrences", "retire_events", "retire_later", "held_of_schedule")
 EVERYDAY = (
-    *("occurrence_begin", "occurrence_settle", "occurrence_fail", "occurrences_in_place"),
+    *("occurrence_begin", "occurrence_move_leased", "occurrences_in_place"),
     *("occurrences_of_schedule", "occurrences_of_user", "schedule_get"),
 )
 

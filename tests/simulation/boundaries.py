@@ -30,6 +30,7 @@ from duetick.domain.operations import Operation, OperationPlace
 from duetick.domain.retention import Retention, Retired
 from duetick.domain.schedule import Record
 from duetick.domain.standing import OrderKind, StandingOrder
+from duetick.domain.states import State
 from duetick.domain.workers import NamedLock, Worker
 from duetick.ports import (
     NO_TERMS,
@@ -369,6 +370,19 @@ class CrossedShelf:
             return answers
 
         return self._cross("settle", call)
+
+    def write_lease(
+        self, before: Occurrence, after: Occurrence, event: Event | None = None
+    ) -> Occurrence | None:
+        """See `ports.Shelf`. Its boundary is that of the change which it saves."""
+        renews = after.state is State.PROCESSING
+
+        def call() -> Occurrence | None:
+            answer = None if self._general else self._shelf.write_lease(before, after, event)
+            self._saw("renews" if renews else "releases", [answer] if answer else [])
+            return answer
+
+        return self._cross("Ledger.renew" if renews else "Ledger.release", call)
 
     def find(self, query: Query) -> Sequence[Occurrence]:
         """See `ports.Shelf`."""

@@ -52,6 +52,7 @@ def flaws_of(world: World) -> list[str]:
         found += _flaws_of_end(one, world.quiet_since)
     found += _flaws_of_effects(written, ledger)
     found += _flaws_of_limits(world, ledger)
+    found += _flaws_of_hooks(world, ledger)
     for order in world.store.shelf.orders(KIND, 0):
         found += _flaws_of_backfill(order, ledger)
     found += _flaws_of_pauses(world)
@@ -101,10 +102,16 @@ def _flaws_of_end(one: Occurrence, quiet_since: int) -> Iterator[str]:
         yield f"it waits for ever: {name} is {one.state}, due {clock(one.due_at)}"
     elif one.state is State.SUCCEEDED and not one.attempts:
         yield f"J-13: {name} succeeded without an attempt"
-    elif one.state is State.CANCELLED and one.attempts and one.reason not in ENDED_BY_SOMEBODY:
+    elif one.state is State.CANCELLED and one.attempts and one.reason not in _may_cancel(one):
         yield f"D-08: {name} had begun, and was cancelled: {one.reason}"
     elif _died_too_early(one):
         yield f"T-04: {name} is dead ({one.reason}) after {one.attempts} attempts"
+
+
+def _may_cancel(one: Occurrence) -> frozenset[Reason]:
+    """Return the reasons that may cancel what has begun once. A failure hook may be taken away."""
+    taken_away = {Reason.SUPERSEDED} if one.origin.startswith("failure:") else set()
+    return ENDED_BY_SOMEBODY | taken_away
 
 
 def _died_too_early(one: Occurrence) -> bool:
@@ -141,6 +148,25 @@ def _flaws_of_limits(world: World, ledger: Sequence[Occurrence]) -> Iterator[str
             continue
         if record.runs != begun[name]:
             yield f"T-04: {record.key} counts {record.runs} runs, and {begun[name]} have begun"
+
+
+def _flaws_of_hooks(world: World, ledger: Sequence[Occurrence]) -> Iterator[str]:
+    """Compare the deaths that were seen with the failure hooks: each has one, and no other is
+    there.
+    """
+    hooks = {one.identity: one for one in ledger if one.origin.startswith("failure:")}
+    deaths = world.witness.deaths
+    for name, dead in deaths.items():
+        if name not in hooks:
+            yield f"T-04: {spell(dead.identity)} is dead ({dead.reason}), and nobody is told"
+    for name, hook in hooks.items():
+        death = hook.death
+        if name not in deaths:
+            yield f"T-04: {spell(name)} tells of no death"
+        elif death and (death.occurrence, death.reason) != (deaths[name].id, deaths[name].reason):
+            yield f"T-04: {spell(name)} tells of another death than its own: {death}"
+        if hook.reason in (Reason.OVERLAP, Reason.QUOTA, Reason.PAUSED, Reason.DISABLED):
+            yield f"T-04: {spell(name)} was cancelled: {hook.reason}"
 
 
 def _flaws_of_backfill(order: StandingOrder, ledger: Sequence[Occurrence]) -> Iterator[str]:

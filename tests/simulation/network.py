@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from duetick import FailureInput
 from duetick.core.context import Context
 from duetick.core.dispatch import Request, request_of
 from duetick.core.store import Store
@@ -81,6 +82,11 @@ class Actions:
         self._done(identity)
         if drawn % 10 == 2:
             raise ActionFails("after its work was done")
+
+    def tell(self, failed: FailureInput, ctx: Context) -> None:
+        """Tell somebody of a death, as any action does its work."""
+        self._world.witness.tells(ctx.schedule_id, ctx.origin, failed)
+        self.mail(None, ctx)
 
     def book(self, _given: Json, ctx: Context) -> None:
         """Write to the database, in the transaction that settles the attempt."""

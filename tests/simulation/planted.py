@@ -12,6 +12,7 @@ from duetick.domain.attempts import SUCCEEDED, Begun, Settled, settle
 from duetick.domain.backfilling import KIND, Backfill, BackfillStep
 from duetick.domain.book import Book
 from duetick.domain.group_pauses import GroupPause, Pauses
+from duetick.domain.identity import is_failure_hook
 from duetick.domain.occurrence import IndexRow, Leased, Occurrence
 from duetick.domain.policies import Overlap
 from duetick.domain.retention import Retention, Retired
@@ -161,6 +162,40 @@ class MovesFirst(Altered):
                 if one and (one.user_id, one.key) == (user_id, key):
                     self._shelf.keep_order(order.change(taken.after.dump()))
         return self._shelf.change(user_id, key, now, alter, about=about, alone=alone, terms=terms)
+
+
+class TellsLater(Altered):
+    """A failure hook is recorded in a second write, after the death."""
+
+    def change(
+        self,
+        user_id: str,
+        key: str,
+        now: int,
+        alter: "Alter[T]",
+        *,
+        about: Leased | None = None,
+        alone: bool = False,
+        terms: Terms = NO_TERMS,
+    ) -> T:
+        """Change without the hooks, then record them."""
+        late: list[Occurrence] = []
+
+        def altered(book: Book) -> T:
+            answer = alter(book)
+            late[:] = [one for one in book.made if is_failure_hook(one.origin)]
+            book.made = [one for one in book.made if not is_failure_hook(one.origin)]
+            return answer
+
+        def tell(book: Book) -> None:
+            book.made += late
+
+        altered.__qualname__ = tell.__qualname__ = alter.__qualname__
+        change = self._shelf.change
+        answer = change(user_id, key, now, altered, about=about, alone=alone, terms=terms)
+        if late:
+            change(user_id, key, now, tell)
+        return answer
 
 
 class CountsAttempts(Altered):
@@ -327,6 +362,7 @@ PLANTED: Final[Mapping[str, Alters]] = {
     "check, then act": _altered(ChecksThenActs),
     "a pause that accounts for nothing": _altered(PausesInSilence),
     "an advance outside the claim's transaction": advances_apart,
+    "a failure hook that is written after the death": _altered(TellsLater),
     "a limit that counts attempts": _altered(CountsAttempts),
     "a cursor that moves before the bring": _altered(MovesFirst),
     "a settle of what was cancelled": _altered(SettlesTheCancelled),

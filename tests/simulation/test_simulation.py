@@ -20,6 +20,7 @@ from tests.simulation.telling import Teller, explain
 
 OUTSIDE = {
     "change",
+    "write_lease",
     "now",
     "migrate",
     "check_schema",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from duetick import FailureInput
 from duetick.core.standing import FRESH_MS
 from duetick.domain.attempts import Begun
 from duetick.domain.book import Book
@@ -19,7 +20,7 @@ from duetick.domain.occurrence import Identity, Occurrence, ScheduleName
 from duetick.domain.policies import Delivery, Overlap
 from duetick.domain.retention import KEPT_AT_LEAST, Retention
 from duetick.domain.schedule import Record
-from duetick.domain.states import Reason, State
+from duetick.domain.states import REASONS, Reason, State
 from duetick.domain.transitions import has_ended
 
 from tests.simulation.slots import Slots
@@ -81,6 +82,7 @@ class Witness:
         default_factory=lambda: defaultdict(dict)
     )
     _begun: Counter[tuple[str, int | None, int]] = field(default_factory=Counter)
+    deaths: dict[Identity, Occurrence] = field(default_factory=dict)
     _promised: dict[Identity, Delivery] = field(default_factory=dict)
     _running: dict[ScheduleName, dict[Identity, Occurrence]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -100,6 +102,11 @@ class Witness:
         """Note that an action has done its work."""
         self.done[identity] += 1
 
+    def tells(self, schedule_id: str, origin: str, failed: FailureInput) -> None:
+        """Look at what a failure hook is told: why another occurrence of its schedule is dead."""
+        if failed.schedule != schedule_id or failed.reason not in set(REASONS[State.DEAD]):
+            self.flaws.append(f"{origin} of {schedule_id} is told {failed}")
+
     def retries(self, identity: Identity) -> None:
         """Note that an operator asks to retry a dead one. Each time it may come back once."""
         self.retried[identity] += 1
@@ -116,6 +123,9 @@ class Witness:
             running.pop(one.identity, None)
         elif one.identity in running:
             running[one.identity] = one
+        if one.state is State.DEAD and _is_told_of(one):
+            user, key, at, origin = one.identity
+            self.deaths[user, key, at, f"failure:{origin}:{one.fence}"] = one
         known = self.ended.get(one.identity)
         if known is None:
             if has_ended(one):
@@ -190,7 +200,7 @@ class Witness:
             for name in [one for one in by_name if one[0] == user_id]:
                 self.changed.add(name)
                 del by_name[name]
-        for by_identity in (self.ended, self.aged):
+        for by_identity in (self.ended, self.aged, self.deaths):
             for identity in [one for one in by_identity if one[0] == user_id]:
                 del by_identity[identity]
 
@@ -212,7 +222,9 @@ class Witness:
             by_name[one.user_id, one.key].append(one)
         for name, mine in by_name.items():
             mine.sort(key=lambda one: (one.nominal_at, one.origin), reverse=True)
-            for one in mine[KEPT_AT_LEAST:] if fires(*name) else mine:
+            own = [one for one in mine if not one.origin.startswith("failure:")]
+            newest = own[:KEPT_AT_LEAST] if fires(*name) else []
+            for one in (one for one in mine if one not in newest):
                 if has_ended(one) and retention.expires_at(one) <= now:
                     self.aged[one.identity] = one
 
@@ -250,6 +262,12 @@ class Witness:
     def reaches(self, until: int) -> None:
         """Note how far ahead a claim looked."""
         self.reached = max(self.reached, until)
+
+
+def _is_told_of(dead: Occurrence) -> bool:
+    """Return True if a failure hook has to tell of a death."""
+    own = dead.origin == "schedule" or dead.origin.startswith(("run:", "call:"))
+    return own and dead.policies.on_failure is not None and dead.redefined_at > 0
 
 
 EPOCH_OF_TELLING: Final = "%a %d %b %H:%M:%S"

@@ -360,6 +360,7 @@ class World:
         flow.action("mail")(actions.mail)
         flow.action("book", transactional=True)(actions.book)
         flow.action("later", background=True)(actions.mail)
+        flow.action("tell")(actions.tell)
         if self.static:
             flow.static["static"] = self.static
         return Dispatcher(

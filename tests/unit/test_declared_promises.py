@@ -78,7 +78,7 @@ def test_d09_what_an_action_fixes_is_named_with_what_may_be_changed() -> None:
         mine(stage).create("m", action="mail", **DAILY, policies=once)
     free = (
         "retry, overlap, misfire, grace, catchUp, longestLateness, spread, gap, repeat, timeout, "
-        "startsAt, endsAt, maxRuns, afterCompletion, pauseAfter"
+        "startsAt, endsAt, maxRuns, afterCompletion, pauseAfter, onFailure"
     )
     assert [str(flaw) for flaw in refused.value.flaws] == [
         f"policies.{name}: expected {declared}, which 'mail' declares, got {got}; leave it out. "

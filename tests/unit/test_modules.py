@@ -22,7 +22,6 @@ LOOKED_FOR: Final = {
     "api.limits": "the routes of the limits of a user, of a flow, of an action",
     "core.store.within": "a begin under a limit: O-03",
     "cli.pauses": "`duetick pause`, `resume` and `pauses`",
-    "cli.wrong": "what an overview calls wrong, and the next command",
     "cli.workers": "`duetick workers` and `duetick locks`",
     "cli.purge": "`duetick purge`",
     "cli.recover": "`duetick recover`",

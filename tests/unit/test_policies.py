@@ -25,6 +25,7 @@ DEFAULTS = {
     "max_runs": None,
     "after_completion": "keep",
     "pause_after": None,
+    "on_failure": None,
 }
 
 WRONG = [

@@ -4,16 +4,26 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from duetick.core.context import Context
+    from duetick.core.failure_hooks import FailureInput
     from duetick.core.flows import Flow
     from duetick.domain.errors import ActionFailed
     from duetick.domain.policies import Policies
     from duetick.domain.schedule import Principal, Schedule
 
-__all__ = ["ActionFailed", "Context", "Flow", "Policies", "Principal", "Schedule"]
+__all__ = [
+    "ActionFailed",
+    "Context",
+    "FailureInput",
+    "Flow",
+    "Policies",
+    "Principal",
+    "Schedule",
+]
 
 _HOMES = {
     "ActionFailed": "duetick.domain.errors",
     "Context": "duetick.core.context",
+    "FailureInput": "duetick.core.failure_hooks",
     "Flow": "duetick.core.flows",
     "Policies": "duetick.domain.policies",
     "Principal": "duetick.domain.schedule",

@@ -79,7 +79,8 @@ def test_j07_the_overview_tells_the_last_hourly_count(running: Product) -> None:
     running.client("ann").pause("c")
     audit(running.store, NINE)
     counted = ask(running, "/api/overview")["counted"]
-    assert counted == {"at": "2026-12-01T09:00:00Z", "active": 2, "paused": 1, "done": 0}
+    none = dict.fromkeys(("done", "unindexed", "stale", "overdue"), 0)
+    assert counted == {"at": "2026-12-01T09:00:00Z", "active": 2, "paused": 1, **none}
 
 
 def test_j07_the_schedules_of_all_users_are_listed_by_pages_and_state(anywhere: Product) -> None:

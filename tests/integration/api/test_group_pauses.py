@@ -84,6 +84,10 @@ def test_a02_explain_says_who_paused_what(
         "An operator paused the flow reminders, from 2026-12-01T08:30:00Z until it is resumed."
         in found["said"]
     )
+    now = client.explain("hello", at="2026-12-01T09:00:01Z")
+    assert now["verdict"] == "not_a_fire_time"
+    assert sum("An operator paused the flow reminders" in line for line in now["said"]) == 1
+    assert sum("An operator paused" in line for line in found["said"]) == 1
     running.clock.now = NINE
     running.tick()
     assert client.explain("hello", at="2026-12-01T09:00:00Z")["verdict"] == "paused"

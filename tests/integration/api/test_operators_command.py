@@ -14,6 +14,7 @@ from duetick.cli.wrong import wrong_lines
 from duetick.core.operations import NEWEST
 from duetick.core.verify import Progress
 from duetick.core.wire import iso
+from duetick.domain.errors import MIGRATE, SchemaOutdated
 from duetick.domain.occurrence import IndexRow
 from duetick.domain.schedule import Schedule
 from duetick.domain.workers import NamedLock, Worker
@@ -154,12 +155,47 @@ def test_j07_an_overview_names_the_stack_in_each_command() -> None:
     found = {
         "ticks": {"silent": True, "silentAfter": 180, "last": []},
         "verified": {"faults": 1, "faultsSince": 0},
+        "counted": {"at": "2026-12-01T09:00:00Z", "unindexed": 0, "stale": 2, "overdue": 0},
         "lateAfter": 150,
     } | {name: {"count": 1_000, "more": True} for name in ("late", "dead", "unreadable")}
     lines = wrong_lines(found, " --stack duetick")
-    assert len(lines) == 5
+    assert len(lines) == 6
     assert all(line.endswith(" --stack duetick") for line in lines)
     assert all(": 1,000 or more. " in line for line in lines[1:4])
+    assert "require: 2, at 2026-12-01T09:00:00Z. Which? duetick check" in lines[4]
+
+
+def test_t12_an_overview_says_that_deliveries_are_late_and_that_a_claim_raised() -> None:
+    slow = {"latenessMilliseconds": 236_000, "state": "ended", "counts": {"left": 84}}
+    broken = {"latenessMilliseconds": 0, "state": "ended", "counts": {"raised": 1}}
+    none = {"count": 0, "more": False}
+    found = {
+        "ticks": {"silent": False, "silentAfter": 180, "last": [slow, broken]},
+        "verified": {"faults": 0, "faultsSince": 0},
+        "counted": None,
+        "lateAfter": 150,
+        **dict.fromkeys(("late", "dead", "unreadable"), none),
+    }
+    raised, late = wrong_lines(found, "")
+    assert raised.startswith("WRONG  Ticks that could not claim, of the last 2: 1.")
+    assert late.startswith(
+        "WRONG  The last ticks delivered up to 236 s late, and the last one left"
+    )
+    on_time = {**slow, "latenessMilliseconds": 150_000, "counts": {}}
+    found["ticks"] = {"silent": False, "silentAfter": 180, "last": [on_time]}
+    assert wrong_lines(found, "") == ["Nothing is wrong, as far as these numbers tell."]
+
+
+def test_i10_an_operator_reads_how_to_update_a_schema(
+    at_work: Product, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def outdated(*_: object, **__: object) -> None:
+        raise SchemaOutdated(f"No usable schema is there. {MIGRATE}")
+
+    monkeypatch.setattr(at_work.store.shelf, "tally", outdated)
+    code, _, err = run(capsys, "overview")
+    assert (code, MIGRATE in err) == (1, True)
+    assert MIGRATE in run(capsys, "doctor")[1]
 
 
 def test_j12_an_operator_sees_the_last_ticks_and_who_has_a_lock(

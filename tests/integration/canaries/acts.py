@@ -18,6 +18,7 @@ from duetick.domain.schedule import IndexRow, Json
 from duetick.runtime import announcing, custom_resource, wiring
 
 from tests.integration.canaries.office import broken as broken_office
+from tests.integration.canaries.office import heard
 from tests.integration.canaries.planted import DATABASE, FAULT, INPUT, LABELS
 from tests.integration.canaries.planted import NOTE as PAUSE_NOTE
 from tests.integration.canaries.stage import SCHEDULE, Office
@@ -84,6 +85,7 @@ def times_come(office: Office) -> None:
         office.tick(1)
         office.run_queue()
     broken_office["hook"] = False
+    office.written["failure hook"] += heard
     told(office)
 
 

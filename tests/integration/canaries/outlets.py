@@ -149,10 +149,12 @@ OTHERS: Final[dict[str, Reader]] = {
     "answer to CloudFormation": "anybody",
     "answer of migrate": "operator",
     "delivery": "anybody",
+    "failure hook": "anybody",
 }
 """`other lines` have no `action`, or an operation's name. `streams` are stdout and stderr of the
 local stack. `raised` is what Lambda logs of a function that fails, and puts into its queue of dead
-letters. `delivery` is what a tick sends to dispatch, headers left out.
+letters. `delivery` is what a tick sends to dispatch, headers left out. `failure hook` is what
+such a one is told.
 """
 
 

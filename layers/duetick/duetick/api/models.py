@@ -84,6 +84,7 @@ class PoliciesShape(Shape):
     max_runs: int | None = None
     after_completion: Literal["keep", "delete"] = "keep"
     pause_after: int | None = None
+    on_failure: str | None = None
 
 
 class ScheduleBody(Shape):

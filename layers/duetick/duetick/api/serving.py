@@ -115,9 +115,9 @@ def _answer(
         return error("too_large", str(problem))
     except RecursionError:
         deep = "The body is nested too deeply; make it flatter."
-        return _refusal(InvalidSchedule((), deep, "not_json"), user_id)
+        return _refusal(InvalidSchedule((), deep, "not_json"), user_id, operator=operator)
     except (ValueError, DuetickError) as problem:
-        return _refusal(problem, user_id)
+        return _refusal(problem, user_id, operator=operator)
 
 
 def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
@@ -134,7 +134,7 @@ def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
         try:
             answer = route.run(call)
         except (ValueError, DuetickError) as problem:
-            answer = _refusal(problem, user_id)
+            answer = _refusal(problem, user_id, operator=True)
         if answer.status >= HTTPStatus.BAD_REQUEST:
             recording.outcome = str(answer.body["error"])
         elif answer.body.get("dryRun") is True:
@@ -167,8 +167,8 @@ def _call(
     )
 
 
-def _refusal(problem: Exception, user_id: str) -> Answer:
-    answer = answer_to(problem, user_id)
+def _refusal(problem: Exception, user_id: str, *, operator: bool) -> Answer:
+    answer = answer_to(problem, user_id, operator=operator)
     if answer is None:
         raise problem
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -47,6 +47,7 @@ class PoliciesView(TypedDict):
     maxRuns: int | None
     afterCompletion: Literal["keep", "delete"]
     pauseAfter: int | None
+    onFailure: str | None
 
 
 class ActionView(TypedDict):
@@ -129,11 +130,25 @@ class FailureView(TypedDict):
     error: str
 
 
+class DeathView(TypedDict):
+    """The death that a failure hook tells of: the id and the origin of the dead occurrence, and why
+    it died.
+    """
+
+    occurrence: str
+    origin: str
+    reason: str
+    attempts: int
+    at: IsoTime
+    error: str | None
+
+
 class OccurrenceView(TypedDict):
     """The outcome of one fire time, or (with `until` and `count`) of a range of them.
 
     `error`, also in `failures`, is the message that the action chose for its user; operators see
-    the error that it raised. `nextAttemptAt` is null unless another attempt follows.
+    the error that it raised. `failureHook` is the origin of the occurrence that tells of this one's
+    death; that one has the `death`. `nextAttemptAt` is null unless another attempt follows.
     """
 
     id: str
@@ -147,6 +162,8 @@ class OccurrenceView(TypedDict):
     count: int
     error: str | None
     failures: list[FailureView]
+    failureHook: str | None
+    death: DeathView | None
     nextAttemptAt: IsoTime | None
     begunAt: IsoTime | None
     updatedAt: IsoTime
@@ -424,12 +441,17 @@ class CountView(TypedDict):
 
 
 class CountedView(TypedDict):
-    """The number of schedules in each state, as the last hourly count found them."""
+    """The number of schedules in each state, as the last hourly count found them. Of these,
+    `unindexed` have no row, `stale` have a wrong one, and no tick takes the rows of `overdue`.
+    """
 
     at: IsoTime
     active: int
     paused: int
     done: int
+    unindexed: int
+    stale: int
+    overdue: int
 
 
 class VerifiedView(TypedDict):

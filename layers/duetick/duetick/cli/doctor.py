@@ -15,6 +15,8 @@ from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import plain, show_many
 from duetick.cli.store_address import hide_secrets
+from duetick.cli.wrong import COUNTED
+from duetick.client import ApiError
 from duetick.core.overview import AT_MOST, late_after
 from duetick.core.wire import iso
 from duetick.domain.errors import DuetickError, NotPermitted, SchemaOutdated, StoreUnavailable
@@ -162,12 +164,25 @@ def _heard(ticks: Mapping[str, Any]) -> str:
     if not ticks["last"]:
         return "none has reported yet"
     last = ticks["last"][0]["startedAt"]
+    if ticks["last"][0]["counts"].get("raised"):
+        raise CliProblem(f"the last one, of {last}, could not claim; its log has claim_failed")
     if ticks["silent"]:
         raise CliProblem(
-            f"none has ended for {ticks['silentAfter']} s; the last one began {last}. Is what "
-            "starts it on, and what does its log say?"
+            f"none has ended for {ticks['silentAfter']} s; the last one began {last}. Is its "
+            "schedule in EventBridge ENABLED (`aws scheduler list-schedules`), and what does its "
+            "log say?"
         )
     return f"the last one began {last}"
+
+
+def _count(counted: Mapping[str, Any] | None) -> str:
+    """Say what the last hourly count found; raise if schedules fire at a wrong time or never."""
+    if counted is None:
+        return "not counted yet: that comes each hour"
+    wrong = ", ".join(f"{counted[name]:,} {name}" for name in COUNTED if counted[name])
+    if wrong:
+        raise CliProblem(f"{wrong}, at {counted['at']}; `duetick check` names them")
+    return f"each schedule has the right one, at {counted['at']}"
 
 
 def _local(chosen: argparse.Namespace) -> Iterator[Look]:
@@ -190,8 +205,9 @@ def _ask(chosen: argparse.Namespace) -> Iterator[Look]:
     try:
         found: Any = operators_of(chosen).overview()
     except (CliProblem, DuetickError) as problem:
-        how = "Is the stack up, is the schema migrated, and may you call execute-api:Invoke there?"
-        yield Look("API", False, f"{problem} {how}")
+        how = "Is the stack up, and may you call execute-api:Invoke there?"
+        outdated = isinstance(problem, ApiError) and problem.code == "schema_outdated"
+        yield Look("API", False, str(problem) if outdated else f"{problem} {how}")
         return
     yield Look("API", True, "it answers, and so does its database; the schema is the code's")
     there = datetime.fromisoformat(found["at"]).timestamp() * 1_000
@@ -201,6 +217,7 @@ def _ask(chosen: argparse.Namespace) -> Iterator[Look]:
     unreadable = found["unreadable"]["count"]
     broken = f"{unreadable:,} cannot be read; `duetick unreadable` names them"
     yield Look("rows", not unreadable, broken if unreadable else "each can be read")
+    yield _try("rows of schedules", lambda: _count(found["counted"]))
     verified = found["verified"]["until"]
     yield Look("verification", True, f"every schedule up to {verified or '(none yet)'}")
 

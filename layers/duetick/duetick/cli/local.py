@@ -17,7 +17,7 @@ from duetick.cli.gateway import UNAUTHORIZED, LocalRoute, LocalServer, PlainAnsw
 from duetick.cli.local_note import LocalNote, leave
 from duetick.cli.plain_log import speak_plainly
 from duetick.cli.problem import CliProblem
-from duetick.cli.store_address import advice, hide_secrets
+from duetick.cli.store_address import advice, from_anywhere, hide_secrets
 from duetick.cli.tokens import TOKEN_HOURS, mint, verify
 from duetick.core.declarations import check_dialects
 from duetick.core.static import register
@@ -54,6 +54,7 @@ class LocalStack:
         self._stopping = threading.Event()
         self._ticking = False
         self._project = project
+        self.store = store
         self.server = _listen(port)
         try:
             self._wire(store)
@@ -191,7 +192,8 @@ class LocalStack:
 
 def _leave_note(stack: LocalStack) -> Path | None:
     """Leave the note by which the command finds the stack. Without it, its options say the same."""
-    note = LocalNote(stack.server.url, stack.token, stack.operator, os.getpid())
+    address = from_anywhere(stack.store)
+    note = LocalNote(stack.server.url, stack.token, stack.operator, os.getpid(), address)
     try:
         return leave(Path(), note)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The note by which the command finds a local stack: its address and its two tokens.
+"""The note by which the command finds a local stack: its address, its two tokens, its store.
 
 It is a file that only its owner may read, in the folder `.cache` of the project. The stack removes
 it as it stops.
@@ -15,12 +15,13 @@ PREFIX: Final = "local-stack-"
 
 
 class LocalNote(NamedTuple):
-    """A local stack: its address, a user's token, the operator's, and its process."""
+    """A local stack: its address, a user's token, the operator's, its process, and its store."""
 
     url: str
     token: str
     operator: str
     pid: int
+    store: str = ""
 
     @property
     def is_running(self) -> bool:

@@ -184,6 +184,8 @@ def _show_run(done: Mapping[str, Any], chosen: argparse.Namespace) -> None:
         return
     if done["first"] and not chosen.yes:
         show_many(done["first"], NAMES, as_json=False)
+        if done["changed"] > len(done["first"]):
+            say(f"These are the first {len(done['first'])}.")
     print(f"{_sum_up(done, chosen)}.{'' if chosen.yes else ' --yes does it.'}")
     for one in done["firstDeclined"]:
         say(f"{one['id']} of {one['user']}/{one['key']}: {one['why']}")

@@ -115,7 +115,8 @@ def _overview_lines(found: Mapping[str, Any], where: str) -> Iterator[str]:
 def _tick_row(tick: Mapping[str, Any]) -> list[str]:
     numbers = [tick["counts"].get(name, 0) for name in ("claimed", "delivered", "failed")]
     shown = [f"{number:,}" for number in [*numbers, tick["latenessMilliseconds"]]]
-    return [tick["startedAt"], tick["state"], *shown]
+    state = "raised" if tick["counts"].get("raised") else tick["state"]
+    return [tick["startedAt"], state, *shown]
 
 
 def _of_orders(found: Mapping[str, Any], where: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from duetick.cli.parsing import known_by_its_parser, whole
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import say, show_one
 from duetick.cli.store_address import hide_secrets
-from duetick.cli.stores import add_store, opened, operating, take_step
+from duetick.cli.stores import add_store, opened, operating, store_of, take_step
 from duetick.core.done import Purged
 from duetick.core.ids import new_name
 from duetick.core.keeping import noted_retention
@@ -48,7 +48,7 @@ def add_purge(commands: "Commands") -> None:
 def _purge(chosen: argparse.Namespace) -> None:
     done = _purge_stack(chosen) if chosen.stack else _purge_store(chosen)
     if done is None:
-        place = f"--stack {chosen.stack}" if chosen.stack else f"--store {_hide(chosen.store)}"
+        place = f"--stack {chosen.stack}" if chosen.stack else f"--store {_hide(store_of(chosen))}"
         raise CliProblem(f"Another purge is at work: `duetick locks {place}` says whose.")
     if chosen.json:
         show_one(done._asdict(), as_json=True)
@@ -67,7 +67,7 @@ def _hide(address: str) -> str:
 
 
 def _purge_store(chosen: argparse.Namespace) -> Purged | None:
-    with opened(chosen.store) as store, operating(store, "purge", chosen.why):
+    with opened(store_of(chosen)) as store, operating(store, "purge", chosen.why):
         return purge_within(
             LONGEST_SECONDS,
             store,

@@ -9,7 +9,7 @@ from duetick.cli.asking import add_json, add_why
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import CliProblem
 from duetick.cli.showing import show_one
-from duetick.cli.stores import add_store, opened, operating, take_step
+from duetick.cli.stores import add_store, opened, operating, store_of, take_step
 from duetick.core.recovery import RECOVERIES, Recovered, recover
 from duetick.runtime.witness import open_witness
 
@@ -59,8 +59,9 @@ def _of_stack(chosen: argparse.Namespace) -> Recovered:
 
 
 def _of_store(chosen: argparse.Namespace) -> Recovered:
-    witness = open_witness(chosen.witness, chosen.store)
-    with opened(chosen.store) as store:
+    address = store_of(chosen)
+    witness = open_witness(chosen.witness, address)
+    with opened(address) as store:
         if not chosen.yes:
             return recover(store, witness, chosen.how, now=store.now())
         with operating(store, "recover", chosen.why, target=chosen.how):

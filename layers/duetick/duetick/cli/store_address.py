@@ -1,6 +1,7 @@
 """The address of a store without its secrets, to show on a screen."""
 
 import re
+from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -23,6 +24,12 @@ def hide_secrets(address: str) -> str:
         return f"{scheme}://{_place(parts)}{parts.path}{'?' if options else ''}{options}"
     except ValueError:
         return f"{scheme}://…"
+
+
+def from_anywhere(address: str) -> str:
+    """Return the address as it is from any folder: the path of a file is the whole path."""
+    scheme, separator, path = address.partition("sqlite:///")
+    return f"{separator}{Path(path).absolute()}" if path and not scheme else address
 
 
 def advice(address: str) -> str:

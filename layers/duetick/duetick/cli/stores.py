@@ -13,9 +13,10 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from duetick.cli import local_note
 from duetick.cli.asking import add_json, add_why
 from duetick.cli.parsing import known_by_its_parser
-from duetick.cli.problem import CliProblem
+from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import field, say, show_many, show_one
 from duetick.cli.store_address import advice, hide_secrets
 from duetick.core.operations import Asked, record, recorded
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 DEFAULT_FOLDER: Final = ".cache"
 DEFAULT_STORE: Final = f"sqlite:///{DEFAULT_FOLDER}/duetick.db"
+IN_MEMORY: Final = "sqlite://"
 EACH: Final = 10_000
 """The schedules after which a line of progress appears."""
 
@@ -59,8 +61,23 @@ def _add(commands: "Commands", name: str, told: str) -> argparse.ArgumentParser:
 def add_store(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which store: one that is reached from here, or a stack's."""
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--store", default=DEFAULT_STORE, help=f"default: {DEFAULT_STORE}")
+    which.add_argument(
+        "--store", help=f"default: that of the local stack that runs here, else {DEFAULT_STORE}"
+    )
     which.add_argument("--stack", help="a deployed one: its function migrate does it")
+
+
+def store_of(chosen: argparse.Namespace) -> str:
+    """Return the address of the store: as it is given, or of the local stack that runs here."""
+    if chosen.store is not None:
+        return str(chosen.store)
+    running = {one.store for one in local_note.find(Path.cwd()) if one.store}
+    if len(running) > 1:
+        every = ", ".join(sorted(map(hide_secrets, running)))
+        raise WrongUsage(f"Several local stacks run here. Name the store of one: --store {every}.")
+    if running == {IN_MEMORY}:
+        raise WrongUsage("The local stack keeps its schedules in memory: only it reaches them.")
+    return running.pop() if running else DEFAULT_STORE
 
 
 def whoever() -> str:
@@ -106,9 +123,10 @@ def _migrate(chosen: argparse.Namespace) -> None:
     if chosen.stack:
         show_one(take_step(chosen), as_json=True)
         return
-    if chosen.store == DEFAULT_STORE:
+    address = store_of(chosen)
+    if address == DEFAULT_STORE:
         Path(DEFAULT_FOLDER).mkdir(exist_ok=True)
-    with opened(chosen.store, migrated=False) as store:
+    with opened(address, migrated=False) as store:
         taken_over = store.migrate()
         store.check_schema()
         record(store, Asked(whoever(), "migrate", why=chosen.why))
@@ -144,7 +162,7 @@ def _rebuild(chosen: argparse.Namespace) -> None:
 def _repair(chosen: argparse.Namespace, *, dry_run: bool) -> dict[str, object]:
     if chosen.stack:
         return take_step(chosen, Step="rebuild", DryRun=dry_run)
-    with opened(chosen.store) as store:
+    with opened(store_of(chosen)) as store:
         if dry_run:
             return repair(store, store.now(), saw=progress()).json()
         with operating(store, "rebuild", chosen.why):

@@ -8,7 +8,7 @@ from duetick.cli.asking import add_json
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import say, show_one
-from duetick.cli.stores import add_store, opened, progress, take_step
+from duetick.cli.stores import add_store, opened, progress, store_of, take_step
 from duetick.core.store import Store
 from duetick.core.verify import Progress, fault_json, verified_json, verify
 from duetick.core.wire import instant, iso
@@ -39,7 +39,7 @@ def _verify(chosen: argparse.Namespace) -> None:
     if chosen.stack:
         _verify_stack(chosen)
         return
-    with opened(chosen.store) as store:
+    with opened(store_of(chosen)) as store:
         if chosen.covered:
             _show_covered(Progress.load(store), as_json=chosen.json)
         else:

@@ -3,6 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+COUNTED: Final = {
+    "unindexed": "Enabled schedules without a row, which never fire",
+    "stale": "Rows that are not the ones that their schedules require",
+    "overdue": "Rows that are due for more than an hour",
+}
+"""What an overview says of each finding of the hourly count."""
+
 NOTHING: Final = "Nothing is wrong, as far as these numbers tell."
 
 
@@ -29,6 +36,7 @@ def _wrong(found: Mapping[str, Any], where: str) -> Iterator[str]:
             f"What did the last ones do? duetick workers{where}"
         )
     yield from _of_ticks(found["ticks"], where)
+    yield from _of_lateness(found["ticks"], found["lateAfter"], where)
     if found["dead"]["count"]:
         yield (
             f"Occurrences that died in the last day: {count_of(found['dead'])}. "
@@ -39,6 +47,7 @@ def _wrong(found: Mapping[str, Any], where: str) -> Iterator[str]:
             f"Rows that cannot be read: {count_of(found['unreadable'])}. They do not fire. "
             f"Which? duetick unreadable{where}"
         )
+    yield from _of_count(found["counted"], where)
     yield from _of_verification(found["verified"], where)
 
 
@@ -58,19 +67,49 @@ def _of_ticks(ticks: Mapping[str, Any], where: str) -> Iterator[str]:
             f"Ticks that never ended, of the last {len(ticks['last'])}: {lost}. What they had "
             f"claimed comes back. Which? duetick workers{where}"
         )
+    raised = sum(bool(one["counts"].get("raised")) for one in ticks["last"])
+    if raised:
+        yield (
+            f"Ticks that could not claim, of the last {len(ticks['last'])}: {raised}. The log has "
+            f"claim_failed. Why? duetick doctor{where}"
+        )
     failed = sum(one["counts"].get("failed", 0) for one in ticks["last"])
     if failed:
         yield (
-            f"Deliveries of the last ticks that failed: {failed:,}. Dispatch refused them, or was "
-            f"out of reach. What waits? duetick occurrences list --state retrying{where}"
+            f"Deliveries of the last ticks that failed: {failed:,}. An action failed, or dispatch "
+            f"was out of reach. Which? duetick occurrences list{where}"
         )
+
+
+def _of_lateness(ticks: Mapping[str, Any], late_after: int, where: str) -> Iterator[str]:
+    """Say how late the last ticks delivered, and how much they left behind."""
+    latest = max((one["latenessMilliseconds"] for one in ticks["last"]), default=0)
+    left = sum(one["counts"].get("left", 0) for one in ticks["last"][:1])
+    if latest > late_after * 1_000 or left:
+        behind = f", and the last one left {left:,} behind" if left else ""
+        yield (
+            f"The last ticks delivered up to {latest // 1_000:,} s late{behind}: actions are slow, "
+            f"or too much is due at once. Which? duetick workers{where}"
+        )
+
+
+def _of_count(counted: Mapping[str, Any] | None, where: str) -> Iterator[str]:
+    """Say what the last hourly count found that no tick meets."""
+    of_stack = _of_stack(where)
+    for name, said in COUNTED.items():
+        if counted and counted.get(name):
+            yield f"{said}: {counted[name]:,}, at {counted['at']}. Which? duetick check{of_stack}"
+
+
+def _of_stack(where: str) -> str:
+    """Return what a command needs that reads a store, or asks a stack."""
+    return where if "--stack" in where else ""
 
 
 def _of_verification(verified: Mapping[str, Any], where: str) -> Iterator[str]:
     faults = (verified["faults"] or 0) + verified["faultsSince"]
-    of_stack = where if "--stack" in where else ""  # verify reads a store, or asks a stack
     if faults:
         yield (
             f"Fire times without an outcome, or outcomes without a fire time: {faults:,}. "
-            f"Which? duetick verify{of_stack}"
+            f"Which? duetick verify{_of_stack(where)}"
         )

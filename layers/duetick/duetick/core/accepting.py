@@ -42,7 +42,8 @@ def find_refusals(
     timing = refusals_of([lambda: parse(schedule.cron), lambda: check_zone(schedule.timezone)])
     size = refusals_of([lambda: _check_size(schedule, quotas)])
     check = flows.action_of if size else flows.check_input  # a huge input stays unread
-    found = timing + refusals_of([lambda: check(schedule)]) + size
+    work = refusals_of([lambda: check(schedule), lambda: flows.check_hook(schedule)])
+    found = timing + work + size
     if over:
         found.append(over)
         schedule = replace(schedule, policies=replace(schedule.policies, ends_at=None))

@@ -56,14 +56,17 @@ CENSUS: Final = "census"
 
 
 class Census(NamedTuple):
-    """The number of schedules in each state, as the last count found them. Rows without a record
-    are active.
+    """The number of schedules in each state, as the last count found them, and of those that fire
+    at a wrong time or never. Rows without a record are active.
     """
 
     at: int
     active: int = 0
     paused: int = 0
     done: int = 0
+    unindexed: int = 0
+    stale: int = 0
+    overdue: int = 0
 
 
 def audit(
@@ -93,7 +96,8 @@ def audit(
         states[state_of(one.record, now) if one.record else "active"] += 1
         for look in looks:
             look(one)
-    store.shelf.keep_note(CENSUS, json.dumps(Census(now, **states)._asdict()))
+    wrong = {name: counted[name] for name in ("unindexed", "stale", "overdue")}
+    store.shelf.keep_note(CENSUS, json.dumps(Census(now, **states, **wrong)._asdict()))
     return Audit(**counted)
 
 

@@ -75,7 +75,6 @@ class Context:
         open_schedules: OpenSchedules | None = None,
     ) -> "Context":
         """Return the context of a begun occurrence, with the schedule as it is now."""
-        policies = schedule.policies
         return cls(
             flow=schedule.flow,
             schedule_id=occurrence.schedule_id,
@@ -88,17 +87,21 @@ class Context:
             attempt=occurrence.attempts,
             occurrence_id=occurrence.id,
             labels=dict(schedule.labels),
-            targets=targets(
-                schedule.cron,
-                schedule.timezone,
-                occurrence.nominal_at,
-                gap=policies.gap,
-                repeat=policies.repeat,
-            ),
+            targets=_targets(schedule, occurrence),
             catching_up=_is_catching_up(occurrence, schedule),
             settling=settling,
             open_schedules=open_schedules,
         )
+
+
+def _targets(schedule: Schedule, occurrence: Occurrence) -> tuple[str, ...]:
+    """Return the targets that are due. None is due with a failure hook, which may even tell of a
+    cron that cannot be read.
+    """
+    if occurrence.death:
+        return ()
+    p, at = schedule.policies, occurrence.nominal_at
+    return targets(schedule.cron, schedule.timezone, at, gap=p.gap, repeat=p.repeat)
 
 
 def _copy(principal: Principal) -> Principal:

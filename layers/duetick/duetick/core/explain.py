@@ -18,7 +18,7 @@ from duetick.domain.errors import NotFound
 from duetick.domain.explaining import Judgement, Sight, judge, look
 from duetick.domain.expression import InvalidTimezone
 from duetick.domain.failures import Event, Failure, failures_of
-from duetick.domain.group_pauses import Pauses
+from duetick.domain.group_pauses import GroupPause, Pauses
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.limits import Limit
 from duetick.domain.occurrence import Occurrence, ScheduleName
@@ -37,8 +37,9 @@ TRIES: Final = 3
 class Explanation:
     """The answer for one time, and what it follows from.
 
-    `besides` are the occurrences of other origins at that very time. `limit` is one without a
-    place, for which the occurrence waits.
+    `besides` are the occurrences of other origins at that very time. `pause_now` is the pause of a
+    group that holds the schedule now, whatever the time. `limit` is one without a place, for which
+    the occurrence waits.
     """
 
     at: int
@@ -49,6 +50,7 @@ class Explanation:
     events: Sequence[Event]
     besides: Sequence[Occurrence]
     upcoming: Sequence[Preview]
+    pause_now: GroupPause | None
     limit: Limit | None = None
 
     @property
@@ -100,6 +102,7 @@ def explain(store: Store, user_id: str, key: str, at: int, now: int) -> Explanat
         events=store.ledger.events(sight.entry) if sight.entry else (),
         besides=besides,
         upcoming=_next_readable(sight.record, now),
+        pause_now=_pause_now(sight.record, pauses, now),
         limit=_limit_of(store, sight, now),
     )
 
@@ -113,6 +116,10 @@ def _limit_of(store: Store, sight: Sight, now: int) -> Limit | None:
     covering = store.limits.standing().of(entry.user_id, entry.flow, action)
     full = [one for one in covering if one.room(now) < 1]
     return max(full, key=lambda one: one.free_at(now), default=None)
+
+
+def _pause_now(record: Record | None, pauses: Pauses, now: int) -> GroupPause | None:
+    return pauses.holding(record.user_id, record.flow, now) if record else None
 
 
 def next_fires(record: Record | None, now: int, count: int) -> Sequence[Preview]:

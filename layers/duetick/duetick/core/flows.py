@@ -16,6 +16,7 @@ from duetick.core.declarations import (
     naming,
 )
 from duetick.core.definitions import GivenPolicies, read_policies
+from duetick.core.failure_hooks import FIELD, check_hook, input_of_hook
 from duetick.core.inputs import InputType, input_type
 from duetick.core.promises import Declared
 from duetick.core.rows import home_of
@@ -143,7 +144,7 @@ class Flow:
         with naming(f"{self.name}.{action}"):
             declared = self.declared.nearer(once).nearer(policies, may_change)
             check_promise(action, transactional, declared.policies.delivery)
-        return declared
+        return declared.without_own_hook(action, self.declared)
 
     def with_defaults(self, schedule: Defined) -> Defined:
         """Return the schedule with its action's defaults where it chooses no policy."""
@@ -189,15 +190,27 @@ class Flow:
         return function
 
     def on_dispatch(self, function: Observer) -> Observer:
-        """Register a hook. It gets (occurrence, status) after each delivery; status 0 if none."""
+        """Register an observer: it gets (occurrence, status) after each delivery, or status 0."""
         self.observers.append(function)
         return function
 
     def computes(self, schedule: Schedule) -> Compute | None:
         """Return the function that computes the input of a schedule, or None."""
-        static = self.computed.get(schedule.id) if not schedule.user_id else None
+        declared = self.static.get(schedule.id) if not schedule.user_id else None
+        is_its = declared is not None and declared.action == schedule.action
+        static = self.computed.get(schedule.id) if is_its else None
         action = self.actions[schedule.action].compute
         return static or (action if schedule.input is None else None)
+
+    def declared_hooks(self) -> list[tuple[str, str]]:
+        """Return the names of the actions that declare a failure hook, each with its hook."""
+        every = ((one.name, one.declared.policies.on_failure) for one in self.actions.values())
+        return [(name, hook) for name, hook in every if hook]
+
+    def declares_hook(self, action: str, hook: str) -> bool:
+        """Return True if an action, or its flow for it, declares that failure hook."""
+        found = self.actions.get(action)
+        return found is not None and found.declared.policies.on_failure == hook
 
     def check_given(self, schedule: Schedule) -> None:
         """Raise InvalidSchedule unless the action takes the schedule's input, or computes one."""
@@ -220,9 +233,13 @@ class Flows:
         self._flows = dict(flows)
         self.home = home_of(self._flows, rows)
         for flow in self._flows.values():
+            for name, hook in flow.declared_hooks():
+                with naming(f"{flow.name}.{name}"):
+                    check_hook(flow.actions, name, hook)
             for schedule in map(flow.with_defaults, flow.static.values()):
                 with naming(schedule.key):
                     self.check_input(schedule)
+                    self.check_hook(schedule)
                     self.check_fixed(schedule)
 
     def __bool__(self) -> bool:
@@ -279,9 +296,9 @@ class Flows:
             action.declared.check(action.name, resume(wanted).policies, kept)
 
     def observe(self, occurrence: Occurrence, status: int) -> None:
-        """Call the hooks of the occurrence's flow after its delivery.
+        """Call the observers of the occurrence's flow after its delivery.
 
-        Every hook is called, even after one that raises. Their errors are raised at the end.
+        Every one is called, even after one that raises. Their errors are raised at the end.
         """
         flow, problems = self.get(occurrence.flow), list[Exception]()
         for observer in flow.observers if flow else ():
@@ -290,7 +307,7 @@ class Flows:
             except Exception as problem:
                 problems.append(problem)
         if problems:
-            raise ExceptionGroup("hooks raised", problems)
+            raise ExceptionGroup("observers raised", problems)
 
     def action_of(self, schedule: Schedule) -> Action:
         """Return the schedule's action. Raises InvalidSchedule if it may not have that action."""
@@ -332,9 +349,42 @@ class Flows:
                 "not_yours",
             )
 
+    def check_hook(self, schedule: Schedule) -> None:
+        """Raise InvalidSchedule unless the schedule's failure hook is another action of its flow,
+        which takes the input of a hook. Another check refuses an unknown flow.
+        """
+        flow, hook = self._flows.get(schedule.flow), schedule.policies.on_failure
+        if flow and hook:
+            check_hook(flow.actions, schedule.action, hook)
+
+    def check_hook_for_users(self, schedule: Schedule) -> None:
+        """Raise InvalidSchedule if no user may choose the schedule's failure hook."""
+        if not self._hook_is_for_users(schedule):
+            raise InvalidSchedule(
+                FIELD,
+                f"{schedule.policies.on_failure!r} is not for users: the action declares it as its "
+                "failure hook, or an operator names it.",
+                "not_yours",
+            )
+
+    def hook_of(self, schedule: Defined, hook: Occurrence, name: str) -> Defined:
+        """Return the definition that a failure hook runs: the action `name`, told of the death.
+
+        If the schedule's action declares it, the application is the one that chose it.
+        """
+        flow = self._flows.get(schedule.flow)
+        action = flow.actions.get(name) if flow else None
+        told = input_of_hook(schedule, hook, operator=action is not None and not action.users)
+        runs = replace(schedule, action=name, input=told, policies=hook.policies)
+        declared = flow is not None and flow.declares_hook(schedule.action, name)
+        return replace(runs, principal=runs.runs_as) if declared else runs
+
     def vouch(self, schedule: Schedule) -> Schedule:
-        """Return the schedule. If only the application may run its action, name a principal."""
-        if not schedule.is_users or self._is_for_users(schedule):
+        """Return the schedule. If only the application may run its action, or its failure hook,
+        name a principal.
+        """
+        fits = self._is_for_users(schedule) and self._hook_is_for_users(schedule)
+        if not schedule.is_users or fits:
             return schedule
         return replace(schedule, principal=schedule.runs_as)
 
@@ -343,6 +393,16 @@ class Flows:
         flow = self._flows.get(schedule.flow)
         action = flow.actions.get(schedule.action) if flow else None
         return action is None or action.users
+
+    def _hook_is_for_users(self, schedule: Schedule) -> bool:
+        """Return True if users may choose the failure hook, or its action declares it. Another
+        check refuses an unknown one.
+        """
+        flow, hook = self._flows.get(schedule.flow), schedule.policies.on_failure
+        action = flow.actions.get(hook) if flow and hook else None
+        if flow is None or hook is None or action is None:
+            return True
+        return action.users or flow.declares_hook(schedule.action, hook)
 
     def preview(self, schedule: Schedule) -> Json:
         """See `Flow.preview`."""

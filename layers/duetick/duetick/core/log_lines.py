@@ -50,4 +50,9 @@ def lost_in_words(occurrence: Occurrence) -> str | None:
     """
     if occurrence.reason is not Reason.LOST or occurrence.state is State.DELETED:
         return None
-    return NEVER_ENDED if occurrence.attempts else NEVER_BEGAN
+    return loss_in_words(occurrence.attempts)
+
+
+def loss_in_words(attempts: int) -> str:
+    """Return the explanation of a loss after so many attempts."""
+    return NEVER_ENDED if attempts else NEVER_BEGAN

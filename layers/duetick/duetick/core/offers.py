@@ -1,6 +1,6 @@
 """The actions that a caller may schedule, as forms and agents see them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from duetick.core.action import Action
@@ -40,7 +40,7 @@ def schema_of(flows: Flows, flow: str, action: str) -> Schema:
         "timezone": {"type": ["string", "null"]},
         "input": {},
         "labels": {"type": "object", "additionalProperties": TEXT},
-        "policies": _policies(found[0]),
+        "policies": _policies(found[0], [one.name for name, one in offered if name == flow]),
     }
     return _object(properties) | {"required": ["key", "cron"]}
 
@@ -56,13 +56,16 @@ def _offer(flow: str, action: Action) -> Json:
     }
 
 
-def _policies(action: Action) -> Schema:
+def _policies(action: Action, offered: Sequence[str]) -> Schema:
+    """Return the schema of the policies that a schedule may change. `offered` are the actions of
+    the flow, of which all others may be its failure hook.
+    """
     usual, declared = policies_json(action.declared.policies), action.declared
+    hooks: list[Json] = [*(name for name in offered if name != action.name), None]
+    named: Schema = {"type": ["string", "null"], "enum": hooks}
+    known = {**_KNOWN, "on_failure": named}
     return _object(
-        {
-            camel(name): _KNOWN[name] | {"default": usual[camel(name)]}
-            for name in declared.may_change
-        }
+        {camel(name): known[name] | {"default": usual[camel(name)]} for name in declared.may_change}
     )
 
 

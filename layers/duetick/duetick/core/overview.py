@@ -134,7 +134,7 @@ def _counted(store: Store) -> dict[str, Json] | None:
     if note is None:
         return None
     kept = Census(**json.loads(note))
-    return {"at": iso(kept.at), "active": kept.active, "paused": kept.paused, "done": kept.done}
+    return {**kept._asdict(), "at": iso(kept.at)}
 
 
 def _verified(store: Store) -> dict[str, Json]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -35,6 +35,15 @@ class Declared:
         declared = self.fixed | more.chosen.keys()
         _check_declared(free, declared)
         return Declared(more.over(self.policies), declared - free)
+
+    def without_own_hook(self, action: str, of_flow: "Declared") -> "Declared":
+        """Return these defaults without the failure hook that the flow declares, if the action is
+        that very hook: the hook of all others has none.
+        """
+        hook = self.policies.on_failure
+        if hook != action or of_flow.policies.on_failure != hook:
+            return self
+        return replace(self, policies=replace(self.policies, on_failure=None))
 
     def check(self, action: str, wanted: Policies, current: Policies | None) -> None:
         """Raise InvalidSchedule if a schedule changes a fixed policy. It may keep its own value."""

@@ -12,6 +12,7 @@ from duetick.core.witness import catch_up, find_restore, note_restore
 from duetick.domain.errors import ConfigurationError
 from duetick.domain.occurrence import LATEST
 from duetick.domain.recovering import Recovery, foresee
+from duetick.domain.states import Reason
 from duetick.ports import Listed, Witness
 
 if TYPE_CHECKING:
@@ -120,7 +121,8 @@ def _write_off(store: Store, until: int, now: int, may_go_on: Callable[[], bool]
 
     Each is leased first, as of `until`, so that a run which ends between the two leaves a lease
     that the next run finds ended. The second pass finds those, and leases of the backup that have
-    ended since. What came due later is given back.
+    ended since. What came due later is given back. The failure hooks of what is lost go too: it may
+    have succeeded, or been told of, after the backup.
     """
     lost: list[Occurrence] = []
     later: list[Occurrence] = []
@@ -129,9 +131,15 @@ def _write_off(store: Store, until: int, now: int, may_go_on: Callable[[], bool]
             leased = store.ledger.claim_waiting(at, AT_ONCE, on_lost=lost.append)
             if not leased:
                 break
-            later += (one for one in leased if one.due_at > until)
-            ended = (store.ledger.write_off(o, now=now) for o in leased if o.due_at <= until)
-            lost += filter(None, ended)
+            later += (one for one in leased if _comes_later(one, until))
+            over = (one for one in leased if not _comes_later(one, until))
+            lost += filter(None, (store.ledger.write_off(one, now=now) for one in over))
     for one in later:
         store.ledger.release(one, now=now)
     return len(lost)
+
+
+def _comes_later(one: "Occurrence", until: int) -> bool:
+    """Return True if an occurrence came due after an instant, and tells of no loss."""
+    tells_of_loss = one.death is not None and one.death.reason is Reason.LOST
+    return one.due_at > until and not tells_of_loss

@@ -50,9 +50,14 @@ _REFUSALS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
 )
 
 
-def answer_to(problem: Exception, user_id: str) -> Answer | None:
-    """Return the answer to an error; None if the error is a bug of ours."""
+def answer_to(problem: Exception, user_id: str, *, operator: bool = False) -> Answer | None:
+    """Return the answer to an error; None if the error is a bug of ours.
+
+    An `operator` reads which schema there is, and the command that updates it.
+    """
     log_advice(problem, user=user_id)
+    if operator and isinstance(problem, SchemaOutdated):
+        return error("schema_outdated", str(problem))
     if isinstance(problem, RateReached):
         code = f"too_many_{problem.limit}"
         answer = error(code, str(problem), limit=problem.limit, value=problem.value)

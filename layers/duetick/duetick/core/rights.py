@@ -16,11 +16,11 @@ BY_EXTERNAL: Final = "by-external"
 def vouch(flows: Flows, current: Schedule | None, wanted: Schedule) -> Schedule:
     """Return the schedule that an operator requests.
 
-    If the operator sets flow, action or input, the schedule may run an action that is not for
-    users. A change of other fields does not permit that.
+    If the operator sets flow, action, input or failure hook, the schedule may run an action that is
+    not for users. A change of other fields does not permit that.
     """
     unchanged = current is not None and _work(current) == _work(wanted)
-    return wanted if unchanged else flows.vouch(wanted)
+    return wanted if unchanged and _keeps_hook(current, wanted) else flows.vouch(wanted)
 
 
 def check_action(flows: Flows, current: Record | None, wanted: Schedule) -> None:
@@ -28,6 +28,14 @@ def check_action(flows: Flows, current: Record | None, wanted: Schedule) -> None
     changed = current is None or not resume(current).defines(resume(wanted))
     if changed and not wanted.user_id.startswith(FLOW_USER):
         flows.check_for_users(wanted)
+
+
+def check_hook(flows: Flows, current: Record | None, wanted: Schedule) -> None:
+    """Refuse a failure hook that a user chooses and that is not for users. One that the schedule
+    has may stay.
+    """
+    if not _keeps_hook(current, wanted) and not wanted.user_id.startswith(FLOW_USER):
+        flows.check_hook_for_users(wanted)
 
 
 def check_principal(current: Schedule | None, wanted: Schedule) -> None:
@@ -85,6 +93,15 @@ def check_reserved_key(wanted: Schedule) -> None:
         raise InvalidId(
             "key", f"{BY_EXTERNAL!r} is a word of the API's paths; name another.", "taken"
         )
+
+
+def _keeps_hook(current: Schedule | None, wanted: Schedule) -> bool:
+    """Return True if a schedule keeps its failure hook, and the action whose failures it tells."""
+    return current is not None and _hook(current) == _hook(wanted)
+
+
+def _hook(schedule: Schedule) -> tuple[str, str, str | None]:
+    return schedule.flow, schedule.action, schedule.policies.on_failure
 
 
 def _work(schedule: Schedule) -> tuple[str, str, Json]:

@@ -15,6 +15,7 @@ from duetick.core.retrying import retry
 from duetick.core.rights import (
     check_action,
     check_external_id,
+    check_hook,
     check_not_withheld,
     check_principal,
     check_reserved_key,
@@ -294,6 +295,7 @@ class UserSchedules:
             yield lambda: check_external_id(current, wanted)
             yield lambda: check_work(current, wanted)
             yield lambda: check_action(self.flows, current, wanted)
+            yield lambda: check_hook(self.flows, current, wanted)
         else:
             yield lambda: check_not_withheld(current, wanted)
         if current is None:

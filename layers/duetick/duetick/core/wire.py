@@ -9,16 +9,18 @@ from functools import lru_cache
 from typing import Final, NoReturn, TypeAlias
 
 from duetick.core.correlation import tick_id
-from duetick.core.log_lines import NEVER_ENDED, lost_in_words
+from duetick.core.log_lines import NEVER_ENDED, loss_in_words, lost_in_words
 from duetick.domain.ending import done_since, state_of
 from duetick.domain.errors import Flaw, InvalidSchedule, kind_of
+from duetick.domain.failure_hooks import origin_of_hook
 from duetick.domain.failures import Event, Failure, failure_of, without_operator
 from duetick.domain.group_pauses import GroupPause
 from duetick.domain.limits import Limit
+from duetick.domain.occurrence import Death
 from duetick.domain.pausing import is_paused, resume
 from duetick.domain.policies import DAY, LAST_INSTANT, Policies
 from duetick.domain.schedule import Json, Occurrence, Pause, Record, Schedule
-from duetick.domain.states import WAITING
+from duetick.domain.states import WAITING, Reason
 from duetick.ports import Deliverable
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -295,9 +297,24 @@ def occurrence_json(
         "count": o.count,
         "error": lost_in_words(o) or _error(o.error, o.told, operator=operator),
         "failures": [failure_json(one, operator=operator) for one in failures],
+        "failureHook": origin_of_hook(o),
+        "death": death_json(o.death, operator=operator) if o.death else None,
         "nextAttemptAt": iso(o.due_at) if o.state in WAITING and o.due_at <= LAST_INSTANT else None,
         "begunAt": iso(o.begun_at),
         "updatedAt": iso(o.updated_at),
+    }
+
+
+def death_json(one: Death, *, operator: bool) -> dict[str, Json]:
+    """Return the death that a failure hook tells of, with the error that its reader may see."""
+    lost = loss_in_words(one.attempts) if one.reason is Reason.LOST else None
+    return {
+        "occurrence": one.occurrence,
+        "origin": one.origin,
+        "reason": one.reason,
+        "attempts": one.attempts,
+        "at": iso(one.at),
+        "error": lost or _error(one.error, one.told, operator=operator),
     }
 
 

@@ -230,6 +230,8 @@ def _policies(found: Explanation) -> Iterator[str]:
 
 
 def _beside(found: Explanation) -> Iterator[str]:
+    if found.pause_now and found.pause_now != found.judged.group:
+        yield _group(found.pause_now)
     if found.judged.before is not None:
         yield f"The fire time before it: {iso(found.judged.before)}."
     if found.judged.after is not None:

@@ -8,7 +8,7 @@ life is over that it can have. Its occurrences come back by their leases, whatev
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final
 
 from duetick.core.store import Store
@@ -54,9 +54,11 @@ class Reporter:
             )
 
 
-def end_tick(reporter: Reporter, report: "TickReport", now: int) -> None:
-    """Report the end of a tick, with the numbers that are not zero."""
-    counts = {name: count for name, count in asdict(report).items() if count}
+def end_tick(reporter: Reporter, report: "TickReport", now: int, *, raised: bool) -> None:
+    """Report the end of a tick, with the numbers that are not zero, and whether it raised."""
+    numbers = {one.name: getattr(report, one.name) for one in fields(report)}
+    numbers["raised"] = int(raised)
+    counts = {name: count for name, count in numbers.items() if count}
     reporter.end(now, counts, counts.pop("lateness_ms", 0))
 
 

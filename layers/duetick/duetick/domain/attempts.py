@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from duetick.domain.errors import LeaseLost
 from duetick.domain.failures import Event, note_failure, note_loss
-from duetick.domain.identity import stands_beside
+from duetick.domain.identity import is_failure_hook, stands_beside
 from duetick.domain.occurrence import Leased, NewOccurrence, Occurrence, storable
 from duetick.domain.overlap import beside
 from duetick.domain.policies import Policies
@@ -171,14 +171,18 @@ def refuse_begun(after: Occurrence) -> Refused | None:
 
 
 def policies_now(occurrence: Occurrence, record: Record | None) -> Policies:
-    """Return the policies of an occurrence under the current definition."""
-    if record is None:
+    """Return the policies of an occurrence under the current definition. A failure hook has its
+    own.
+    """
+    if record is None or is_failure_hook(occurrence.origin):
         return occurrence.policies
     return beside(record.policies) if stands_beside(occurrence.origin) else record.policies
 
 
 def counts_as_run(occurrence: Occurrence) -> bool:
-    """Return True if the begin of the occurrence uses up a run: the first one, of no backfill."""
+    """Return True if the begin of the occurrence uses up a run: the first one, of what does not
+    stand beside its schedule.
+    """
     return not occurrence.attempts and not stands_beside(occurrence.origin)
 
 
@@ -243,10 +247,11 @@ def tell_lost(on_lost: OnLost | None, after: Iterable[Occurrence]) -> None:
 
 def pause_of(occurrence: Occurrence, record: Record | None, now: int) -> Pause | None:
     """Return the pause that holds an occurrence, or None. It holds what has begun once, and what a
-    backfill has brought.
+    backfill has brought, but no failure hook.
     """
     is_held = occurrence.attempts or stands_beside(occurrence.origin)
-    pause = record.pause if record and is_held else None
+    tells = is_failure_hook(occurrence.origin)
+    pause = record.pause if record and is_held and not tells else None
     return pause if pause and pause.holds(now) else None
 
 

@@ -33,10 +33,11 @@ from duetick.domain.claims import Templates, due_row, name_for
 from duetick.domain.definitions import Definition, Standing, define, standing_of
 from duetick.domain.ending import mark, mark_again, may_leave
 from duetick.domain.errors import OccurrenceConflict, OccurrenceNotFound, PoisonedRow
+from duetick.domain.failure_hooks import hooks_of
 from duetick.domain.failures import Event
 from duetick.domain.firing import Times
 from duetick.domain.group_pauses import NO_PAUSES, Pauses, held_until, pause_of_begin
-from duetick.domain.identity import SCHEDULE_ORIGIN, stands_beside
+from duetick.domain.identity import SCHEDULE_ORIGIN, is_failure_hook, stands_beside
 from duetick.domain.occurrence import (
     Identity,
     IndexRow,
@@ -383,6 +384,9 @@ class Book:
             return []
         due = due_row(row, seen)
         template = templates.of(due)
+        if template.error is not None:
+            broken = Unreadable(row, template.error, templates.now)
+            return self._set_aside(broken, name_for(due, template.made[0], self.new_id()))
         if room is not None:
             template = template.within(room)
         for made in template.made:
@@ -391,13 +395,20 @@ class Book:
             self.made += [replace(one, id=self.new_id()) for one in leave_out(whole, known)]
         # Only now: the pages look for no occurrence beyond the mark.
         self.mark = max(template.mark, seen or template.mark)
-        if template.error is not None:
-            self.row, self.unreadable = None, Unreadable(row, template.error, templates.now)
-        else:
-            following = template.next_at
-            after = None if following is None else replace(row, next_fire_at=following)
-            self._set_row(after, max(templates.now, template.mark))
+        following = template.next_at
+        after = None if following is None else replace(row, next_fire_at=following)
+        self._set_row(after, max(templates.now, template.mark))
         return self.made
+
+    def _set_aside(self, broken: Unreadable, poisoned: Occurrence) -> list[Occurrence]:
+        """Take an unreadable row out of the index, and return its poisoned occurrence. It is
+        recorded, with its failure hook, unless the ledger has that time.
+        """
+        self.row, self.unreadable = None, broken
+        self.mark = max(poisoned.nominal_at, self.mark or poisoned.nominal_at)
+        if self.pages.find(poisoned.nominal_at, poisoned.origin) is None:
+            self.made += [poisoned, *hooks_of([poisoned], self.new_id)]
+        return [poisoned]
 
     def restore(self, now: int) -> bool:
         """Put an unreadable row back as its record says. Return False if no row is unreadable.
@@ -607,7 +618,7 @@ class Book:
             return self._wait_behind(occurrence, policies.overlap, now)
         if counts_as_run(occurrence) and not self._count_run(now):
             return cancel(occurrence, Reason.QUOTA, now)
-        if self.record:
+        if self.record and not is_failure_hook(occurrence.origin):
             self.record = replace(self.record, last_run_at=now)
         return start(occurrence, self.record, now)
 
@@ -824,6 +835,8 @@ class Book:
         if note is not None:
             event = Event(after.updated_at, before.state, after.state, note)
             self.events.append((after.identity, event))
+        if before.state is not State.DEAD:
+            self.made += hooks_of([after], self.new_id)
         return after
 
 

@@ -11,6 +11,7 @@ LONGEST_ORIGIN: Final = 256
 SCHEDULE_ORIGIN: Final = "schedule"
 RUN_ORIGIN: Final = "run:"
 BACKFILL_ORIGIN: Final = "backfill:"
+FAILURE_ORIGIN: Final = "failure:"
 NO_FLOW: Final = "-"
 """The text in a path in place of a flow, if an index row names none. No flow can have this name."""
 
@@ -82,7 +83,12 @@ def stands_beside(origin: str) -> bool:
 
     They neither take its place nor need it, and use up none of its runs.
     """
-    return origin.startswith(BACKFILL_ORIGIN)
+    return origin.startswith((BACKFILL_ORIGIN, FAILURE_ORIGIN))
+
+
+def is_failure_hook(origin: str) -> bool:
+    """Return True if occurrences of that origin tell of the death of another one."""
+    return origin.startswith(FAILURE_ORIGIN)
 
 
 def schedule_id(user_id: str, key: str) -> str:

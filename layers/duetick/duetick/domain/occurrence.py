@@ -1,8 +1,9 @@
 """The occurrence, the row that a tick reads, and the lease of an occurrence."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from duetick.domain.errors import ConfigurationError
 from duetick.domain.identity import SCHEDULE_ORIGIN, schedule_id
@@ -118,13 +119,41 @@ class Missed:
     count: int
 
 
+class Death(NamedTuple):
+    """The death of an occurrence, as its failure hook tells of it.
+
+    `occurrence` is the id of the dead one. `error` is for operators; `told` is what the user may
+    read of it.
+    """
+
+    occurrence: str
+    origin: str
+    reason: Reason
+    attempts: int
+    at: int
+    error: str | None = None
+    told: str | None = None
+
+    def dump(self) -> str:
+        """Return the death as compact JSON."""
+        return json.dumps([*self], separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def load(cls, text: str | None) -> "Death | None":
+        """Return the death that `dump` wrote, or None for no text."""
+        if not text:
+            return None
+        occurrence, origin, reason, *others = json.loads(text)
+        return cls(occurrence, origin, Reason(reason), *others)
+
+
 @dataclass(frozen=True, slots=True)
 class Occurrence:
     """One firing of one schedule, named forever by (user_id, key, nominal_at, origin).
 
     An occurrence with `range_end` stands for `count` nominal times that did not fire. `labels` are
     those of the schedule when the occurrence began. `error` is for operators; `told` is what the
-    user may read of it.
+    user may read of it. A failure hook has the `death` that it tells of.
     """
 
     user_id: str
@@ -153,6 +182,7 @@ class Occurrence:
     begun_at: int | None = None
     updated_at: int = 0
     told: str | None = None
+    death: Death | None = None
 
     @property
     def schedule_id(self) -> str:

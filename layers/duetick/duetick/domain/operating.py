@@ -166,7 +166,7 @@ def strip(occurrence: Occurrence, now: int) -> Occurrence:
         ended = "one that has ended, or is queued and never began; cancel it first"
         raise _wrong_state(occurrence, "deleted", ended)
     reason = occurrence.reason or Reason.OPERATOR
-    bare = replace(occurrence, error=None, told=None, labels={})
+    bare = replace(occurrence, error=None, told=None, labels={}, death=None)
     return move(bare, State.DELETED, now, reason)
 
 

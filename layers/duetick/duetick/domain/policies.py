@@ -16,6 +16,7 @@ from duetick.domain.errors import (
     refusals_of,
     refuse,
 )
+from duetick.domain.identity import check_name
 
 Gap = Literal["run", "skip"]
 Repeat = Literal["first", "both"]
@@ -83,8 +84,10 @@ def _show(value: object) -> str:
 Choice: TypeAlias = tuple[str, tuple[str, ...]]
 Bounds: TypeAlias = tuple[str, int, int]
 
-OPTIONAL: Final = frozenset({"longest_lateness", "max_runs", "starts_at", "ends_at", "pause_after"})
-"""The fields for which None means that there is no limit."""
+OPTIONAL: Final = frozenset(
+    {"longest_lateness", "max_runs", "starts_at", "ends_at", "pause_after", "on_failure"}
+)
+"""The fields for which None means that there is no limit, or none at all."""
 
 
 def _find_wrong(
@@ -176,7 +179,8 @@ class Policies(Choosing):
 
     Nothing fires before `starts_at` or after `ends_at`. `max_runs` limits the runs that begin: with
     the last of them, the schedule is done. `after_completion` says if it is deleted then. After so
-    many failures in a row as `pause_after` says, the schedule is paused.
+    many failures in a row as `pause_after` says, the schedule is paused. `on_failure` names the
+    action of its flow that runs for each of its occurrences that is dead.
     """
 
     delivery: Delivery = Delivery.AT_MOST_ONCE
@@ -196,9 +200,10 @@ class Policies(Choosing):
     max_runs: int | None = None
     after_completion: AfterCompletion = "keep"
     pause_after: int | None = None
+    on_failure: str | None = None
 
     def __post_init__(self) -> None:
-        found = refusals_of([self._read_retry])
+        found = refusals_of([self._read_retry, self._check_hook])
         found += _find_wrong("policies", self, CHOICES, BOUNDS)
         refuse(found or refusals_of([self._check_window]))
         for name, kind in _KINDS:
@@ -210,6 +215,10 @@ class Policies(Choosing):
         if not isinstance(given, Retry):
             named = _check_names(Retry, "policies.retry", given)
             object.__setattr__(self, "retry", Retry(**named))
+
+    def _check_hook(self) -> None:
+        if self.on_failure is not None:
+            check_name("policies.on_failure", self.on_failure)
 
     def _check_window(self) -> None:
         if self.ends_at is not None and self.ends_at < (self.starts_at or 0):

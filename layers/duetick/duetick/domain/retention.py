@@ -1,8 +1,8 @@
 """The retention of what has ended: until when an occurrence is kept, and what is never deleted.
 
 Its time begins with its end. Of a schedule that is active or paused, the newest twenty occurrences
-stay whatever their age: by nominal time, fires and runs by hand alike. Nothing that is under way
-is ever deleted.
+stay whatever their age: by nominal time, fires and runs by hand alike. A failure hook is none of
+them, and is kept for as long as what is dead. Nothing that is under way is ever deleted.
 """
 
 import json
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
+from duetick.domain.identity import is_failure_hook
 from duetick.domain.occurrence import LATEST, Identity
 from duetick.domain.policies import DAY
 from duetick.domain.states import State
@@ -95,7 +96,8 @@ class Retention:
     def expires_at(self, one: Ended) -> int:
         """Return the instant from which on an occurrence may be deleted, but for the newest."""
         days = self.of_flow.get(one.flow, self.usual)
-        kept = days.dead if one.state == State.DEAD else days.ended
+        as_dead = one.state == State.DEAD or is_failure_hook(one.origin)
+        kept = days.dead if as_dead else days.ended
         return ended_at(one) + kept * DAY * 1_000
 
     def judge(self, one: Ended, newest: Newest, now: int) -> int | None:
@@ -103,6 +105,8 @@ class Retention:
         expires_at = self.expires_at(one)
         if expires_at > now:
             return expires_at
+        if is_failure_hook(one.origin):
+            return None
         return HELD if newest.has(one.nominal_at, one.origin) else None
 
     def dump(self) -> str:

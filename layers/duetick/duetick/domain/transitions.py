@@ -138,8 +138,13 @@ def release(before: Occurrence, now: int) -> Occurrence:
 
 
 def write_off(before: Occurrence, now: int) -> Occurrence:
-    """Return a leased occurrence as lost: nobody knows whether it ran, and it gets no more try."""
-    return move(replace(before, state=State.FAILED), State.DEAD, now, Reason.LOST)
+    """Return a leased occurrence as lost: nobody knows whether it ran, and it gets no more try.
+
+    No failure hook tells of it: it may have succeeded, or been told of, after the backup.
+    """
+    silent = replace(before.policies, on_failure=None)
+    failed = replace(before, state=State.FAILED, policies=silent)
+    return move(failed, State.DEAD, now, Reason.LOST)
 
 
 def record(wanted: NewOccurrence, name: str, now: int) -> Occurrence:

@@ -280,7 +280,8 @@ class Shelf(Protocol):
         Ended leases come first. Then come scheduled and retrying occurrences that are due by now +
         ahead, by priority, due time and age. A retry whose place is taken is passed over, and so is
         one that a pause of a group holds now. No more are leased than the limits have places. The
-        answer includes the occurrences that became dead.
+        answer includes the occurrences that became dead; the same write records their failure
+        hooks.
         """
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
@@ -291,7 +292,16 @@ class Shelf(Protocol):
         """
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
-        """Write, in one trip, the ends of attempts that are as their begin left them.
+        """Write, in one trip, the ends of attempts that are as their begin left them. None of them
+        is a death that has a failure hook.
+
+        None means: use the general way.
+        """
+
+    def write_lease(
+        self, before: Occurrence, after: Occurrence, event: Event | None = None
+    ) -> Occurrence | None:
+        """Renew a lease, or give it back, in one trip, if the occurrence is as its holder has it.
 
         None means: use the general way.
         """

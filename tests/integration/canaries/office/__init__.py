@@ -1,9 +1,10 @@
 """The flows of the deployment in which canaries are planted."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from typing import NoReturn
 
-from duetick import Context, Flow
+from duetick import Context, FailureInput, Flow
 from duetick.core.dispatch import ResolveContext
 from duetick.domain.errors import ActionFailed
 from duetick.domain.schedule import Json, Occurrence
@@ -25,13 +26,13 @@ def work(given: object, ctx: Context) -> Json:
     return {"token": "canary-result", "given": str(given)}
 
 
-@office.action("fail", redact={"iban"}, input=compute)
+@office.action("fail", redact={"iban"}, input=compute, policies={"on_failure": "hear_all"})
 def fail(given: object, ctx: Context) -> NoReturn:
     """Its error quotes its input, and a secret of its own."""
     raise RuntimeError(f"password=canary-action-error of {given!r}")
 
 
-@office.action("tell", redact={"iban"})
+@office.action("tell", redact={"iban"}, policies={"on_failure": "hear"})
 def tell(given: object, ctx: Context) -> NoReturn:
     """Its user reads why."""
     raise ActionFailed(f"{TOLD} {given!r}") from RuntimeError("token=canary-action-error")
@@ -41,6 +42,22 @@ def tell(given: object, ctx: Context) -> NoReturn:
 def behind(given: object, ctx: Context) -> None:
     """It runs in an invocation of its own."""
     fail(given, ctx)
+
+
+heard: list[str] = []
+"""What failure hooks are told."""
+
+
+@office.action("hear")
+def hear(failed: FailureInput, ctx: Context) -> None:
+    """A failure hook that users may choose."""
+    heard.append(json.dumps(asdict(failed)))
+
+
+@office.action("hear_all", users=False)
+def hear_all(failed: FailureInput, ctx: Context) -> None:
+    """A failure hook of the application: it reads what operators do."""
+    heard.append(json.dumps(asdict(failed)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from duetick.core.log_lines import about
 from duetick.core.store import Store
 from duetick.core.wire import iso, read_object
 from duetick.domain.attempts import SUCCEEDED, Begun, Outcome, Refused, refuse
-from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.identity import SCHEDULE_ORIGIN, is_failure_hook
 from duetick.domain.schedule import Json, Lease, Leased, Occurrence, Record, check_timing
 from duetick.domain.states import Reason, State
 from duetick.ports import Clock, Tell, tell_nobody
@@ -109,7 +109,7 @@ class Dispatch:
             definition = self._definition_of(lease)
         if definition and self._is_background(self.flow.actions[definition.action]):
             return self._queue_leased(lease)
-        return self._run(lease, definition)
+        return self._run(lease, None if is_failure_hook(lease.origin) else definition)
 
     def _deliver_requested(self) -> Answer:
         """Deliver the occurrence that an outside caller requests.
@@ -245,6 +245,9 @@ class Dispatch:
         """
         with suppress(Stop):
             found = self._resolve() or self._adopt(self.parts.store.ledger.get(*lease.identity))
+            if found and is_failure_hook(lease.origin):
+                hook = self.parts.store.ledger.get(*lease.identity)
+                found = self._definition_of_hook(found, hook, found) if hook else None
             return found if found and found.action in self.flow.actions else None
         return None
 
@@ -259,9 +262,18 @@ class Dispatch:
             )
         if known is None:
             raise _withdraw(Reason.SCHEDULE_DELETED)
+        if begun.occurrence.death:
+            return self._definition_of_hook(known, begun.occurrence, begun.schedule or known)
         if self.call.fence and not known.enabled:
             raise _withdraw(Reason.DISABLED)
         return known
+
+    def _definition_of_hook(self, found: Record, hook: Occurrence, kept: Record) -> Record:
+        """Return what a failure hook runs: the action that the schedule names, as it is `kept`."""
+        name = kept.policies.on_failure
+        if name is None:
+            raise _withdraw(Reason.SUPERSEDED)
+        return self.parts.flows.hook_of(found, hook, name)
 
     def _is_by_flow(self) -> bool:
         return is_own(self.flow, self.call.schedule_id)

@@ -56,7 +56,8 @@ class Runner:
         rejected.
         """
         try:
-            check_timing(schedule.cron, schedule.timezone)
+            if attempt.occurrence.death is None:  # a hook may tell of a cron that is unreadable
+                check_timing(schedule.cron, schedule.timezone)
             action = self._flows.action_of(schedule)
             context = Context.of(
                 schedule, attempt.occurrence, self._clock(), attempt.transaction, self._schedules

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from duetick.core.standing import FreshOrders
@@ -11,6 +10,7 @@ from duetick.core.store.limits import ScopeLimits
 from duetick.core.store.pauses import GroupPauses
 from duetick.core.store.within import BeginWithin, FindAction
 from duetick.domain.attempts import (
+    RELEASED,
     SUCCEEDED,
     Begun,
     CallerKey,
@@ -25,6 +25,7 @@ from duetick.domain.attempts import (
 )
 from duetick.domain.book import Book
 from duetick.domain.errors import DuetickError
+from duetick.domain.failure_hooks import has_hook
 from duetick.domain.failures import Event
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits
@@ -38,8 +39,8 @@ from duetick.domain.occurrence import (
 from duetick.domain.paging import check_findable, place_of
 from duetick.domain.schedule import Record
 from duetick.domain.standing import StandingOrder
-from duetick.domain.states import LEASED, State
-from duetick.domain.transitions import renew
+from duetick.domain.states import State
+from duetick.domain.transitions import release, renew
 from duetick.ports import Clock, Fair, KeyHeld, Query, Shelf, Terms, Transaction
 
 if TYPE_CHECKING:
@@ -212,6 +213,10 @@ class Ledger:
         call with the old fence is refused, so a release is always safe.
         """
         at = self._at(now)
+        after = self._write_lease(held, State.QUEUED, release, at, RELEASED)
+        if after:
+            self._tell_lost(on_lost, [after], at)
+            return True
 
         def alter(book: Book) -> tuple[bool, Sequence[Occurrence]]:
             return book.release(held, at), book.lost
@@ -227,9 +232,28 @@ class Ledger:
         name = held.user_id, held.key
         if isinstance(held, Occurrence):  # first, so that no place ends before its attempt
             self._limits.extend(held, renew(held, at).lease_until or at, at)
-        return self._shelf.change(
+        return self._write_lease(held, State.PROCESSING, renew, at) or self._shelf.change(
             *name, at, lambda book: book.renew(held, at), about=held, alone=True
         )
+
+    def _write_lease(
+        self,
+        held: Leased,
+        state: State,
+        step: Callable[[Occurrence, int], Occurrence],
+        now: int,
+        note: str | None = None,
+    ) -> Occurrence | None:
+        """Write the step of an occurrence that its holder has in that state. None means: the book
+        decides.
+        """
+        if not isinstance(held, Occurrence) or held.state is not state:
+            return None
+        after = step(held, now)
+        if has_hook(after):
+            return None
+        event = None if note is None else Event(now, state, after.state, note)
+        return self._shelf.write_lease(held, after, event)
 
     def write_off(self, held: Leased, *, now: int | None = None) -> Occurrence | None:
         """End a leased occurrence as lost, because a restore lost its outcome.
@@ -388,14 +412,13 @@ def _of(book: Book, *, dry: bool) -> Book:
 
 
 def _settle_begun(leased: Leased, outcome: Outcome, now: int) -> Settled | None:
-    """Return the end of an attempt, worked out from the occurrence in hand; None if it does not
-    show.
-
-    Under one fence only one attempt begins, so the holder of a lease knows the attempt too.
+    """Return the end of an attempt, worked out from the occurrence as it was begun; None if the
+    holder has another one in hand, or if more is to be written with it: a run that is given back, a
+    failure hook.
     """
-    if not isinstance(leased, Occurrence) or leased.state not in LEASED:
+    if not isinstance(leased, Occurrence) or leased.state is not State.PROCESSING:
         return None
-    running = leased
-    if leased.state is State.QUEUED:
-        running = replace(leased, state=State.PROCESSING, attempts=leased.attempts + 1)
-    return None if gives_run_back(running, outcome) else settle(running, outcome, now)
+    if gives_run_back(leased, outcome):
+        return None
+    settled = settle(leased, outcome, now)
+    return None if has_hook(settled.after) else settled

@@ -100,15 +100,17 @@ def run_tick(
         tell=tell,
         places=tick.places,
     )
+    raised = True
     try:
         tick.run(claims, sleep)
         if not claims.over:  # the last claim found something
             tick.report.backlog = store.index.backlog(at)
         tick.purge()
+        raised = False
     finally:
         tick.report.poisoned = claims.poisoned
         tick.report.lost += claims.lost
-        tick.tell_end()
+        tick.tell_end(raised=raised)
     return tick.report
 
 
@@ -179,9 +181,9 @@ class Tick:
         if self._claim_error:
             raise self._claim_error
 
-    def tell_end(self) -> None:
-        """Report the end of the tick."""
-        end_tick(self._reporter, self.report, self._clock())
+    def tell_end(self, *, raised: bool) -> None:
+        """Report the end of the tick, and whether it raised."""
+        end_tick(self._reporter, self.report, self._clock(), raised=raised)
 
     def purge(self) -> None:
         """Delete schedules that are done, in the time that is left.

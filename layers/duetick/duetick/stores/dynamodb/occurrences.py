@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.failures import Event
 from duetick.domain.firing import Times
-from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.identity import SCHEDULE_ORIGIN, is_failure_hook
+from duetick.domain.occurrence import Death
 from duetick.domain.policies import DAY, Policies
 from duetick.domain.retention import KEPT_AT_LEAST, Retention
 from duetick.domain.schedule import IndexRow, Occurrence, Record
@@ -153,6 +154,7 @@ def write_entry(entry: Entry, usual: RowDefinition | None) -> Item:
     put_number(item, "n", None if o.count == 1 else o.count)
     put_text(item, "ik", o.idempotency_key)
     put_text(item, "la", dump_labels(o.labels))
+    put_text(item, "dd", o.death and o.death.dump())
     put_text(item, "w", entry.token)
     if entry.events:
         item["h"] = {"L": [dump_event(one) for one in entry.events]}
@@ -215,6 +217,7 @@ def read_entry(
         begun_at=maybe_number(item, "b"),
         updated_at=int(item["m"]["N"]),
         told=maybe_text(item, "te"),
+        death=Death.load(maybe_text(item, "dd")),
     )
     return Entry(occurrence, _load_events(item), maybe_text(item, "w"))
 
@@ -237,9 +240,12 @@ def write_history(entry: Entry, retention: Retention) -> Item:
 def _expires_at(o: Occurrence, retention: Retention) -> int:
     """Return the expiry in seconds: as the retention says, but not before twenty more fires of the
     schedule. An occurrence of another origin waits for them `KEPT_GONE_MS` at most: there may be
-    any number of these. So long stays a poisoned one, whose cron nobody can read.
+    any number of these. So long stays a poisoned one, whose cron nobody can read. A failure hook
+    waits for none.
     """
     ends = retention.expires_at(o)
+    if is_failure_hook(o.origin):
+        return ends // 1_000
     longest = o.updated_at + KEPT_GONE_MS
     if o.reason is Reason.POISONED:
         return max(ends, longest) // 1_000

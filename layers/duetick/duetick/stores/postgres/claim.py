@@ -17,6 +17,7 @@ from duetick.stores.sql.claim import (
     left_out,
     rows_within,
     set_aside,
+    tell_of,
 )
 from duetick.stores.sql.session import Params, Row, Session, Value
 
@@ -98,7 +99,8 @@ def _leave_out_known(session: Session, plan: ChunkPlan, places: Sequence[str]) -
 
 def _write(session: Session, plan: ChunkPlan, places: Sequence[str]) -> Sequence[Occurrence]:
     """Send all writes, and make the occurrences while the database works."""
-    session.several([*endings(session, plan), *set_aside(plan.broken)])
+    told = [*tell_of(session, plan.poisoned())]
+    session.several([*endings(session, plan), *told, *set_aside(plan.broken)])
     answer = session.last([("claim_write", _params(plan, places))])
     made = [occurrence for occurrence in plan.occurrences() if is_leased(occurrence)]
     ((ids, *_),) = answer()[0]

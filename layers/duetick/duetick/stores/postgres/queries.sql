@@ -344,14 +344,9 @@ SELECT (
     cardinality(string_to_array(:advanced, ';')) + cardinality(string_to_array(:done, ';'))
 )
 
--- name: held_record
-held s
-
 -- name: occurrence_begin
--- The record is locked first, so that the begin is decided, and counted, by its newest state.
-WITH held AS (
-    SELECT * FROM schedules WHERE user_id = :user_id AND key = :key FOR UPDATE
-), begun AS (
+-- The record was locked before, so that the begin is decided, and counted, by its newest state.
+WITH begun AS (
     {begin_write}
     RETURNING o.*
 ), counted AS (
@@ -359,32 +354,20 @@ WITH held AS (
         last_run_at = :now
     FROM begun b WHERE s.user_id = :user_id AND s.key = :key
 )
-SELECT {occurrence_columns}, {begun_columns},
-    (SELECT i.next_fire_at FROM schedule_index i WHERE i.user_id = s.user_id AND i.key = s.key
-        AND s.done_at IS NULL),
-    o.begun_at, (SELECT u.error FROM unreadable u WHERE u.user_id = s.user_id AND u.key = s.key)
-FROM begun o LEFT JOIN held s ON true
+SELECT {occurrence_columns} FROM begun o
 
--- name: begun_columns
--- The stored_columns after the run is counted.
-s.user_id, s.key, s.cron, s.flow, s.action, s.timezone, s.input, s.principal, s.enabled,
-s.policies, s.labels, s.external_id, s.pause, s.version, s.redefined_at, s.anchor, s.created_at,
-s.updated_at, s.runs + CASE WHEN o.attempts = 1 THEN 1 ELSE 0 END, s.done_at, s.purge_at
+-- name: occurrence_move_leased
+{leased_write}
+RETURNING 1
 
--- name: occurrence_settle
-{settle_write}
-RETURNING {occurrence_columns}
-
--- name: occurrence_fail
-WITH failed AS (
-    {fail_write}
-    RETURNING o.*
-), noted AS (
-    INSERT INTO events (user_id, key, nominal_at, origin, at, before, after, note, told)
-    SELECT o.user_id, o.key, o.nominal_at, o.origin, :now, 'processing', o.state, :note, o.told
-    FROM failed o WHERE :note::text IS NOT NULL
+-- name: occurrence_move_leased_traced
+WITH written AS (
+    {leased_write}
+    RETURNING 1
 )
-SELECT {occurrence_columns} FROM failed o
+INSERT INTO events (user_id, key, nominal_at, origin, at, before, after, note, told)
+SELECT :user_id, :key, :nominal_at, :origin, :now, :before, :state, :note, :note_told FROM written
+RETURNING 1
 
 -- name: tables
 SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND pg_table_is_visible(oid)

@@ -9,13 +9,14 @@ from duetick.core.ids import new_id
 from duetick.domain.book import Unreadable
 from duetick.domain.claims import DueRow, Templates, index_row, name_for, pick_shares
 from duetick.domain.ending import marks_of_end
+from duetick.domain.failure_hooks import hooks_of
 from duetick.domain.occurrence import Occurrence
 from duetick.domain.policies import Policies
 from duetick.domain.ranges import leave_out
 from duetick.domain.schedule import Pause
 from duetick.domain.states import State
 from duetick.ports import Chunk, Fair
-from duetick.stores.sql.rows import occurrence_params, unreadable_params
+from duetick.stores.sql.rows import identity_params, occurrence_params, unreadable_params
 from duetick.stores.sql.session import QueryCall, Row, Session
 
 NEXT_FIRE_AT: Final = 4
@@ -147,6 +148,16 @@ def set_aside(broken: Iterable[tuple[Unreadable, Occurrence]]) -> Iterator[Query
         yield "mark_raise", {**name, "mark": one.row.next_fire_at}
         yield "unreadable_put", unreadable_params(one)
         yield "occurrence_put", occurrence_params(record)
+
+
+def tell_of(session: Session, poisoned: Iterable[Occurrence]) -> Iterator[QueryCall]:
+    """Yield the calls that record the failure hooks of poisoned occurrences, before these are
+    written: what the ledger has already dies of nothing.
+    """
+    for one in poisoned:
+        for hook in hooks_of([one], new_id):
+            if not session.rows("occurrence_get", identity_params(one.identity)):
+                yield "occurrence_put", occurrence_params(hook)
 
 
 def is_leased(occurrence: Occurrence) -> bool:

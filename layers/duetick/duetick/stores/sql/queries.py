@@ -10,7 +10,6 @@ FRAGMENTS: Final = (
     "_write",
     "on_page",
     "place_of_another",
-    "held_record",
     "stands_beside",
     "in_states",
     "skip_locked",

@@ -397,15 +397,18 @@ WHERE o.kept_until IS NOT NULL AND o.kept_until <= :now
 ORDER BY o.kept_until LIMIT :limit {skip_locked}
 
 -- name: retire_newest
--- Of each schedule: whether it fires, and its twentieth occurrence, counted from the newest.
+-- Of each schedule: whether it fires, and its twentieth occurrence, counted from the newest. No
+-- failure hook counts.
 SELECT n.user_id, n.key,
     EXISTS (SELECT 1 FROM schedules s
         WHERE s.user_id = n.user_id AND s.key = n.key AND s.done_at IS NULL)
     OR EXISTS (SELECT 1 FROM schedule_index i WHERE i.user_id = n.user_id AND i.key = n.key)
     OR EXISTS (SELECT 1 FROM unreadable u WHERE u.user_id = n.user_id AND u.key = n.key),
     (SELECT o.nominal_at FROM occurrences o WHERE o.user_id = n.user_id AND o.key = n.key
+            AND NOT (o.origin >= 'failure:' AND o.origin < 'failure;')
         ORDER BY o.nominal_at DESC, o.origin DESC LIMIT 1 OFFSET :beyond),
     (SELECT o.origin FROM occurrences o WHERE o.user_id = n.user_id AND o.key = n.key
+            AND NOT (o.origin >= 'failure:' AND o.origin < 'failure;')
         ORDER BY o.nominal_at DESC, o.origin DESC LIMIT 1 OFFSET :beyond)
 FROM ({given_names}) AS n
 
@@ -460,16 +463,16 @@ WHERE started_at >= :since ORDER BY started_at DESC, id DESC LIMIT :limit
 o.user_id, o.key, o.cron, o.timezone, o.nominal_at, o.fence, o.origin, o.id, o.flow, o.state,
 o.reason, o.due_at, o.attempts, o.priority, o.lease_until, o.redefined_at, o.policies, o.range_end,
 o.count, o.error, o.idempotency_key, o.labels, o.created_at, o.begun_at, o.updated_at,
-o.told
+o.told, o.death
 
 -- name: occurrence_put
 INSERT INTO occurrences (user_id, key, cron, timezone, nominal_at, fence, origin, id, flow, state,
     reason, due_at, attempts, priority, lease_until, exclusive, redefined_at, policies, range_end,
-    count, error, told, idempotency_key, labels, created_at, begun_at, updated_at)
+    count, error, told, idempotency_key, labels, created_at, begun_at, updated_at, death)
 VALUES (:user_id, :key, :cron, :timezone, :nominal_at, :fence, :origin, :id, :flow, :state,
     :reason, :due_at, :attempts, :priority, :lease_until, :exclusive, :redefined_at, :policies,
     :range_end, :count, :error, :told, :idempotency_key, :labels, :created_at, :begun_at,
-    :updated_at)
+    :updated_at, :death)
 ON CONFLICT (user_id, key, nominal_at, origin) DO NOTHING
 
 -- name: range_put
@@ -531,7 +534,13 @@ WHERE o.user_id = :user_id AND o.key = :key
 UPDATE occurrences SET state = :state, reason = :reason, due_at = :due_at, attempts = :attempts,
     fence = :fence, lease_until = :lease_until, exclusive = :exclusive, policies = :policies,
     redefined_at = :redefined_at, labels = :labels, error = :error, told = :told,
-    begun_at = :begun_at, updated_at = :updated_at, kept_until = NULL
+    begun_at = :begun_at, updated_at = :updated_at, death = :death, kept_until = NULL
+WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
+
+-- name: occurrence_lease
+-- Lease an occurrence that waited, or whose lease is over. If it is lost, that ends it.
+UPDATE occurrences SET state = :state, reason = :reason, fence = :fence,
+    lease_until = :lease_until, updated_at = :updated_at
 WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
 
 -- name: occurrences_queued
@@ -540,14 +549,13 @@ WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'queued'
     AND o.nominal_at < :nominal_at AND o.attempts = 0
 
 -- name: stands_beside
--- The occurrence is a backfill's.
-o.origin >= 'backfill:' AND o.origin < 'backfill;'
+-- The occurrence is a backfill's, or a failure hook.
+(o.origin >= 'backfill:' AND o.origin < 'backfill;')
+    OR (o.origin >= 'failure:' AND o.origin < 'failure;')
 
 -- name: rival_stands_beside
-r.origin >= 'backfill:' AND r.origin < 'backfill;'
-
--- name: held_record
-schedules s
+(r.origin >= 'backfill:' AND r.origin < 'backfill;')
+    OR (r.origin >= 'failure:' AND r.origin < 'failure;')
 
 -- name: begin_write
 -- Begin an occurrence if nothing may forbid it; else no row is changed, and the book decides. The
@@ -558,7 +566,7 @@ SET state = 'processing', attempts = o.attempts + 1, begun_at = :now, updated_at
     exclusive = coalesce(s.exclusive, 1), labels = s.labels,
     redefined_at = CASE WHEN o.redefined_at = 0 THEN 0 ELSE s.redefined_at END
 FROM (SELECT 1) AS one
-LEFT JOIN {held_record} ON s.user_id = :user_id AND s.key = :key
+LEFT JOIN schedules s ON s.user_id = :user_id AND s.key = :key
 WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at
     AND o.origin = :origin AND o.fence = :fence
     AND o.state = 'queued' AND coalesce(o.lease_until, 0) > :now
@@ -578,23 +586,20 @@ WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at
             AND NOT ({rival_stands_beside})
     ))
 
--- name: settle_write
--- Settle a running attempt whose end is the end of its occurrence.
+-- name: leased_write
+-- Write what becomes of a leased occurrence: the end of its attempt, or its lease. The holder worked
+-- that out from the occurrence in hand. What decides it is a condition: if it differs, the book decides.
+-- The coalesce of the state keeps SQLite from planning the update anew for each state: its partial
+-- indexes name states.
 UPDATE occurrences AS o
-SET state = :state, reason = :reason, lease_until = NULL, error = :error, told = :told,
-    updated_at = :now
+SET state = :state, reason = :reason, due_at = :due_at, fence = :next_fence,
+    lease_until = :lease_until, error = :error, told = :told, updated_at = :now
 WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at
-    AND o.origin = :origin AND o.fence = :fence AND o.state = 'processing'
-
--- name: fail_write
--- Settle a running attempt that failed. Dispatch worked out the new state from the occurrence as it
--- was begun, so `attempts` and `policies` are conditions: if they differ, the book decides.
-UPDATE occurrences AS o
-SET state = :state, reason = :reason, due_at = coalesce(:due_at, o.due_at), lease_until = NULL,
-    error = :error, told = :told, updated_at = :now
-WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at
-    AND o.origin = :origin AND o.fence = :fence AND o.state = 'processing'
+    AND o.origin = :origin AND o.fence = :fence AND coalesce(o.state, '') = :before
     AND o.attempts = :attempts AND coalesce(o.policies, '') = coalesce(:policies, '')
+
+-- name: occurrence_move_leased
+{leased_write}
 
 -- name: anything_waits
 SELECT coalesce((SELECT min(o.lease_until) FROM occurrences o

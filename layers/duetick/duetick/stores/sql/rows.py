@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from duetick.domain.attempts import Begun
@@ -12,7 +12,7 @@ from duetick.domain.definitions import Definition
 from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.expression import rules_of
 from duetick.domain.failures import Event
-from duetick.domain.occurrence import Identity, IndexRow, Occurrence
+from duetick.domain.occurrence import Death, Identity, IndexRow, Occurrence
 from duetick.domain.paging import make_cursor
 from duetick.domain.policies import Overlap, Policies
 from duetick.domain.schedule import Pause, Principal, Record, dump_input
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from duetick.domain.workers import Worker
 
 INDEX_COLUMNS: Final = 9
-OCCURRENCE_COLUMNS: Final = 26
+ATTEMPTS: Final = 12
+"""The place of this field in `occurrence_columns`."""
 
 
 def read_index(row: Row) -> IndexRow:
@@ -165,13 +166,13 @@ def read_occurrence(row: Row) -> Occurrence:
         begun_at=row[23],
         updated_at=row[24],
         told=row[25],
+        death=Death.load(row[26]),
     )
 
 
-def read_begun(row: Row) -> Begun:
-    """Read a row of `occurrence_columns` and `schedule_columns`: null if there is no record."""
-    begun, columns = read_occurrence(row[:OCCURRENCE_COLUMNS]), row[OCCURRENCE_COLUMNS:]
-    return Begun(begun, None if columns[0] is None else read_record(columns))
+def read_begun(occurrence: Row, records: Sequence[Row]) -> Begun:
+    """Read a row of `occurrence_columns`, and that of `schedule_columns`, if there is a record."""
+    return Begun(read_occurrence(occurrence), read_record(records[0]) if records else None)
 
 
 def identity_params(identity: Identity) -> dict[str, Value]:
@@ -210,6 +211,7 @@ def occurrence_params(one: Occurrence) -> Params:
         "created_at": one.created_at,
         "begun_at": one.begun_at,
         "updated_at": one.updated_at,
+        "death": one.death and one.death.dump(),
     }
 
 
@@ -233,6 +235,18 @@ def move_params(one: Occurrence) -> Params:
         "error": one.error,
         "told": one.told,
         "begun_at": one.begun_at,
+        "updated_at": one.updated_at,
+        "death": one.death and one.death.dump(),
+    }
+
+
+def lease_params(one: Occurrence) -> Params:
+    """Return the parameters of `occurrence_lease`: the fields that a new lease changes."""
+    return identity_params(one.identity) | {
+        "state": one.state.value,
+        "reason": one.reason,
+        "fence": one.fence,
+        "lease_until": one.lease_until,
         "updated_at": one.updated_at,
     }
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from duetick.core.ids import new_id
 from duetick.domain.attempts import Begun, CallerKey, Settled
 from duetick.domain.book import Book, Unreadable, lease_again
 from duetick.domain.claims import pick_shares
 from duetick.domain.creation import Made
 from duetick.domain.ending import KEPT_GONE_MS
+from duetick.domain.failure_hooks import hooks_of
 from duetick.domain.failures import Event
 from duetick.domain.limits import ActionOf
 from duetick.domain.occurrence import (
@@ -49,7 +51,8 @@ from duetick.stores.sql.queries import Migration
 from duetick.stores.sql.rows import (
     event_params,
     identity_params,
-    move_params,
+    lease_params,
+    occurrence_params,
     read_event,
     read_index,
     read_listed,
@@ -256,8 +259,10 @@ class SqlShelf:
                 ready = [ready[n] for n in positions]
             ready = [*fair.limits.pick(ready, _actions(session, ready, fair), now)]
             leased = [lease_again(one, now) for one in ready]
-            session.each("occurrence_move", [move_params(after) for after, _ in leased])
+            session.each("occurrence_lease", [lease_params(after) for after, _ in leased])
             session.each("event_put", _traces(ready, leased))
+            hooks = hooks_of((after for after, _ in leased), new_id)
+            session.each("occurrence_put", [occurrence_params(one) for one in hooks])
             if len(due) < room:
                 session.rows("retries_reserve", _reservation(now, until))
         return [after for after, _ in leased]
@@ -271,6 +276,13 @@ class SqlShelf:
         """See `ports.Shelf`."""
         del now
         return [None for _ in settled]
+
+    def write_lease(
+        self, before: Occurrence, after: Occurrence, event: Event | None = None
+    ) -> Occurrence | None:
+        """See `ports.Shelf`."""
+        del before, after, event
+        return None
 
     @retried
     def find(self, query: Query) -> Sequence[Occurrence]:

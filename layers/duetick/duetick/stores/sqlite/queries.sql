@@ -102,18 +102,10 @@ SELECT name FROM sqlite_master WHERE type = 'table'
 -- The occurrence_columns for RETURNING: there, SQLite allows no table before a column.
 user_id, key, cron, timezone, nominal_at, fence, origin, id, flow, state, reason, due_at, attempts,
 priority, lease_until, redefined_at, policies, range_end, count, error, idempotency_key, labels,
-created_at, begun_at, updated_at, told
+created_at, begun_at, updated_at, told, death
 
 -- name: occurrence_begin
 {begin_write}
-RETURNING {bare_occurrence_columns}
-
--- name: occurrence_settle
-{settle_write}
-RETURNING {bare_occurrence_columns}
-
--- name: occurrence_fail
-{fail_write}
 RETURNING {bare_occurrence_columns}
 
 -- name: skip_locked

@@ -5,6 +5,7 @@ from typing import cast
 
 from duetick.domain.attempts import Begun, Settled
 from duetick.domain.claims import DueRow, LastTick
+from duetick.domain.failures import Event
 from duetick.domain.occurrence import Leased, Occurrence
 from duetick.ports import Chunk, Fair
 from duetick.stores.sql.claim import (
@@ -14,15 +15,11 @@ from duetick.stores.sql.claim import (
     left_out,
     rows_within,
     set_aside,
+    tell_of,
 )
 from duetick.stores.sql.queries import migrations
-from duetick.stores.sql.quick import begin_call, settle_call
-from duetick.stores.sql.rows import (
-    event_params,
-    occurrence_params,
-    read_occurrence,
-    read_record,
-)
+from duetick.stores.sql.quick import begin_call, leased_params
+from duetick.stores.sql.rows import ATTEMPTS, event_params, occurrence_params, read_begun
 from duetick.stores.sql.session import Params, Session
 from duetick.stores.sql.shelf import SqlShelf
 from duetick.stores.sqlite.database import ConnectSqlite, SqliteDatabase
@@ -48,7 +45,8 @@ class SqliteClaim:
         for place, _ in plan.done:
             name = {"user_id": plan.rows[place][0], "key": plan.rows[place][1]}
             session.several([("mark_keep", name), ("index_remove", name)])
-        session.several([*endings(session, plan), *set_aside(plan.broken)])
+        told = [*tell_of(session, plan.poisoned())]
+        session.several([*endings(session, plan), *told, *set_aside(plan.broken)])
         occurrences = [*plan.occurrences()]
         written = session.each("occurrence_put", _records(plan, occurrences))
         new = [one for one, count in zip(occurrences, written, strict=True) if count]
@@ -108,8 +106,16 @@ class SqliteShelf(SqlShelf):
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
         """See `ports.Shelf`."""
+        del now
         with self._database.transaction() as session:
-            return [_settle(session, one, now) for one in settled]
+            return [_move_leased(session, *one) for one in settled]
+
+    def write_lease(
+        self, before: Occurrence, after: Occurrence, event: Event | None = None
+    ) -> Occurrence | None:
+        """See `ports.Shelf`."""
+        with self._database.transaction() as session:
+            return _move_leased(session, before, after, event)
 
     def erase(self, user_id: str) -> int:
         """See `ports.Shelf`. The data is overwritten in the file and in its log, too."""
@@ -122,18 +128,20 @@ def _begin(session: Session, lease: Leased, now: int) -> Begun | None:
     rows = session.rows(*begin_call(lease, now))
     if not rows:
         return None
-    begun = read_occurrence(rows[0])
-    noted: Params = {"first": int(begun.attempts == 1), "now": begun.begun_at}
-    session.rows("run_note", {"user_id": lease.user_id, "key": lease.key, **noted})
-    records = session.rows("schedule_get", {"user_id": lease.user_id, "key": lease.key})
-    return Begun(begun, read_record(records[0]) if records else None)
+    name: Params = {"user_id": lease.user_id, "key": lease.key}
+    is_first = int(rows[0][ATTEMPTS] == 1)
+    session.rows("run_note", {**name, "first": is_first, "now": now})
+    return read_begun(rows[0], session.rows("schedule_get", name))
 
 
-def _settle(session: Session, one: Settled, now: int) -> Occurrence | None:
-    rows = session.rows(*settle_call(one, now))
-    if rows and one.event:
-        session.rows("event_put", event_params(one.before.identity, one.event))
-    return read_occurrence(rows[0]) if rows else None
+def _move_leased(
+    session: Session, before: Occurrence, after: Occurrence, event: Event | None
+) -> Occurrence | None:
+    if session.each("occurrence_move_leased", [leased_params(before, after)]) == [0]:
+        return None
+    if event:
+        session.rows("event_put", event_params(before.identity, event))
+    return after
 
 
 def open_sqlite(connect: ConnectSqlite) -> SqliteShelf:

@@ -19,6 +19,11 @@ from duetick.testing.conformance.done import EndConformance
 from duetick.testing.conformance.erasure import ErasureConformance
 from duetick.testing.conformance.explaining import ExplainConformance
 from duetick.testing.conformance.failing import FailingConformance
+from duetick.testing.conformance.failure_hooks import (
+    FailureHookConformance,
+    HookAccountConformance,
+    HookRunConformance,
+)
 from duetick.testing.conformance.failures import FailureConformance
 from duetick.testing.conformance.fairness import FairnessConformance
 from duetick.testing.conformance.find import FindConformance
@@ -94,6 +99,9 @@ class StoreConformance(
     GroupPauseConformance,
     LimitingConformance,
     FailingConformance,
+    FailureHookConformance,
+    HookRunConformance,
+    HookAccountConformance,
     ClocksConformance,
     LateEditConformance,
     FairnessConformance,
