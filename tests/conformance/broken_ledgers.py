@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetick.core.ids import new_id
 from duetick.core.store import Ledger
+from duetick.core.store.within import FindAction
 from duetick.domain.attempts import Begun, OnLost, Outcome, Refused
 from duetick.domain.book import Book
 from duetick.domain.identity import is_failure_hook
@@ -50,10 +51,16 @@ class LetsAnybodyBegin(Ledger):
     """A begin does not look at the fence."""
 
     def begin(
-        self, held: Leased, *, now: int | None = None, on_lost: OnLost | None = None
+        self,
+        held: Leased,
+        *,
+        now: int | None = None,
+        on_lost: OnLost | None = None,
+        find_action: FindAction | None = None,
+        needs_place: bool = True,
     ) -> Begun | Refused:
         found = self.get(*held.identity)
-        return super().begin(found or held, now=now, on_lost=on_lost)
+        return super().begin(found or held, now=now, on_lost=on_lost, find_action=find_action)
 
 
 class LetsAnybodyRelease(Ledger):
@@ -112,7 +119,13 @@ class ChecksThenActs(Ledger):
         self._looked = Meeting()
 
     def begin(
-        self, held: Leased, *, now: int | None = None, on_lost: OnLost | None = None
+        self,
+        held: Leased,
+        *,
+        now: int | None = None,
+        on_lost: OnLost | None = None,
+        find_action: FindAction | None = None,
+        needs_place: bool = True,
     ) -> Begun | Refused:
         assert isinstance(self._shelf, AlteredShelf)
         database = self._shelf._database
@@ -124,4 +137,6 @@ class ChecksThenActs(Ledger):
         trusting = AlteredShelf(
             MeddledDatabase(database, lambda one: Meddled(one, "occurrences_in_place", seen))
         )
-        return Ledger(trusting, self._clock, self._new_id).begin(held, now=now, on_lost=on_lost)
+        meddled = Ledger(trusting, self._clock, self._new_id)
+        del needs_place  # it asks for it, and begins
+        return meddled.begin(held, now=now, on_lost=on_lost, find_action=find_action)

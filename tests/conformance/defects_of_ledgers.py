@@ -60,7 +60,9 @@ LEDGERS = (
             {
                 "test_o02_a_pause_of_a_group_holds_it",
                 "test_o02_a_pause_of_its_user_holds_it_and_what_it_brought",
+                "test_o03_hours_of_waiting_are_no_lateness_that_kills",
                 "test_t03_a_lost_one_that_is_retried_is_not_lost_by_its_old_window",
+                "test_t07_a_stale_fence_gives_nothing_back",
                 "test_t07_a_stale_fence_may_not_settle",
             }
         ),
@@ -73,6 +75,7 @@ LEDGERS = (
                 "test_o02_a_pause_of_a_group_holds_it",
                 "test_d12_an_occurrence_of_another_flow_is_unknown",
                 "test_o02_a_pause_of_its_user_holds_it_and_what_it_brought",
+                "test_o03_hours_of_waiting_are_no_lateness_that_kills",
                 "test_t03_one_that_never_began_has_its_window_anew",
                 "test_t07_a_fence_of_a_lease_that_was_taken_over_is_stale",
                 "test_t07_a_stale_fence_may_not_begin",
@@ -87,6 +90,7 @@ LEDGERS = (
             {
                 "test_o02_a_pause_of_a_group_holds_it",
                 "test_o02_a_pause_of_its_user_holds_it_and_what_it_brought",
+                "test_o03_hours_of_waiting_are_no_lateness_that_kills",
                 "test_t07_a_stale_fence_may_not_release",
             }
         ),

@@ -253,18 +253,19 @@ class MemoryShelf:
             due.sort(key=lambda row: row.next_fire_at)
             chunk = due[:limit]
             if fair.share is not None and len(chunk) == limit:
-                free = [row for row in chunk if self._is_left_out(row, fair)]
+                free = [row for row in chunk if self._only_advances(row, fair)]
                 chunk = [row for row in chunk if row not in free]
                 chunk = [chunk[n] for n in pick_shares([row.user_id for row in chunk], fair.share)]
                 chunk += free
-            templates, made = Templates(now, ahead, fair.pauses), list[Occurrence]()
+            templates = Templates(now, ahead, fair.pauses, fair.limits)
+            made: list[Occurrence] = []
             for row in chunk:
                 made += self._claim(row, templates)
             leased = [one for one in made if one.state is State.QUEUED]
             return Chunk(len(due), leased, [one for one in made if one.reason == "poisoned"])
 
-    def _is_left_out(self, row: IndexRow, fair: Fair) -> bool:
-        return fair.pauses.leaves_out(row.user_id, row.flow, row.next_fire_at)
+    def _only_advances(self, row: IndexRow, fair: Fair) -> bool:
+        return fair.leases_nothing(row.user_id, row.flow, row.next_fire_at)
 
     def _claim(self, row: IndexRow, templates: Templates) -> Sequence[Occurrence]:
         book = self._book(row.user_id, row.key)
@@ -284,6 +285,7 @@ class MemoryShelf:
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
         with self.lock:
             every = [o for o in self.ledger.values() if o.user_id not in fair.leave_out]
+            every = [o for o in every if not fair.limits.keeps_back(o, self._action_of(o), now)]
             over = [o for o in every if o.state in LEASED and lease_over(o, now)]
             due = [o for o in every if o.state in WAITING and o.due_at <= now + ahead]
             due = [o for o in due if not fair.pauses.holds_retry(o, now)]
@@ -294,11 +296,16 @@ class MemoryShelf:
             if fair.share is not None and len(chosen) > limit:
                 users = [one.user_id for one in chosen]
                 chosen = [chosen[n] for n in pick_shares(users, fair.share)]
-            taken = [self._take(one, now) for one in chosen[:limit]]
+            chosen = [*fair.limits.pick(chosen[:limit], self._action_of, now)]
+            taken = [self._take(one, now) for one in chosen]
             for one in due:
                 if one not in ready and needs_reserving(one, now) and not self._may_lease(one):
                     self.ledger[one.identity] = reserve(one, now)
             return taken
+
+    def _action_of(self, one: Occurrence) -> str:
+        record = self._book(one.user_id, one.key).record
+        return record.action if record else ""
 
     def _may_lease(self, waiting: Occurrence) -> bool:
         pages = MemoryPages(self, (waiting.user_id, waiting.key))

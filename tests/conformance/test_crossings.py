@@ -31,11 +31,11 @@ TABLE: Final = TOP / "tests" / "crossings.csv"
 ERASE: Final = "erase"
 """The one verb that loads no book."""
 
-READS: Final = frozenset({"view", "lost", "discarded", "recorded", "copy", "foresee"})
+READS: Final = frozenset({"view", "lost", "discarded", "recorded", "copy", "foresee", "may_begin"})
 """The methods of a book that change nothing."""
 
 POLICIES: Final = frozenset(field.name for field in fields(Policies))
-TERMS: Final = frozenset(Terms._fields) | {"look_ahead", "share", "pauses"}
+TERMS: Final = frozenset(Terms._fields) | {"look_ahead", "share", "pauses", "limits"}
 """The conditions of a verb that are no policies of a schedule."""
 
 QUESTIONS: Final = {

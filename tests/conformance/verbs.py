@@ -86,6 +86,13 @@ class Hand:
         )
         return self.store.ledger.bring(asked, now=T)
 
+    def hold_back(self, number: int) -> object:
+        """Put one off that a limit keeps from its begin."""
+        held = self.held(number)
+        return self.store.shelf.change(
+            *self.name, T, lambda book: book.hold_back(held, T), about=held
+        )
+
     def does(self, verb: str) -> Answer:
         """The answer, or the name of the refusal."""
         try:
@@ -127,6 +134,8 @@ VERBS: Final[dict[str, Callable[[Hand], object]]] = {
     "discard": lambda hand: hand.store.ledger.discard(hand.held(DIED), OPERATOR, now=T),
     "cancel": lambda hand: hand.store.ledger.cancel(hand.held(RUNNING), OPERATOR, now=T),
     "cancel leased": lambda hand: hand.store.ledger.cancel(hand.held(LEASED), OPERATOR, now=T),
+    "hold back": lambda hand: hand.hold_back(LEASED),
+    "hold back retry": lambda hand: hand.hold_back(LEASED_AGAIN),
     "lease": lambda hand: hand.store.ledger.claim_waiting(T),
     "claim": lambda hand: hand.store.index.claim_due(T),
 }
@@ -243,7 +252,7 @@ SCENES: Final = {
         (
             *("put timing", "put policies", "pause", "pause until", "delete"),
             *("begin", "settle", "fail", "release", "renew"),
-            *("bring", "bring its time", "lease", "claim", "pass over", "write off"),
+            *("bring", "bring its time", "lease", "claim", "pass over", "write off", "hold back"),
         ),
     ),
     "taken": Scene(
@@ -256,7 +265,10 @@ SCENES: Final = {
     ),
     "again": Scene(
         _standing(_record(RETRIED), LEASED, LEASED_AGAIN, WAITING),
-        ("put policies", "pause", "delete", "begin", "begin retry", "lease"),
+        (
+            *("put policies", "pause", "delete", "begin", "begin retry", "lease"),
+            *("hold back", "hold back retry"),
+        ),
     ),
     "limited": Scene(
         _standing(_record(ONCE), LEASED, LEASED_TOO),

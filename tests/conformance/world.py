@@ -18,7 +18,7 @@ from duetick.domain.schedule import Identity, IndexRow, NewOccurrence, Occurrenc
 from duetick.domain.standing import StandingOrder
 from duetick.domain.states import LEASED, WAITING, State
 from duetick.domain.transitions import has_ended
-from duetick.testing.conformance.samples import HOUR, MINUTE, SECOND
+from duetick.testing.conformance.samples import DAY, HOUR, MINUTE, SECOND
 from duetick.testing.conformance.suite import drain, run
 
 from tests.conformance.chances import CRONS, OUTCOMES, START, USER, ZONES, Chances
@@ -30,6 +30,8 @@ WHOLE_EVERY = 6
 FEW = 15
 STEPS = (1, *(n * SECOND for n in (1, 1, 2, 5, 10, 30, 61, 130, 400, 3_000, 25_200)))
 SCOPES = (f"user:{USER}", "flow:flow", "all", "user:bob")
+LIMITED = (f"user:{USER}", "flow:flow", "action:flow/act", "user:bob")
+FOR_LONG = 400 * DAY
 Held = Mapping[str, Occurrence]
 """One occurrence as each store leased it: the ids differ."""
 
@@ -81,6 +83,7 @@ class World:
             *(self.follow_zone, self.close_pause, self.pass_over, self.write_off),
             *(self.retry, self.retry, self.cancel, self.discard),
             *(self.pause_group, self.resume_group, self.resume_group),
+            *(self.limit, self.lift, self.lift, self.hold_back, self.hold_back),
         )
 
     def each(self, question: str, ask: Ask, *details: object) -> Answers:
@@ -170,7 +173,9 @@ class World:
         def ask(store: Store, _: str) -> object:
             now = self.now + early
             pauses = store.pauses.announced(now, now + ahead)
-            return by_name(drain(store, now, limit, ahead=ahead, pauses=pauses))
+            limits = store.limits.handing_on(now, {}, fresh=True)
+            found = drain(store, now, limit, ahead=ahead, pauses=pauses, limits=limits)
+            return by_name(found)
 
         self.each("claim", ask, f"limit {limit} ahead {ahead} early {early}")
 
@@ -187,6 +192,7 @@ class World:
                 ALL,
                 ahead=ahead,
                 pauses=store.pauses.announced(self.now, self.now),
+                limits=store.limits.handing_on(self.now, {}, fresh=True),
                 on_lost=lost.append,
             )
             return [*by_name(found), *by_name(lost)]
@@ -255,6 +261,40 @@ class World:
         self.each(
             "resume_group", lambda store, _: [*store.pauses.resume(scope, now=self.now)], scope
         )
+
+    def limit(self) -> None:
+        """Limit the user, a flow or an action, to very much, or to what somebody has for long: of
+        equals that want one place, each store takes another.
+        """
+        scope, full = self.any.choice(LIMITED), self.any.happens(0.6)
+        parallel, rate = self.any.choice(((1, None), (None, 1)) if full else ((400, 9_000),))
+
+        def ask(store: Store, _: str) -> object:
+            made = store.limits.set(scope, parallel=parallel, rate=rate, per="day", now=self.now)
+            if full and made.order and made.room(self.now) > 0:
+                taken = made.take("somebody", 1, self.now + FOR_LONG, self.now)
+                assert taken
+                assert store.shelf.keep_order(made.order.change(taken.dump()))
+                store.standing.forget()
+            return made.parallel, made.rate, made.changed_at
+
+        self.each("limit", ask, scope, f"full {full}")
+
+    def lift(self) -> None:
+        scope = self.any.choice(LIMITED)
+        self.each("lift", lambda store, _: len(store.limits.lift(scope, now=self.now)) > 0, scope)
+
+    def hold_back(self) -> None:
+        def ask(store: Store, held: Occurrence) -> object:
+            return store.shelf.change(
+                held.user_id,
+                held.key,
+                self.now,
+                lambda book: book.hold_back(held, self.now),
+                about=held,
+            )
+
+        self.each_with_one("hold_back", ask)
 
     def write_off(self) -> None:
         self.each_with_one(

@@ -129,6 +129,35 @@ def test_a_begin_long_after_another_reads_the_orders_too(store: Store) -> None:
     assert trips() == 2
 
 
+def test_begin_and_settle_beside_a_limit_of_others_are_one_round_trip_each(store: Store) -> None:
+    """A settle reads no orders, however long ago its begin read them."""
+    for scope in ("user:bob", "flow:other", "action:other/send"):
+        store.limits.set(scope, parallel=1, now=T)
+    occurrence = claimed(store)
+    store.limits.current(occurrence.due_at)
+    trips()
+    begun = store.ledger.begin(occurrence, now=occurrence.due_at)
+    assert isinstance(begun, Begun)
+    assert trips() == 1
+    later = occurrence.due_at + 3 * MINUTE
+    assert store.ledger.settle(begun.occurrence, SUCCEEDED, now=later)
+    assert trips() == 1
+
+
+def test_a_begin_under_a_limit_looks_takes_and_begins_and_its_settle_gives_back(
+    store: Store,
+) -> None:
+    occurrence = claimed(store)
+    store.limits.set(f"user:{occurrence.user_id}", parallel=1, now=T)
+    store.limits.current(occurrence.due_at)
+    trips()
+    begun = store.ledger.begin(occurrence, now=occurrence.due_at)
+    assert isinstance(begun, Begun)
+    assert trips() == 7
+    assert store.ledger.settle(begun.occurrence, SUCCEEDED, now=occurrence.due_at)
+    assert trips() == 4
+
+
 def test_a_refusal_for_overlap_takes_the_general_way(store: Store) -> None:
     first = claimed(store)
     store.ledger.begin(first, now=first.due_at)

@@ -34,12 +34,21 @@ def test_i11_who_is_in_place_is_found_by_the_index_of_places(
     assert "USING INDEX idx_occurrences_place (user_id=? AND key=?" in plan(connection, name)
 
 
-@pytest.mark.parametrize("name", ["occurrences_due", "retries_reserve"])
+@pytest.mark.parametrize("name", ["occurrences_due", "occurrences_due_unheld", "retries_reserve"])
 def test_i11_retries_that_are_due_are_found_by_the_index_of_those_that_wait(
     connection: sqlite3.Connection, name: str
 ) -> None:
     read = plan(connection, name)
     assert "USING INDEX idx_occurrences_waiting (due_at<?)" in read
+    assert "SCAN o\n" not in read
+
+
+@pytest.mark.parametrize("name", ["occurrences_lease_over", "occurrences_lease_over_within"])
+def test_i11_leases_that_are_over_are_found_by_their_index(
+    connection: sqlite3.Connection, name: str
+) -> None:
+    read = plan(connection, name)
+    assert "USING INDEX idx_occurrences_leased (lease_until<?)" in read
     assert "SCAN o\n" not in read
 
 

@@ -87,6 +87,8 @@ class Acting:
             "cancel": self._cancel,
             "discard": self._discard,
             "pause a group": self._pause_group,
+            "limit": self._limit,
+            "lift a limit": lambda: self._store.limits.lift(self._limited, now=self._now),
             "erase": lambda: self._store.erase(self._user),
             "resume a group": lambda: self._store.pauses.resume(self._scope, now=self._now),
         }
@@ -161,6 +163,18 @@ class Acting:
     def _pause_group(self) -> None:
         now, lasts = self._now, (None, 90_000, 20 * MINUTE, 8 * HOUR)[self._act.number // 4 % 4]
         self._store.pauses.pause(self._scope, until=lasts and now + lasts, now=now)
+
+    @property
+    def _limited(self) -> str:
+        return ("flow:flow", f"user:{USER}", "action:flow/mail", "user:bob")[self._act.number % 4]
+
+    def _limit(self) -> None:
+        number = self._act.number // 4
+        bounds: tuple[int | None, int | None] = ((2, None), (1, None), (None, 3), (2, 40))[
+            number % 4
+        ]
+        parallel, rate = bounds
+        self._store.limits.set(self._limited, parallel=parallel, rate=rate, now=self._now)
 
     def _delete(self) -> None:
         self._store.schedules.delete(self._user, self._act.key, now=self._now)

@@ -17,6 +17,7 @@ from duetick.domain.creation import Made
 from duetick.domain.ending import counts
 from duetick.domain.errors import DuetickError, StoreUnavailable
 from duetick.domain.failures import Event
+from duetick.domain.limits import Limits
 from duetick.domain.occurrence import (
     LATEST,
     Identity,
@@ -51,7 +52,7 @@ from duetick.ports import (
 
 from tests.simulation.slots import Dead, Slots
 from tests.simulation.story import Kind, Story
-from tests.simulation.witness import Snapshot, Witness, clock, snapshot
+from tests.simulation.witness import STILL, Snapshot, Witness, clock, snapshot
 
 T = TypeVar("T")
 NEWEST = "", "", LATEST, ""
@@ -72,6 +73,7 @@ class Boundaries:
         self.crossed: Counter[str] = Counter()
         self.happened: Counter[tuple[str, Kind]] = Counter()
         self._story = story
+        self.longest_pause = story.longest_pause
         self._tell = tell
         self._faults: dict[tuple[str, int], Kind] = {
             (one.boundary, one.nth): one.kind for one in story.faults
@@ -225,6 +227,8 @@ class CrossedShelf:
     def _began(self, begun: Begun, now: int) -> None:
         one = begun.occurrence
         self._witness.began(begun, now)
+        limits = Limits.of_orders(self._shelf.standing())
+        self._witness.counts(begun, limits, now, slack=STILL * self._boundaries.longest_pause)
         self._tell(
             f"{self._boundaries.slots.current.name} begins attempt {one.attempts} of "
             f"{one.schedule_id} of {clock(one.nominal_at)} (fence {one.fence})"

@@ -52,6 +52,7 @@ PLAN: Final[tuple[tuple[int, Verb, Schedule], ...]] = (
     (18, "audit", MAIL),
     (18, "retry", MAIL),
     (18, "discard", MAIL),
+    (17, "lift a limit", MAIL),
     (12, "pause a group", MAIL),
     (13, "resume a group", MAIL),
     (19, "delete", MAIL),
@@ -61,6 +62,10 @@ PLAN: Final[tuple[tuple[int, Verb, Schedule], ...]] = (
 """What is done in which minute, and to which schedule."""
 
 
+LIMITED_AT: Final = 14 * MINUTE + 5
+"""When a tick has read the orders and leased what it hands on, and dispatch has not begun it."""
+
+
 def everything(seed: int = 7) -> Story:
     """Return the story of half an hour in which everything is done once."""
     births = [Act(START, "put", one.key, one) for one in BORN]
@@ -68,4 +73,6 @@ def everything(seed: int = 7) -> Story:
         Act(START + minute * MINUTE + 20 * SECOND, verb, one.key, one, number=5)
         for minute, verb, one in PLAN
     ]
+    acts.append(Act(START + LIMITED_AT, "limit", MAIL.key, MAIL, number=5))
+    acts.sort(key=lambda act: act.at)
     return Story(seed, START, 24 * MINUTE, (*births, *acts), slots=4, longest_pause=5)

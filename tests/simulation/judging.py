@@ -23,16 +23,13 @@ from duetick.domain.states import Reason, State, ended_as
 from duetick.domain.transitions import has_ended
 from duetick.testing.conformance.samples import DAY, MINUTE
 
-from tests.simulation.witness import Definition, clock, spell
+from tests.simulation.witness import STILL, Definition, clock, spell
 from tests.simulation.world import World
 
 BEHIND: Final = 20 * MINUTE
 """How long after a change its old times may still be claimed: ahead, by a clock that is ahead, or
 while the change stood still between its clock and its write.
 """
-
-STILL: Final = 12
-"""The boundaries that lie between the clock of a host that pauses or begins, and its write."""
 
 UNTRUE: Final = frozenset({"fired", "failed", "lost", "running", "unaccounted", "not_indexed"})
 """What explain must not say of a time that the ledger does not have."""
@@ -226,6 +223,7 @@ def _flaws_of_erasure(world: World, user: str) -> Iterator[str]:
             one for name in world.names if name[0] == user for one in store.ledger.find(*name)
         ],
         "backfills": [one for one in shelf.orders(KIND, 0) if Backfill.load(one).user_id == user],
+        "limits": [one for one in store.limits.standing().every if one.scope == f"user:{user}"],
         "pauses": [one for one in store.pauses.since(0).every if one.scope == f"user:{user}"],
     }
     yield from (f"{user} is erased, and has {what}: {some}" for what, some in left.items() if some)

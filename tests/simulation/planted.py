@@ -16,6 +16,7 @@ from duetick.domain.identity import is_failure_hook
 from duetick.domain.occurrence import IndexRow, Leased, Occurrence
 from duetick.domain.policies import Overlap
 from duetick.domain.retention import Retention, Retired
+from duetick.domain.standing import StandingOrder
 from duetick.domain.states import Reason, State
 from duetick.ports import NO_TERMS, Alter, Chunk, Fair, Shelf, Terms
 from duetick.stores.sql.session import Session
@@ -240,6 +241,18 @@ class KeepsPausesForEver(Altered):
         return self._shelf.claim(now, limit, ahead, fair._replace(pauses=Pauses(tuple(endless))))
 
 
+class TakesUnseen(Altered):
+    """A limit is read, and its lease is written whatever others have written meanwhile."""
+
+    def keep_order(self, order: StandingOrder) -> bool:
+        """Write what was worked out, over what stands."""
+        kept = self._shelf.keep_order(order)
+        if kept or order.kind != "limit":
+            return kept
+        current = [one for one in self._shelf.standing() if one.name == order.name]
+        return any(self._shelf.keep_order(order._replace(rev=one.rev + 1)) for one in current)
+
+
 class FollowsNoZone(Altered):
     """New rules of a zone are dated, and the row stays at the time that the old ones gave."""
 
@@ -354,6 +367,7 @@ PLANTED: Final[Mapping[str, Alters]] = {
     "a cursor that moves before the bring": _altered(MovesFirst),
     "a settle of what was cancelled": _altered(SettlesTheCancelled),
     "an advance under a pause that has ended": _altered(KeepsPausesForEver),
+    "a limit that is read, then written": _altered(TakesUnseen),
     "a purge that takes the mark": _altered(PurgesTheMark),
     "a row that stays at its old time under new rules": _altered(FollowsNoZone),
     "new rules that nobody dates": _altered(DatesNoRules),
@@ -362,6 +376,7 @@ PLANTED: Final[Mapping[str, Alters]] = {
 """The bugs by name."""
 
 ONLY_WITH: Final[Mapping[str, Verb]] = {
+    "a limit that is read, then written": "limit",
     "a row that stays at its old time under new rules": "new tzdata",
     "new rules that nobody dates": "new tzdata",
     "a settle that brings back what was erased": "erase",
@@ -380,6 +395,7 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a cursor that moves before the bring": 8,
     "a settle of what was cancelled": 33,
     "an advance under a pause that has ended": 24,
+    "a limit that is read, then written": 6,
     "a purge that takes the mark": 15,
     "a row that stays at its old time under new rules": 89,
     "new rules that nobody dates": 23,

@@ -38,6 +38,8 @@ Verb: TypeAlias = Literal[
     "discard",
     "pause a group",
     "resume a group",
+    "limit",
+    "lift a limit",
     "new tzdata",
     "erase",
 ]
@@ -107,6 +109,7 @@ PORT: Final = (
 OF_VERBS: Final[Mapping[Verb, tuple[str, ...]]] = {
     "new tzdata": ("Store.follow_zone",),
     "erase": ("erase",),
+    "limit": ("BeginWithin.foresee", "BeginWithin.begin", "BeginWithin.hold_back"),
 }
 """The boundaries that are crossed in stories with a verb alone: faults fall there with it."""
 
@@ -229,11 +232,13 @@ class Teller(Chances):
         )
         acts += self._acts_of_operators()
         seldom = self._seldom()
-        acts += seldom
+        faults = [*made.faults, *self._faults_of(seldom)]
+        limits = self._acts_of_limits()
+        acts += [*seldom, *limits]
         return replace(
             made,
             acts=tuple(sorted(acts, key=lambda act: act.at)),
-            faults=(*made.faults, *self._faults_of(seldom)),
+            faults=(*faults, *self._faults_of(limits)),
         )
 
     def _seldom(self) -> list[Act]:
@@ -247,6 +252,21 @@ class Teller(Chances):
             found.append(Act(self.start, "put", "n0", other))
             found.append(self._act("erase"))
         return found
+
+    def _acts_of_limits(self) -> list[Act]:
+        """Return the limits of few stories, drawn last, with a crowd that they hold up."""
+        if not self.happens(0.15):
+            return []
+        found = [self._act("limit") for _ in range(self.choice((1, 1, 3)))]
+        found += [self._act("lift a limit") for _ in range(self.choice((0, 1)))]
+        return [*found, *self._crowd()]
+
+    def _crowd(self) -> list[Act]:
+        """Return more schedules that come due together, so that they want the same places."""
+        crons = ("*/2 * * * *", "0 * * * *", "0 9 * * *")
+        cron = crons[(self.span > 8 * HOUR) + (self.span > 2 * DAY)]
+        one = Schedule("bob", "c", cron, "flow", "mail")
+        return [Act(self.start, "put", f"c{n}", replace(one, key=f"c{n}")) for n in range(4)]
 
     def _faults_of(self, acts: list[Act]) -> list[Fault]:
         places = [name for act in acts for name in OF_VERBS.get(act.verb, ()) if self.happens(0.4)]

@@ -11,9 +11,11 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from duetick import FailureInput
+from duetick.core.standing import FRESH_MS
 from duetick.domain.attempts import Begun
 from duetick.domain.book import Book
 from duetick.domain.identity import stands_beside
+from duetick.domain.limits import WINDOWS, Limits
 from duetick.domain.occurrence import Identity, Occurrence, ScheduleName
 from duetick.domain.policies import Delivery, Overlap
 from duetick.domain.retention import KEPT_AT_LEAST, Retention
@@ -22,6 +24,9 @@ from duetick.domain.states import REASONS, Reason, State
 from duetick.domain.transitions import has_ended
 
 from tests.simulation.slots import Slots
+
+STILL: Final = 12
+"""The boundaries that lie between the clock of a host that orders or begins, and its write."""
 
 
 class Definition(NamedTuple):
@@ -73,6 +78,10 @@ class Witness:
     kept: dict[str, int] = field(default_factory=dict)
     """Since when the store has each standing order."""
     aged: dict[Identity, Occurrence] = field(default_factory=dict)
+    _beside: dict[str, dict[Identity, Occurrence]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    _begun: Counter[tuple[str, int | None, int]] = field(default_factory=Counter)
     deaths: dict[Identity, Occurrence] = field(default_factory=dict)
     _promised: dict[Identity, Delivery] = field(default_factory=dict)
     _running: dict[ScheduleName, dict[Identity, Occurrence]] = field(
@@ -157,6 +166,32 @@ class Witness:
                     f"D-08: {spell(one.identity)} began while {spell(other.identity)} ran"
                 )
         self._running[name][one.identity] = one
+
+    def counts(self, begun: Begun, limits: Limits, now: int, *, slack: int) -> None:
+        """Count an attempt in the limits that its host must have known: none has more than it
+        allows. Where clocks differ, nobody can say.
+        """
+        one, action = begun.occurrence, begun.schedule.action if begun.schedule else ""
+        for limit in () if self.skewed else limits.of(one.user_id, one.flow, action):
+            name = limit.order.name if limit.order else ""
+            since = self.kept.get(name, now)
+            if now <= since + FRESH_MS + slack:
+                continue
+            beside = self._beside[name]
+            beside[one.identity] = one
+            running = [each for each in beside.values() if self._runs(each, now)]
+            if len(running) > limit.at_once:
+                told = " and ".join(spell(each.identity) for each in running)
+                self.flaws.append(f"O-03: {told} run at {clock(now)}, limited: {limit.scope}")
+            window = (name, limit.rate, now // WINDOWS[limit.per])
+            self._begun[window] += 1
+            if limit.rate is not None and self._begun[window] > limit.rate:
+                self.flaws.append(f"O-03: {self._begun[window]} begin in a {limit.per}: {name}")
+
+    def _runs(self, one: Occurrence, now: int) -> bool:
+        """Return True if the attempt that was begun still runs, as far as the store says."""
+        current = self._running[one.user_id, one.key].get(one.identity)
+        return current is not None and (current.lease_until or 0) > now
 
     def forgets(self, user_id: str) -> None:
         """Note that nothing of a user is there from now on, and ask for nothing that was."""

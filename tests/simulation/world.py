@@ -54,7 +54,7 @@ RARE: Final = "0 0 29 2 *"
 QUIET_HOURS: Final = 6
 PATIENCE: Final = 40
 """The minutes in which ticks catch up with what is due once all is quiet."""
-MAKING: Final = frozenset({"put", "backfill", "pause a group"})
+MAKING: Final = frozenset({"put", "backfill", "pause a group", "limit"})
 """The verbs that make something of a user: there is an end to them before the user is erased."""
 
 LEADS: Final = (40 * MINUTE, 3 * HOUR, DAY)
@@ -459,6 +459,8 @@ class World:
         self._dates_all_rules()
         for one in self.store.pauses.since(0).every:
             self.store.pauses.resume(one.scope, now=self.slots.now)
+        for limit in self.store.limits.standing().every:
+            self.store.limits.lift(limit.scope, now=self.slots.now)
         for user, key in self.names:
             self._retire(user, key)
         for order in self._backfills():

@@ -59,6 +59,9 @@ METHODS: dict[str, Callable[..., object]] = {
     "list_pauses": Operators.pauses,
     "pause_group": Operators.pause,
     "resume_group": Operators.resume,
+    "list_limits": Operators.limits,
+    "set_limit": Operators.limit,
+    "lift_limit": Operators.unlimit,
 }
 CONDITIONS = {"If-Match": "if_match", "Idempotency-Key": "idempotency_key"}
 ANSWERS = {shape.__name__: shape for shape in vars(views).values() if is_typeddict(shape)}

@@ -13,6 +13,8 @@ from duetick.api.views import (
     AnyScheduleView,
     GroupPausesView,
     GroupPauseView,
+    LimitsView,
+    LimitView,
     LocksView,
     OperationView,
     OverviewView,
@@ -21,9 +23,11 @@ from duetick.api.views import (
 )
 from duetick.client import Client, Fields, Reply, SignCall
 from duetick.domain.identity import to_path
+from duetick.domain.limits import Per
 from duetick.occurrences import OccurrencesClient
 
 PAUSES: Final = "/api/pauses"
+LIMITS: Final = "/api/limits"
 
 
 class Operators:
@@ -116,4 +120,33 @@ class Operators:
     def resume(self, scope: str) -> GroupPausesView:
         """Resume a scope. Return the pauses that this ends."""
         answer: Reply[GroupPausesView] = self.client.call("DELETE", f"{PAUSES}/{to_path(scope)}")
+        return answer.body
+
+    def limits(self) -> LimitsView:
+        """Return the limits of users, flows and actions that stand, and what runs under them."""
+        answer: Reply[LimitsView] = self.client.call("GET", LIMITS)
+        return answer.body
+
+    def limit(
+        self,
+        scope: str,
+        *,
+        parallel: int | None = None,
+        rate: int | None = None,
+        per: Per = "minute",
+        note: str = "",
+    ) -> LimitView:
+        """Limit `user:<id>`, `flow:<name>` or `action:<flow>/<action>`: so many at once, so many
+        begins in each minute, hour or day of the clock, or both.
+        """
+        bounds: Fields = {"parallel": parallel, "rate": rate}
+        given = {name: value for name, value in bounds.items() if value is not None}
+        answer: Reply[LimitView] = self.client.call(
+            "PUT", f"{LIMITS}/{to_path(scope)}", {**given, "per": per, "note": note}
+        )
+        return answer.body
+
+    def unlimit(self, scope: str) -> LimitsView:
+        """Lift the limit of a scope. Return what this ends."""
+        answer: Reply[LimitsView] = self.client.call("DELETE", f"{LIMITS}/{to_path(scope)}")
         return answer.body

@@ -80,6 +80,9 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("GET", "/pauses"): PLAIN,
     ("PUT", "/pauses/{scope}"): [Attempt({"note": "x"})],
     ("DELETE", "/pauses/{scope}"): PLAIN,
+    ("GET", "/limits"): PLAIN,
+    ("PUT", "/limits/{scope}"): [Attempt({"parallel": 1, "note": "x"})],
+    ("DELETE", "/limits/{scope}"): PLAIN,
 }
 PUBLISHED = [
     (method.upper(), path)

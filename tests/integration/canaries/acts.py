@@ -199,6 +199,13 @@ def operators_act(office: Office) -> None:
     office.command("pauses")
     office.ask("DELETE /api/pauses/{scope}", scope="flow~3Aabsent")
     office.command("resume", "flow", "absent")
+    limit: dict[str, Json] = {"parallel": 3, "note": PAUSE_NOTE}
+    office.ask("PUT /api/limits/{scope}", limit, scope="flow~3Aabsent")
+    office.command("limit", "flow", "absent", "--rate", "9/day", "--note", PAUSE_NOTE)
+    office.ask("GET /api/limits")
+    office.command("limits")
+    office.ask("DELETE /api/limits/{scope}", scope="flow~3Aabsent")
+    office.command("unlimit", "flow", "absent")
     backfills = "/api/users/{user}/backfills"
     office.ask(f"POST {ANYS}{ONE}/backfills", {"from": "x", "token": FAULT})
     office.ask(f"GET {backfills}")

@@ -38,6 +38,7 @@ OF_OPERATORS: Final = frozenset(
     (
         *("overview", "operations", "unreadable", "users", "doctor", "schedules mend"),
         *("occurrences", "backfill", "pause", "pauses", "resume"),
+        *("limit", "limits", "unlimit"),
     )
 )
 """The commands that ask as an operator."""

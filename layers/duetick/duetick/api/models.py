@@ -8,6 +8,8 @@ from pydantic.alias_generators import to_camel
 from duetick.core.reports import MOST_WORKERS
 from duetick.domain.backfilling import MOST_AT_ONCE, MOST_TIMES, MOST_TIMES_EVER, Together
 from duetick.domain.identity import LONGEST_ID
+from duetick.domain.limits import MOST_AT_ONCE as MOST_LEASES
+from duetick.domain.limits import MOST_IN_A_WINDOW, Per
 from duetick.domain.schedule import LONGEST_NOTE
 
 Instant: TypeAlias = Annotated[str, Field(examples=["2026-12-01T09:00:00Z"])]
@@ -126,6 +128,17 @@ class PauseBody(Shape):
 
     note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
     until: Instant | None = None
+
+
+class LimitBody(Shape):
+    """The bounds of a limit: `parallel` run at once, `rate` begin in each `per` of the clock, in
+    UTC. One of the two is needed.
+    """
+
+    parallel: Annotated[int | None, Field(ge=1, le=MOST_LEASES)] = None
+    rate: Annotated[int | None, Field(ge=1, le=MOST_IN_A_WINDOW)] = None
+    per: Per = "minute"
+    note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
 
 
 class BackfillBody(Shape):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from duetick.api import backfills, group_pauses, occurrences, operations, records
+from duetick.api import backfills, group_pauses, limits, occurrences, operations, records
 from duetick.api.calls import ApiCall
 from duetick.api.models import (
     AllQuery,
@@ -13,6 +13,7 @@ from duetick.api.models import (
     CursorQuery,
     ExplainQuery,
     HistoryQuery,
+    LimitBody,
     ListQuery,
     ManyOccurrences,
     NamedQuery,
@@ -41,6 +42,8 @@ from duetick.api.views import (
     GroupPausesView,
     GroupPauseView,
     HistoryPage,
+    LimitsView,
+    LimitView,
     LocksView,
     MendedView,
     OccurrenceDetail,
@@ -260,4 +263,10 @@ ROUTES: Final = (
         "DELETE", "/pauses/{scope}", group_pauses.resume_group, {200: GroupPausesView},
         of_all=True,
     ),
+    Route("GET", "/limits", limits.list_limits, {200: LimitsView}, of_all=True),
+    Route(
+        "PUT", "/limits/{scope}", limits.set_limit, {200: LimitView},
+        body=LimitBody, refusals=(413,), of_all=True,
+    ),
+    Route("DELETE", "/limits/{scope}", limits.lift_limit, {200: LimitsView}, of_all=True),
 )  # fmt: skip

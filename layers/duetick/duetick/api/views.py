@@ -7,6 +7,7 @@ import sys
 from typing import Literal, NotRequired, TypeAlias
 
 from duetick.domain.codes import Code
+from duetick.domain.limits import Per
 from duetick.domain.verdicts import Verdict
 
 if sys.version_info >= (3, 12):
@@ -503,6 +504,31 @@ class GroupPauseView(TypedDict):
     resumedBy: str | None
 
 
+class LimitView(TypedDict):
+    """A limit of `user:<id>`, `flow:<name>` or `action:<flow>/<action>`: `parallel` run at once,
+    `rate` begin in each `per`. `running` have begun under it and not ended, `begun` count in its
+    window. If it has no place, it has one again by `fullUntil`, or sooner.
+    """
+
+    scope: str
+    parallel: int | None
+    rate: int | None
+    per: Per
+    running: int
+    begun: int
+    fullUntil: IsoTime | None
+    note: str
+    by: str
+    changedAt: IsoTime
+
+
+class LimitsInShort(TypedDict):
+    """How many limits stand, and five of them: first those that have no place."""
+
+    count: int
+    first: list[LimitView]
+
+
 class PausesInShort(TypedDict):
     """How many pauses of groups hold, and the newest five."""
 
@@ -520,7 +546,7 @@ class BackfillsInShort(TypedDict):
 class OverviewView(TypedDict):
     """The rows that are due, and those due for more than `lateAfter` seconds, which is two ticks.
     Occurrences by state, those that died in the last day, and the rows that cannot be read. The
-    last ticks, the pauses that hold, the backfills that stand.
+    last ticks, the pauses that hold, the limits and the backfills that stand.
     """
 
     at: IsoTime
@@ -535,6 +561,7 @@ class OverviewView(TypedDict):
     unreadable: CountView
     ticks: TicksView
     pauses: PausesInShort
+    limits: LimitsInShort
     backfills: BackfillsInShort
     counted: CountedView | None
     verified: VerifiedView
@@ -588,6 +615,12 @@ class GroupPausesView(TypedDict):
     """Pauses of users, of flows, or of everything."""
 
     pauses: list[GroupPauseView]
+
+
+class LimitsView(TypedDict):
+    """Limits of users, of flows, or of actions."""
+
+    limits: list[LimitView]
 
 
 class ProblemView(TypedDict):

@@ -12,6 +12,7 @@ from typing import Final
 from duetick.cli.asking import add_json
 from duetick.cli.backfill import add_backfill
 from duetick.cli.doctor import add_doctor
+from duetick.cli.limits import add_limits
 from duetick.cli.local import LocalStack
 from duetick.cli.occurrences import add_occurrences
 from duetick.cli.overview import add_overview
@@ -126,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     add_doctor(commands)
     add_occurrences(commands)
     add_pauses(commands)
+    add_limits(commands)
     return parser
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why, operators_of
+from duetick.cli.limits import in_words
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import WrongUsage
 from duetick.cli.showing import field, plain, show_many, show_one, table, terminal_width
@@ -125,6 +126,10 @@ def _of_orders(found: Mapping[str, Any], where: str) -> Iterator[str]:
         until = one["until"] or "a resume"
         yield f"Paused: {one['scope']} from {one['since']} until {until}, by {one['by']}{note}."
     yield from _rest(found["pauses"], f"duetick pauses{where}")
+    for one in found["limits"]["first"]:
+        full = f"; no place until {one['fullUntil']}, or sooner" if one["fullUntil"] else ""
+        yield f"Limited: {in_words(one)}, by {one['by']}; {one['running']:,} run{full}."
+    yield from _rest(found["limits"], f"duetick limits{where}")
     for one in found["backfills"]["first"]:
         order = one["order"]
         waits = f", waits: {one['waitsFor']}" if one["waitsFor"] else ""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from duetick.domain.limits import Limit
 from duetick.domain.schedule import Json
 
 
@@ -42,6 +43,7 @@ _STATUS: Final = {
     "too_large": 413,
     "too_many_runs": 429,
     "too_many_writes": 429,
+    "limit_reached": 429,
     "resolver_failed": 500,
     "dispatch_failed": 500,
     "action_failed": 500,
@@ -63,3 +65,15 @@ def wrong_method(*allowed: str) -> Answer:
     methods = ", ".join(sorted(allowed))
     refusal = error("method_not_allowed", f"This route takes {methods}.")
     return replace(refusal, headers={"allow": methods})
+
+
+def retry_after(answer: Answer, at: int, now: int) -> Answer:
+    """Return the answer with the seconds after which its caller may try again."""
+    seconds = max(1, -(-(at - now) // 1_000))
+    return replace(answer, headers={"retry-after": str(seconds)})
+
+
+def limit_reached(limit: Limit, now: int) -> Answer:
+    """Return the refusal of a request while a limit has no place: nothing is recorded."""
+    message = "A limit that operators have set is reached. Try again as Retry-After says."
+    return retry_after(error("limit_reached", message), limit.free_at(now), now)

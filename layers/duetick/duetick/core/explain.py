@@ -20,8 +20,10 @@ from duetick.domain.expression import InvalidTimezone
 from duetick.domain.failures import Event, Failure, failures_of
 from duetick.domain.group_pauses import GroupPause, Pauses
 from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.limits import Limit
 from duetick.domain.occurrence import Occurrence, ScheduleName
 from duetick.domain.schedule import Record
+from duetick.domain.transitions import has_ended, wake_of
 from duetick.domain.verdicts import Verdict
 
 NEXT: Final = 10
@@ -36,7 +38,8 @@ class Explanation:
     """The answer for one time, and what it follows from.
 
     `besides` are the occurrences of other origins at that very time. `pause_now` is the pause of a
-    group that holds the schedule now, whatever the time.
+    group that holds the schedule now, whatever the time. `limit` is one without a place, for which
+    the occurrence waits.
     """
 
     at: int
@@ -48,6 +51,7 @@ class Explanation:
     besides: Sequence[Occurrence]
     upcoming: Sequence[Preview]
     pause_now: GroupPause | None
+    limit: Limit | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -99,7 +103,19 @@ def explain(store: Store, user_id: str, key: str, at: int, now: int) -> Explanat
         besides=besides,
         upcoming=_next_readable(sight.record, now),
         pause_now=_pause_now(sight.record, pauses, now),
+        limit=_limit_of(store, sight, now),
     )
+
+
+def _limit_of(store: Store, sight: Sight, now: int) -> Limit | None:
+    """Return the limit for which an occurrence waits that is due, or None."""
+    entry = sight.entry
+    if entry is None or has_ended(entry) or sight.group or wake_of(entry) > now:
+        return None
+    action = sight.record.action if sight.record else ""
+    covering = store.limits.standing().of(entry.user_id, entry.flow, action)
+    full = [one for one in covering if one.room(now) < 1]
+    return max(full, key=lambda one: one.free_at(now), default=None)
 
 
 def _pause_now(record: Record | None, pauses: Pauses, now: int) -> GroupPause | None:

@@ -1,5 +1,5 @@
 """The overview that an operator reads first: how much is due, late, under way, dead, unreadable;
-the last ticks; what is paused and backfilled; and if all times added up.
+the last ticks; what is paused, limited and backfilled; and if all times added up.
 """
 
 import json
@@ -11,9 +11,10 @@ from duetick.core.backfills import backfill_json, ordered
 from duetick.core.reports import worker_json
 from duetick.core.store import Store
 from duetick.core.verify import Progress
-from duetick.core.wire import group_pause_json, iso
+from duetick.core.wire import group_pause_json, iso, limit_json
 from duetick.domain.backfilling import KIND
 from duetick.domain.group_pauses import Pauses
+from duetick.domain.limits import Limits
 from duetick.domain.policies import DAY
 from duetick.domain.schedule import Json
 from duetick.domain.standing import StandingOrder
@@ -100,17 +101,25 @@ def _heard_of(tick: Worker, now: int) -> int:
 
 
 def _ordered(standing: Sequence[StandingOrder], now: int) -> dict[str, Json]:
-    """Return the pauses of groups that hold, and the backfills that stand, the newest first. One
-    read has them all; their number is limited as they are made.
+    """Return the pauses of groups that hold, and the backfills that stand, the newest first; and
+    the limits, first those without a place. One read has them all; their number is bounded as they
+    are made.
     """
     pauses = [one for one in Pauses.of_orders(standing).every if one.covers(now)]
     backfills = [ordered(one) for one in standing if one.kind == KIND]
+    limits = sorted(
+        Limits.of_orders(standing).every, key=lambda one: (one.room(now) > 0, one.scope)
+    )
     newest_pauses = sorted(pauses, key=lambda one: (-one.since, one.scope))
     newest = sorted(backfills, key=lambda one: (-one.since, one.name))
     return {
         "pauses": {
             "count": len(pauses),
             "first": [group_pause_json(one, now) for one in newest_pauses[:SHOWN]],
+        },
+        "limits": {
+            "count": len(limits),
+            "first": [limit_json(one, now) for one in limits[:SHOWN]],
         },
         "backfills": {
             "count": len(backfills),

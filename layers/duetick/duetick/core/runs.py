@@ -5,7 +5,7 @@ import secrets
 from dataclasses import replace
 from typing import Final
 
-from duetick.core.answers import Answer, error
+from duetick.core.answers import Answer, error, limit_reached
 from duetick.core.rates import count
 from duetick.core.refusals import answer_to
 from duetick.core.store import Store
@@ -84,6 +84,9 @@ def _refusal(store: Store, schedule: Record, now: int, at_most: int | None) -> A
         return error("schedule_paused", "It is paused, and does not run. Resume it first.")
     if store.pauses.current(now).holding(schedule.user_id, schedule.flow, now):
         return error("schedule_paused", "An operator has paused it, and others with it.")
+    full = store.limits.full(schedule.user_id, schedule.flow, schedule.action, now)
+    if full:
+        return limit_reached(full, now)
     if at_most is None:
         return None
     try:

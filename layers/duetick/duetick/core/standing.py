@@ -24,11 +24,22 @@ class FreshOrders:
             return known[1]
         return self.read(now)
 
+    def last(self, now: int) -> Sequence[StandingOrder]:
+        """Return the orders as they were read last, however long ago."""
+        return self._read[1] if self._read else self.read(now)
+
     def read(self, now: int) -> Sequence[StandingOrder]:
         """Return the orders that stand, as they are now."""
         found = self._shelf.standing()
         self._read = now, found
         return found
+
+    def note(self, written: StandingOrder) -> None:
+        """Know an order as this process has written it."""
+        if self._read:
+            at, known = self._read
+            name = written.kind, written.name
+            self._read = at, [written if (one.kind, one.name) == name else one for one in known]
 
     def forget(self) -> None:
         """Read again next time: this process has written an order."""

@@ -15,6 +15,7 @@ from duetick.domain.errors import Flaw, InvalidSchedule, kind_of
 from duetick.domain.failure_hooks import origin_of_hook
 from duetick.domain.failures import Event, Failure, failure_of, without_operator
 from duetick.domain.group_pauses import GroupPause
+from duetick.domain.limits import Limit
 from duetick.domain.occurrence import Death
 from duetick.domain.pausing import is_paused, resume
 from duetick.domain.policies import DAY, LAST_INSTANT, Policies
@@ -259,6 +260,22 @@ def group_pause_json(one: GroupPause, now: int) -> dict[str, Json]:
         "by": one.by,
         "resumedAt": iso(one.resumed_at),
         "resumedBy": one.resumed_by,
+    }
+
+
+def limit_json(one: Limit, now: int) -> dict[str, Json]:
+    """Return a limit as JSON, for operators, with what it lets run now."""
+    return {
+        "scope": one.scope,
+        "parallel": one.parallel,
+        "rate": one.rate,
+        "per": one.per,
+        "running": len(one.live(now)),
+        "begun": one.in_window(now).counted,
+        "fullUntil": iso(one.free_at(now)) if one.room(now) < 1 else None,
+        "note": _redact(one.note) or "",
+        "by": one.by,
+        "changedAt": iso(one.changed_at),
     }
 
 

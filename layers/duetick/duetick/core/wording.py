@@ -153,8 +153,21 @@ def _entry(found: Explanation) -> Iterator[str]:
         reason = f", {entry.reason}" if entry.reason else ""
         yield f"The history has it as {entry.state}{reason}, since {iso(entry.updated_at)}."
         yield from _attempts(entry)
+        yield from _waits_for_limit(found)
     for one in found.besides:
         yield f"Besides, {one.origin} has this very time: {one.state}."
+
+
+def _waits_for_limit(found: Explanation) -> Iterator[str]:
+    one = found.limit
+    if one is None:
+        return
+    kind, _, name = one.scope.partition(":")
+    scope = "the user" if kind == "user" else f"the {kind} {name}"
+    bounds = [f"{one.parallel:,} at once"] if one.parallel else []
+    bounds += [f"{one.rate:,} a {one.per}"] if one.rate else []
+    yield f"It waits for a limit that an operator set on {scope}: {' and '.join(bounds)}."
+    yield f"There is a place by {iso(one.free_at(found.now))}, or sooner."
 
 
 def _attempts(entry: Occurrence) -> Iterator[str]:

@@ -36,15 +36,16 @@ class Refused(NamedTuple):
     """The answer that an attempt may not run.
 
     `stale`: another lease has the fence. `duplicate`: the occurrence has ended, or waits for its
-    time or a retry. `in_progress`: it runs, or waits because of `reason`. `cancelled`: this call
-    ended it, for `reason`. `unknown`: it was never recorded. `due_at` is the time of the next
-    attempt.
+    time or a retry. `in_progress`: it runs, or waits because of `reason`, or for the `limit` of
+    that scope. `cancelled`: this call ended it, for `reason`. `unknown`: it was never recorded.
+    `due_at` is the time of the next attempt; of a limit, the time from which on it has a place.
     """
 
     verdict: Literal["stale", "duplicate", "in_progress", "cancelled", "unknown"]
     state: State | None = None
     reason: Reason | None = None
     due_at: int | None = None
+    limit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,3 +277,4 @@ def trace_wait(after: Occurrence) -> str | None:
 
 
 RELEASED: Final = "released: it never began"
+HELD_BACK: Final = "put off: a limit has no place"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from duetick.domain.attempts import (
+    HELD_BACK,
     RELEASED,
     Begun,
     Outcome,
@@ -72,6 +73,9 @@ from duetick.domain.standing import StandingOrder
 from duetick.domain.states import WAITING, Reason, State
 from duetick.domain.transitions import (
     cancel,
+    due_again,
+    hold_back,
+    is_held_back,
     lease,
     lose,
     put_off,
@@ -581,6 +585,27 @@ class Book:
         self._move(found, after, trace_wait(after))
         return refuse_begun(after) or Begun(after, self.view())
 
+    def hold_back(self, leased: Leased, now: int) -> Refused | None:
+        """Put off an occurrence that a limit keeps from its begin. Nothing is counted.
+
+        Return the refusal that the begin would get without the limit, or None.
+        """
+        found = self.pages.find(leased.nominal_at, leased.origin)
+        refused = refuse(found, leased, now) if found else Refused("unknown")
+        if found is None or refused:
+            return refused
+        after = hold_back(found, now)
+        self._move(found, after, HELD_BACK if after.state is State.RETRYING else None)
+        return None
+
+    def may_begin(self, leased: Leased, now: int, pauses: Pauses = NO_PAUSES) -> Occurrence | None:
+        """Return the attempt that a begin would start, or None. Nothing changes."""
+        found = self.pages.find(leased.nominal_at, leased.origin)
+        if found is None or refuse(found, leased, now):
+            return None
+        after = self.foresee(found, now, pauses)
+        return after if after.state is State.PROCESSING else None
+
     def _begin(self, occurrence: Occurrence, now: int, pauses: Pauses) -> Occurrence:
         reason = why_cancelled(occurrence, self.record)
         if reason:
@@ -816,7 +841,12 @@ class Book:
 
 
 def lease_again(occurrence: Occurrence, now: int) -> tuple[Occurrence, str | None]:
-    """Lease an occurrence that waited, or whose lease ended. Return it with its trace."""
+    """Lease an occurrence that waited, or whose lease ended. Return it with its trace.
+
+    One that a limit held back is due now: its time to begin counts anew.
+    """
+    if is_held_back(occurrence):
+        occurrence = due_again(occurrence, now)
     if occurrence.state in WAITING:
         return lease(occurrence, now), None
     after = lose(occurrence, now)

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from duetick.domain.firing import Decision, Times, decide, may_count_from_anchor, unfired
 from duetick.domain.group_pauses import NO_PAUSES, Hole, Pauses
+from duetick.domain.limits import NO_LIMITS, Limits
 from duetick.domain.occurrence import IndexRow, Occurrence, occurrence_of, poison, range_of
 from duetick.domain.policies import Policies
 from duetick.domain.states import Reason, State
@@ -36,15 +37,23 @@ def spread_ms(user_id: str, key: str, window: int) -> int:
     return int.from_bytes(digest) % (window * 1_000)
 
 
-def fires_of(row: IndexRow, decision: Decision, now: int, ahead: int) -> Iterator[Occurrence]:
-    """Yield the occurrences that fire: leased if they are due by now + ahead, else scheduled."""
+def fires_of(
+    row: IndexRow, decision: Decision, now: int, ahead: int, *, waits: bool = False
+) -> Iterator[Occurrence]:
+    """Yield the occurrences that fire: leased if they are due by now + ahead, else scheduled.
+
+    If a limit may cover them, all of them wait: a tick leases those that have a place.
+    """
     late = now - row.policies.on_time_ms
     spread = spread_ms(row.user_id, row.key, row.policies.spread)
     for place, nominal_at in enumerate(decision.fires):
         due_at = nominal_at + spread
         if place and nominal_at < late:
             due_at = now + place * CATCH_UP_PACE_MS
-        if due_at <= now + ahead:
+        if waits:
+            held, until = State.SCHEDULED, due_at  # see `transitions.is_held_back`
+            yield occurrence_of(row, nominal_at, now, due_at=due_at, state=held, lease_until=until)
+        elif due_at <= now + ahead:
             until = lease_end(row.policies, due_at, now)
             yield occurrence_of(row, nominal_at, now, due_at=due_at, fence=1, lease_until=until)
         else:
@@ -78,12 +87,15 @@ class Template:
 
 
 class Templates:
-    """The templates of one tick, under the pauses of groups that it has read."""
+    """The templates of one tick, under the pauses of groups and the limits that it has read."""
 
-    def __init__(self, now: int, ahead: int, pauses: Pauses = NO_PAUSES) -> None:
+    def __init__(
+        self, now: int, ahead: int, pauses: Pauses = NO_PAUSES, limits: Limits = NO_LIMITS
+    ) -> None:
         self.now = now
         self.ahead = ahead
         self.pauses = pauses
+        self.limits = limits
         self._known: dict[tuple[object, ...], Template] = {}
         self._made: dict[tuple[object, ...], tuple[Occurrence, ...]] = {}
 
@@ -98,13 +110,17 @@ class Templates:
         is_set_back = mark is not None and mark >= next_fire_at
         extra = _extras(row) if policies or is_set_back or may_count_from_anchor(cron) else None
         holes = self.pauses.holes(user_id, flow) if self.pauses.every else ()
-        alike = (cron, timezone, next_fire_at, policies, extra, holes)
+        waits = self.limits.concerns(user_id, flow)
+        alike = (cron, timezone, next_fire_at, policies, extra, holes, waits)
         template = self._known.get(alike)
         if template is None:
-            template = self._known[alike] = self._make(index_row(row), mark, holes)
+            template = self._make(index_row(row), mark, holes, waits=waits)
+            self._known[alike] = template
         return template
 
-    def _make(self, row: IndexRow, mark: int | None, holes: tuple[Hole, ...]) -> Template:
+    def _make(
+        self, row: IndexRow, mark: int | None, holes: tuple[Hole, ...], *, waits: bool
+    ) -> Template:
         try:
             fresh = unfired(row, mark)
             if fresh is None or fresh.next_fire_at > self.now + self.ahead:
@@ -115,16 +131,19 @@ class Templates:
         except ValueError as error:
             return Template((poison(row, error, self.now),), None, row.next_fire_at, str(error))
         reached = max((left_out, *decision.fires, *(m.last for m in decision.missed)))
-        return Template(self._occurrences(fresh, decision), decision.next_at, reached)
+        made = self._occurrences(fresh, decision, waits=waits)
+        return Template(made, decision.next_at, reached)
 
-    def _occurrences(self, row: IndexRow, decision: Decision) -> tuple[Occurrence, ...]:
+    def _occurrences(
+        self, row: IndexRow, decision: Decision, *, waits: bool
+    ) -> tuple[Occurrence, ...]:
         """Return the occurrences of a decision. Expressions with the same fire times share them."""
         spread = (row.user_id, row.key) if row.policies.spread else None
-        alike = (decision.fires, decision.missed, row.policies, spread)
+        alike = (decision.fires, decision.missed, row.policies, spread, waits)
         made = self._made.get(alike)
         if made is None:
             missed = [range_of(row, part, Reason.MISSED, self.now) for part in decision.missed]
-            made = (*missed, *fires_of(row, decision, self.now, self.ahead))
+            made = (*missed, *fires_of(row, decision, self.now, self.ahead, waits=waits))
             self._made[alike] = made
         return made
 
@@ -140,11 +159,13 @@ class LastTick:
     def __init__(self) -> None:
         self._templates = Templates(0, 0)
 
-    def at(self, now: int, ahead: int, pauses: Pauses = NO_PAUSES) -> Templates:
+    def at(
+        self, now: int, ahead: int, pauses: Pauses = NO_PAUSES, limits: Limits = NO_LIMITS
+    ) -> Templates:
         """Return the templates of the tick at that time."""
-        known, wanted = self._templates, (now, ahead, pauses)
-        if (known.now, known.ahead, known.pauses) != wanted or known.is_full:
-            self._templates = Templates(now, ahead, pauses)
+        known, wanted = self._templates, (now, ahead, pauses, limits.scopes)
+        if (known.now, known.ahead, known.pauses, known.limits.scopes) != wanted or known.is_full:
+            self._templates = Templates(now, ahead, pauses, limits)
         return self._templates
 
 

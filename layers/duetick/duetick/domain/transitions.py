@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from duetick.domain.identity import RUN_ORIGIN
+from duetick.domain.identity import RUN_ORIGIN, stands_beside
 from duetick.domain.occurrence import NewOccurrence, Occurrence
 from duetick.domain.policies import Delivery, Policies
 from duetick.domain.states import (
@@ -97,6 +97,27 @@ def put_off(before: Occurrence, due_at: int, now: int) -> Occurrence:
     """Take the lease from an occurrence that has begun once. A tick leases it from `due_at` on."""
     failed = replace(before, state=State.FAILED)
     return replace(move(failed, State.RETRYING, now), due_at=due_at)
+
+
+def hold_back(before: Occurrence, now: int) -> Occurrence:
+    """Take the lease from an occurrence that waits for a limit. It is due at once.
+
+    The lease of one that never began ends as it is due: so `is_held_back` knows it.
+    """
+    if before.attempts or stands_beside(before.origin):
+        return put_off(before, now + 1, now)
+    return replace(before, due_at=now + 1, lease_until=now + 1, updated_at=now)
+
+
+def is_held_back(occurrence: Occurrence) -> bool:
+    """Return True if an occurrence that never began waits for a limit, or did as it was claimed."""
+    waits = occurrence.state in (State.SCHEDULED, State.QUEUED) and not occurrence.attempts
+    return waits and occurrence.lease_until == occurrence.due_at
+
+
+def due_again(held: Occurrence, now: int) -> Occurrence:
+    """Return an occurrence that was held back as it is leased: waiting was no lateness."""
+    return replace(held, due_at=max(held.due_at, now))
 
 
 def lose(before: Occurrence, now: int) -> Occurrence:

@@ -14,6 +14,7 @@ from duetick.domain.book import Book, Unreadable
 from duetick.domain.creation import Made, Repeatable
 from duetick.domain.failures import Event
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
+from duetick.domain.limits import NO_LIMITS, Limits
 from duetick.domain.occurrence import Identity, IndexRow, Leased, Occurrence, ScheduleName
 from duetick.domain.schedule import Record
 from duetick.domain.standing import OrderKind, StandingOrder
@@ -90,16 +91,29 @@ NO_TERMS = Terms()
 
 
 class Fair(NamedTuple):
-    """The users that a claim leaves out, the most that it takes of each other user, and the pauses
-    of groups.
+    """The users that a claim leaves out, the most that it takes of each other user, the pauses of
+    groups, and the limits.
 
     The share applies if more may be due than one chunk holds; otherwise the claim takes everything.
-    A row that is due for a time that a pause leaves out is in no share: it only advances.
+    A row of which a claim leases nothing is in no share: it only advances.
     """
 
     leave_out: frozenset[str] = frozenset()
     share: int | None = None
     pauses: Pauses = NO_PAUSES
+    limits: Limits = NO_LIMITS
+
+    @property
+    def is_plain(self) -> bool:
+        """True if each row that is claimed may give a lease."""
+        return not (self.pauses or self.limits)
+
+    def leases_nothing(self, user_id: str, flow: str, at: int) -> bool:
+        """Return True if a claim leases nothing of a row that is due for that time: a pause leaves
+        it out, or a limit lets it wait.
+        """
+        waits = self.limits.concerns(user_id, flow)
+        return waits or self.pauses.leaves_out(user_id, flow, at)
 
 
 EVERYBODY = Fair()
@@ -246,7 +260,7 @@ class Shelf(Protocol):
 
     def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
         """Advance at most `limit` rows that are due by now + ahead, oldest first; record and lease
-        fires. The pauses of groups leave times out.
+        fires. The pauses of groups leave times out; what a limit may cover is recorded, and waits.
 
         `domain.claims` decides what fires. All writes of a row are made at once, or none. If
         another claim has locked a row, this claim does not wait for it.
@@ -265,8 +279,9 @@ class Shelf(Protocol):
 
         Ended leases come first. Then come scheduled and retrying occurrences that are due by now +
         ahead, by priority, due time and age. A retry whose place is taken is passed over, and so is
-        one that a pause of a group holds now. The answer includes the occurrences that became dead;
-        the same write records their failure hooks.
+        one that a pause of a group holds now. No more are leased than the limits have places. The
+        answer includes the occurrences that became dead; the same write records their failure
+        hooks.
         """
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from duetick.core.action import Action
-from duetick.core.answers import Answer, error
+from duetick.core.answers import Answer, error, limit_reached
 from duetick.core.correlation import name_occurrence, tick_id
 from duetick.core.dispatch.attempt import Attempt, Sleep
 from duetick.core.dispatch.callers import ask, date, find_recorded, may_begin
@@ -22,7 +22,14 @@ from duetick.core.dispatch.calls import Call, Request
 from duetick.core.dispatch.resolving import is_own, resolve
 from duetick.core.dispatch.running import Runner
 from duetick.core.dispatch.stopping import NotDeployed, Stop
-from duetick.core.dispatch.verdicts import accepted, final, missing, skipped, to_caller, to_tick
+from duetick.core.dispatch.verdicts import (
+    accepted,
+    final,
+    missing,
+    skipped,
+    to_caller,
+    to_tick,
+)
 from duetick.core.done import delete_ended
 from duetick.core.flows import Flow, Flows
 from duetick.core.log_lines import about
@@ -122,8 +129,9 @@ class Dispatch:
         refused = find_recorded(ledger, found, call, now)
         if not may_begin(found, now):
             return self._refuse(refused or UNKNOWN)
-        if refused is None and self._is_paused(found, call, now):
-            return skipped(Reason.PAUSED)
+        stopped = None if refused else self._stopped(found, call, now)
+        if stopped:
+            return stopped
         if refused is None or refused.reason is Reason.REJECTED:
             check_timing(found.cron, found.timezone)
             self.parts.flows.check_input(found)
@@ -135,6 +143,13 @@ class Dispatch:
             return self._refuse(recorded)
         name_occurrence(recorded.id)
         return self._queue_requested(recorded) if background else self._run(recorded, found)
+
+    def _stopped(self, found: Record, call: Call, now: int) -> Answer | None:
+        """Return the refusal of a new occurrence by a pause of a group or by a limit, or None."""
+        if self._is_paused(found, call, now):
+            return skipped(Reason.PAUSED)
+        full = self.parts.store.limits.full(found.user_id, found.flow, found.action, now)
+        return limit_reached(full, now) if full else None
 
     def _is_paused(self, found: Record, call: Call, now: int) -> bool:
         """Return True if a pause of a group holds now, or covers the time of the call."""
@@ -182,7 +197,12 @@ class Dispatch:
         `definition` is the definition that is known before the begin, if any.
         """
         store, clock = self.parts.store, self.parts.clock
-        begun = store.ledger.begin(leased, now=clock(), on_lost=self.parts.lost)
+        begun = store.ledger.begin(
+            leased,
+            now=clock(),
+            on_lost=self.parts.lost,
+            find_action=lambda: self._action_of(leased, definition),
+        )
         if isinstance(begun, Refused):
             return self._refuse(begun)
         name_occurrence(begun.occurrence.id)
@@ -213,7 +233,12 @@ class Dispatch:
         self.parts.tell("dead", settled)
         return answer
 
-    def _definition_of(self, lease: Lease) -> Record | None:
+    def _action_of(self, leased: Leased, definition: Record | None) -> str | None:
+        """Return the action of a schedule that has no record, as its flow names it."""
+        found = definition or self._definition_of(leased)
+        return found.action if found else None
+
+    def _definition_of(self, lease: Leased) -> Record | None:
         """Return the definition of a leased occurrence before its begin; None if it cannot run.
 
         An error is ignored here: it comes again after the begin, and is settled then.
@@ -261,9 +286,8 @@ class Dispatch:
         return self.parts.flows.home.adopt(occurrence) if occurrence else None
 
     def _refuse(self, refused: Refused) -> Answer:
-        if self.call.fence:
-            return to_tick(refused)
-        return to_caller(refused, self.parts.clock())
+        answer = to_tick if self.call.fence else to_caller
+        return answer(refused, self.parts.clock())
 
     def _accept(self, occurrence: Occurrence, *, queued: bool = False) -> Answer:
         return accepted(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetick.core.answers import Answer, error
+from duetick.core.answers import Answer, error, retry_after
 from duetick.core.wire import iso
 from duetick.domain.attempts import Refused
 from duetick.domain.policies import LAST_INSTANT
@@ -20,6 +20,13 @@ def in_progress(*, waits: bool) -> Answer:
     return error("in_progress", "It is another call's at the moment.")
 
 
+def held_back(refused: Refused, now: int) -> Answer:
+    """Return the answer if a limit has no place for it: a tick brings it again."""
+    message = "It waits for a limit that operators have set, and a tick brings it again."
+    answer = error("in_progress", message, waits=True, limited=True)
+    return retry_after(answer, refused.due_at or now, now)
+
+
 def already_failed(refused: Refused, now: int) -> Answer:
     """Return the answer to a call whose attempt failed before. If `final`, the caller may stop."""
     details: dict[str, Json] = {"state": refused.state, "reason": refused.reason or Reason.FAILED}
@@ -32,8 +39,7 @@ def already_failed(refused: Refused, now: int) -> Answer:
         return error("already_failed", message, **details, final=False)
     message = "It failed, and is tried again by itself. Ask again after that."
     answer = error("already_failed", message, **details, final=False, nextAttemptAt=iso(due_at))
-    seconds = max(1, -(-(due_at - now) // 1_000))
-    return replace(answer, headers={"retry-after": str(seconds)})
+    return retry_after(answer, due_at, now)
 
 
 def final(answer: Answer, dead: "Occurrence") -> Answer:
@@ -77,8 +83,10 @@ def missing() -> Answer:
     return error("schedule_not_found", "No such schedule.")
 
 
-def to_tick(refused: Refused) -> Answer:
+def to_tick(refused: Refused, now: int) -> Answer:
     """Return the answer to a tick. Its fence decides whether dispatch has the occurrence."""
+    if refused.limit is not None:
+        return held_back(refused, now)
     match refused.verdict:
         case "duplicate" if refused.state is not State.CANCELLED:
             return duplicate(refused.state or State.SUCCEEDED)
@@ -98,4 +106,4 @@ def to_caller(refused: Refused, now: int) -> Answer:
         case State.SCHEDULED:
             return error("in_progress", "It is recorded, and fires by itself when it is due.")
         case _:
-            return to_tick(refused)
+            return to_tick(refused, now)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TypeAlias
 
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
+from duetick.domain.limits import NO_LIMITS, Limits
 from duetick.domain.occurrence import IndexRow, Occurrence
 from duetick.ports import Clock, Fair, Shelf
 
@@ -43,6 +44,7 @@ class Index:
         leave_out: Collection[str] = (),
         share: int | None = None,
         pauses: Pauses = NO_PAUSES,
+        limits: Limits = NO_LIMITS,
         may_go_on: Callable[[], bool] = lambda: True,
         on_poisoned: OnPoisoned | None = None,
     ) -> list[Occurrence]:
@@ -51,10 +53,11 @@ class Index:
         The rows of users in `leave_out` stay. Of each other user, no more than a `share` is taken,
         unless all due rows fit into the limit. Rows that yield nothing do not end the claim: an
         empty answer means that nothing else is due, or that the claim may not go on. A row may
-        yield several occurrences; a time in one of the announced `pauses` yields none.
+        yield several occurrences; a time in one of the announced `pauses` yields none. What one of
+        the `limits` may cover is recorded and not leased: `Ledger.claim_waiting` leases it.
         `on_poisoned` sees each row that cannot be read, after the commit.
         """
-        fair = Fair(frozenset(leave_out), share, pauses)
+        fair = Fair(frozenset(leave_out), share, pauses, limits)
         while True:
             chunk = self._shelf.claim(now, limit, ahead, fair)
             if on_poisoned:

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from duetick.core.standing import FreshOrders
+from duetick.core.store.limits import ScopeLimits
 from duetick.core.store.pauses import GroupPauses
+from duetick.core.store.within import BeginWithin, FindAction
 from duetick.domain.attempts import (
     RELEASED,
     SUCCEEDED,
@@ -26,6 +28,7 @@ from duetick.domain.errors import DuetickError
 from duetick.domain.failure_hooks import has_hook
 from duetick.domain.failures import Event
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
+from duetick.domain.limits import NO_LIMITS, Limits
 from duetick.domain.occurrence import (
     Identity,
     Leased,
@@ -63,10 +66,14 @@ class Ledger:
         clock: Clock,
         new_id: Callable[[], str],
         pauses: GroupPauses | None = None,
+        limits: ScopeLimits | None = None,
     ) -> None:
         self._shelf = shelf
         self.on_paused: OnPaused = _ignore
-        self._pauses = pauses or GroupPauses(shelf, FreshOrders(shelf))
+        standing = FreshOrders(shelf)
+        self._pauses = pauses or GroupPauses(shelf, standing)
+        self._limits = limits or ScopeLimits(shelf, standing)
+        self._begin_within = BeginWithin(shelf, self._limits)
         self._clock = clock
         self._new_id = new_id
 
@@ -111,16 +118,29 @@ class Ledger:
         return refuse_key(*found, now) if found else None
 
     def begin(
-        self, held: Leased, *, now: int | None = None, on_lost: OnLost | None = None
+        self,
+        held: Leased,
+        *,
+        now: int | None = None,
+        on_lost: OnLost | None = None,
+        find_action: FindAction | None = None,
+        needs_place: bool = True,
     ) -> Begun | Refused:
-        """Begin an attempt if its fence, its schedule, the place, the limit of runs and the pauses
-        of groups allow it. A pause is seen at most five seconds after it was made.
+        """Begin an attempt if its fence, its schedule, the place, the limit of runs, the pauses of
+        groups and the limits allow it. A pause and a limit are seen at most five seconds after they
+        were made. Without a place of a limit, the occurrence waits, unless it needs none.
+        `find_action` is asked if the schedule has no record, and its flow has a limit of an action.
 
         One conditional write begins and counts the attempt. If another occurrence of the schedule
         runs after the end of its lease, that write ends it; `on_lost` sees it.
         """
         at = self._at(now)
-        pauses = self._pauses.current(at)
+        pauses, limits = self._pauses.current(at), self._limits.current(at)
+        if needs_place and limits.concerns(held.user_id, held.flow or None):
+            ask = find_action if limits.asks_action(held.flow or None) else None
+            answer, lost = self._begin_within(held, at, pauses, ask)
+            self._tell_lost(on_lost, lost, at)
+            return answer
         if not pauses.of(held.user_id, held.flow or None):
             (begun,) = self._shelf.begin([held], at)
             if begun:
@@ -147,6 +167,7 @@ class Ledger:
         ended = after or self._shelf.change(
             held.user_id, held.key, at, lambda book: book.settle(held, outcome, at), about=held
         )
+        self._limits.give_back(held, at)
         if ended:
             self._look_after([ended], at)
         return ended
@@ -155,9 +176,9 @@ class Ledger:
         self, held: Leased, outcome: Outcome, *, now: int, on_lost: OnLost | None = None
     ) -> Occurrence | None:
         """Begin an occurrence that cannot run, and settle it with the outcome. Return None if it
-        may not begin.
+        may not begin. It needs no place of a limit.
         """
-        begun = self.begin(held, now=now, on_lost=on_lost)
+        begun = self.begin(held, now=now, on_lost=on_lost, needs_place=False)
         if isinstance(begun, Refused):
             return None
         return self.settle(begun.occurrence, outcome, now=now)
@@ -209,6 +230,8 @@ class Ledger:
         """Extend the lease of a begun attempt. Return None if the fence is stale."""
         at = self._at(now)
         name = held.user_id, held.key
+        if isinstance(held, Occurrence):  # first, so that no place ends before its attempt
+            self._limits.extend(held, renew(held, at).lease_until or at, at)
         return self._write_lease(held, State.PROCESSING, renew, at) or self._shelf.change(
             *name, at, lambda book: book.renew(held, at), about=held, alone=True
         )
@@ -303,15 +326,17 @@ class Ledger:
         leave_out: Collection[str] = (),
         share: int | None = None,
         pauses: Pauses = NO_PAUSES,
+        limits: Limits = NO_LIMITS,
         on_lost: OnLost | None = None,
     ) -> Sequence[Occurrence]:
         """Lease occurrences that wait: ended leases first, then due scheduled and retrying ones.
 
         With `ahead`, occurrences that come due by then are leased too. `leave_out` and `share` work
-        as for due rows. A retry that one of the `pauses` holds stays. An occurrence that may not be
-        tried again becomes dead, reason `lost`, and is not in the answer.
+        as for due rows. A retry that one of the `pauses` holds stays, and so does what has no place
+        in the `limits`. An occurrence that may not be tried again becomes dead, reason `lost`, and
+        is not in the answer.
         """
-        fair = Fair(frozenset(leave_out), share, pauses)
+        fair = Fair(frozenset(leave_out), share, pauses, limits)
         while True:
             taken = self._shelf.lease(now, limit, ahead, fair)
             self._tell_lost(on_lost, taken, now)

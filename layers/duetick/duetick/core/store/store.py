@@ -7,6 +7,7 @@ from duetick.core.ids import new_id
 from duetick.core.standing import FreshOrders
 from duetick.core.store.index import Index
 from duetick.core.store.ledger import Ledger
+from duetick.core.store.limits import ScopeLimits
 from duetick.core.store.pauses import GroupPauses
 from duetick.core.store.schedules import Schedules
 from duetick.domain.book import Book
@@ -55,7 +56,8 @@ class Store:
         )
         self.standing = FreshOrders(shelf)
         self.pauses = GroupPauses(shelf, self.standing)
-        self.ledger = Ledger(shelf, self.now, new_id, self.pauses)
+        self.limits = ScopeLimits(shelf, self.standing)
+        self.ledger = Ledger(shelf, self.now, new_id, self.pauses, self.limits)
 
     @property
     def dialect(self) -> Dialect | None:

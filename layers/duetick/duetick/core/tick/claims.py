@@ -12,7 +12,9 @@ from typing import Final
 
 from duetick.core.log_lines import log_dead
 from duetick.core.store import Store
+from duetick.core.tick.places import Places
 from duetick.domain.group_pauses import Pauses
+from duetick.domain.limits import Limits
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Tell, tell_nobody
 
@@ -43,8 +45,11 @@ class Claims:
         budget: float,
         elapsed: Callable[[], float] = time.monotonic,
         tell: Tell = tell_nobody,
+        places: Places | None = None,
     ) -> None:
         self._store = store
+        self._places = places or Places(store)
+        self._limited = False
         self._tell = tell
         self._elapsed = elapsed
         self._start = elapsed()
@@ -77,7 +82,7 @@ class Claims:
                 more = len(taken) == limit or any(
                     counted[one.user_id] >= self._least_share for one in taken
                 )
-                self.over = self.over and not taken and not self._broken_off
+                self.over = self.over and not (taken or self._broken_off or self._limited)
                 yield taken
         self._found_users.update(counted)
 
@@ -103,21 +108,27 @@ class Claims:
     def _claim(self, limit: int, share: int, leave_out: Collection[str]) -> list[Occurrence]:
         first, then = self._sources
         claimed = first(limit, share, leave_out) or then(limit, share, leave_out)
+        if self._limited and not claimed:  # what was claimed under a limit waits
+            claimed = self._claim_waiting(limit, share, leave_out)
         self._found_users.update(one.user_id for one in claimed)
         return [*claimed]
 
     def _claim_waiting(
         self, limit: int, share: int, leave_out: Collection[str]
     ) -> Sequence[Occurrence]:
-        return self._store.ledger.claim_waiting(
+        limits = self._limits()
+        claimed = self._store.ledger.claim_waiting(
             self._now,
             limit,
             ahead=self._ahead,
             leave_out=leave_out,
             share=share,
             pauses=self._pauses(),
+            limits=limits,
             on_lost=self._count_lost,
         )
+        self._places.take(limits, claimed)
+        return claimed
 
     def _claim_due(
         self, limit: int, share: int, leave_out: Collection[str]
@@ -135,14 +146,23 @@ class Claims:
             leave_out=leave_out,
             share=share,
             pauses=self._pauses(),
+            limits=self._limits(),
             may_go_on=may_go_on,
             on_poisoned=self._count_poisoned,
         )
 
     def _pauses(self) -> Pauses:
         """Return the pauses that stand. Each knows how far this tick claims."""
-        passed = int((self._elapsed() - self._start) * 1_000)
-        return self._store.pauses.announced(self._now + passed, self._now + self._ahead)
+        return self._store.pauses.announced(self._clock(), self._now + self._ahead)
+
+    def _limits(self) -> Limits:
+        """Return the limits that stand, with the places that this tick is going to take."""
+        limits = self._places.limits(self._clock())
+        self._limited = bool(limits)
+        return limits
+
+    def _clock(self) -> int:
+        return self._now + int((self._elapsed() - self._start) * 1_000)
 
     def _count_lost(self, occurrence: Occurrence) -> None:
         self.lost += 1

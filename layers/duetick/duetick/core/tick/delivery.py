@@ -5,6 +5,7 @@ from typing import Final
 
 from duetick.core.log_lines import about
 from duetick.core.store import Store
+from duetick.core.tick.places import Places
 from duetick.core.tick.report import Tally
 from duetick.domain.attempts import reject
 from duetick.domain.identity import why_not_carried
@@ -32,12 +33,15 @@ class Deliveries:
         tally: Tally,
         on_dispatch: Observer | None,
         clock: Clock,
+        *,
+        places: Places,
     ) -> None:
         self._store = store
         self._transport = transport
         self._tally = tally
         self._on_dispatch = on_dispatch
         self._clock = clock
+        self._places = places
 
     def deliver(self, occurrence: Occurrence, timeout: float) -> bool:
         """Deliver an occurrence, and count the answer. Return False if the endpoint seems to be
@@ -49,6 +53,7 @@ class Deliveries:
         if not reached:
             down = delivery.status in DOWN or delivery.status >= 500
             reached = not (self.give_back(occurrence) and down)
+        self._places.answer(occurrence, delivery)
         self._observe(occurrence, delivery)
         return reached
 

@@ -14,6 +14,7 @@ from duetick.core.done import delete_done
 from duetick.core.store import Store
 from duetick.core.tick.claims import MARGIN, Claims
 from duetick.core.tick.delivery import Deliveries
+from duetick.core.tick.places import Places
 from duetick.core.tick.report import Tally, TickReport
 from duetick.core.tick.threads import REAL, Start, Threads
 from duetick.core.tick.turns import Turns
@@ -97,6 +98,7 @@ def run_tick(
         budget=budget,
         elapsed=elapsed,
         tell=tell,
+        places=tick.places,
     )
     raised = True
     try:
@@ -150,7 +152,10 @@ class Tick:
         self._seen: set[Identity] = set()
         self._came_back: list[Occurrence] = []
         self._tally = tally
-        self._deliveries = Deliveries(store, transport, self._tally, on_dispatch, self._clock)
+        self.places = Places(store)
+        self._deliveries = Deliveries(
+            store, transport, self._tally, on_dispatch, self._clock, places=self.places
+        )
         self._failures = 0
         self._workers = self._number = 0
         self._may_end_a_schedule = self._saw_backfills = False
@@ -193,8 +198,12 @@ class Tick:
             logger.exception("purge failed", extra={"action": "purge_failed"})
 
     def _step(self, claims: Claims, start: Start, sleep: Callable[[float], object]) -> bool:
-        """Claim, or wait until the next occurrence is due. Return False if nothing is left."""
+        """Claim, or wait until the next occurrence is due, or until a limit has a place again.
+        Return False if nothing is left.
+        """
         self._line_up_due(start)
+        if self.places.has_freed and not self._claim_error:
+            claims.over = False
         threshold = self._claim_below(claims)
         if self._turns.in_line < threshold:
             self._take_in(claims, claims.next(self._count_deliverable(), self._full_users))
@@ -204,6 +213,8 @@ class Tick:
             self._turns.wait_until_fewer(max(threshold, 1), self._due_in())
         elif self._later:
             sleep(self._due_in())
+        elif self.places.waits and not self._is_endpoint_down():
+            self._turns.wait_until(lambda: self.places.has_freed, GLANCE)
         else:
             return False
         return True
@@ -255,6 +266,7 @@ class Tick:
         for occurrence in claimed:
             if occurrence.identity in self._seen:
                 self._came_back.append(occurrence)
+                self.places.forget(occurrence)
                 continue
             self._seen.add(occurrence.identity)
             self._number += 1

@@ -61,8 +61,8 @@ class Tally:
     def answered(self, occurrence: Occurrence, delivery: Delivered, lateness_ms: int) -> bool:
         """Count an answer. Return True if dispatch has the occurrence: nothing is released."""
         success = 200 <= delivery.status < 300
-        skipped = success and _read(delivery, "status") in ("skipped", "duplicate")
-        behind = delivery.status == CONFLICT and _read(delivery, "waits") is True
+        skipped = success and read_answer(delivery, "status") in ("skipped", "duplicate")
+        behind = delivery.status == CONFLICT and read_answer(delivery, "waits") is True
         failed = not (success or behind)
         with self._lock:
             report = self.report
@@ -79,8 +79,8 @@ class Tally:
 
     def _count_failure(self, occurrence: Occurrence, delivery: Delivered) -> None:
         _log_failure(occurrence, delivery)
-        reason = _read(delivery, "reason")
-        if _read(delivery, "final") is True and isinstance(reason, str) and reason in DEADLY:
+        reason = read_answer(delivery, "reason")
+        if read_answer(delivery, "final") is True and isinstance(reason, str) and reason in DEADLY:
             self._tell("dead", replace(occurrence, state=State.DEAD, reason=Reason(reason)))
 
     def rejected(self, occurrence: Occurrence) -> None:
@@ -114,12 +114,13 @@ def _log_failure(occurrence: Occurrence, delivery: Delivered) -> None:
 
         why = (redact_text(delivery.detail) or "")[:_LONGEST_WHY]
     else:
-        why = str(_read(delivery, "error") or "")
+        why = str(read_answer(delivery, "error") or "")
     details = {"action": "delivery_failed", "why": why, "attempt": occurrence.attempts + 1}
     logger.warning("delivery failed: %s", delivery.status, extra=details | about(occurrence))
 
 
-def _read(delivery: Delivered, name: str) -> object:
+def read_answer(delivery: Delivered, name: str) -> object:
+    """Return a field of an answer; None if it has none."""
     try:
         found: object = json.loads(delivery.detail)[name]
     except (ValueError, KeyError, TypeError):

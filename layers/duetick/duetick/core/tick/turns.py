@@ -2,7 +2,7 @@
 
 import heapq
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -89,6 +89,7 @@ class Turns:
             if not user.behind and not user.ready:
                 del self._users[occurrence.user_id]
             self._wake_another()
+            self._shortened.notify()
 
     def wait_until_fewer(self, than: int, seconds: float) -> None:
         """Wait until fewer than that stand in line, or until the time is over."""
@@ -96,6 +97,11 @@ class Turns:
             self._wanted_length = than
             self._shortened.wait_for(self._is_short, seconds)
             self._wanted_length = 0
+
+    def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
+        """Wait until an occurrence is done that makes it true, or until the time is over."""
+        with self._changed:
+            self._shortened.wait_for(ready, seconds)
 
     def _is_short(self) -> bool:
         return self.in_line < self._wanted_length

@@ -7,6 +7,7 @@ from typing import Final
 from duetick.domain.claims import Templates, pick_shares
 from duetick.domain.occurrence import Occurrence
 from duetick.domain.states import Reason, State
+from duetick.ports import Fair
 from duetick.stores.dynamodb.books import Books, pause, tell_too_large
 from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge
 from duetick.stores.dynamodb.items import BookItem
@@ -31,20 +32,27 @@ class ItemsClaim:
         self._books = books
         self._templates = templates
         self.now = templates.now
-        self.pauses = templates.pauses
+        self._fair = Fair(pauses=templates.pauses, limits=templates.limits)
         self.contended = False
         self.written = 0
 
     def within(self, share: int, due: Sequence[BookItem]) -> list[BookItem]:
-        """Return the items of each user's share, and those that a pause only lets advance."""
-        free = [one for one in due if self._is_left_out(one)]
+        """Return the items of each user's share, and those that only advance."""
+        free = [one for one in due if self._only_advances(one)]
         others = [one for one in due if one not in free]
         picked = pick_shares([one.book.user_id for one in others], share)
         return [*free, *(others[n] for n in picked)]
 
-    def _is_left_out(self, found: BookItem) -> bool:
+    def _only_advances(self, found: BookItem) -> bool:
         row = found.book.row
-        return row is not None and self.pauses.leaves_out(row.user_id, row.flow, row.next_fire_at)
+        if row is None:
+            return False
+        return self._fair.leases_nothing(row.user_id, row.flow, row.next_fire_at)
+
+    @property
+    def is_plain(self) -> bool:
+        """True if each row that is claimed may give a lease."""
+        return self._fair.is_plain
 
     def plan(self, found: BookItem) -> RowPlan | None:
         """Advance the row in its item; None if it is not due, or if there is no room.

@@ -79,6 +79,11 @@ class BookItem:
         return self.book.user_id, self.book.key
 
     @property
+    def action(self) -> str:
+        """The action of the record; empty if there is none."""
+        return self.book.record.action if self.book.record else ""
+
+    @property
     def is_gone(self) -> bool:
         """True if the book has neither record nor row: only the mark remains."""
         return not (self.book.record or self.book.row or self.book.unreadable)

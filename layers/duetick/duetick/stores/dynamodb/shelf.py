@@ -208,7 +208,7 @@ class DynamoShelf:
         """See `ports.Shelf`. The index is late, so rows that it still shows are not read again."""
         layout, date = self._layout.read()
         self._skew.check(date)
-        templates = Templates(now, ahead, fair.pauses)
+        templates = Templates(now, ahead, fair.pauses, fair.limits)
         while True:
             rows, contended = self._due(layout, now + ahead, limit), False
             others = (name for name in rows if name[0] not in fair.leave_out)
@@ -216,7 +216,7 @@ class DynamoShelf:
                 claim = ItemsClaim(self._books, templates)
                 share = fair.share if len(names) == limit else None
                 made = self._claim(claim, names, share)
-                if made or (fair.pauses and claim.written):
+                if made or (not fair.is_plain and claim.written):
                     leased = [one for one in made if is_leased(one)]
                     return Chunk(len(names), leased, [one for one in made if is_poisoned(one)])
                 contended = contended or claim.contended
@@ -228,11 +228,11 @@ class DynamoShelf:
     ) -> list[Occurrence]:
         """Flush finished occurrences, plan the chunk, note it, then write each row's item."""
         now = claim.now
-        if share is not None and not claim.pauses:
+        if share is not None and claim.is_plain:
             names = [names[n] for n in pick_shares([user for user, _ in names], share)]
         items = self._books.load_many(names)
         due = [items[name] for name in dict.fromkeys(names) if name in items]
-        if share is not None and claim.pauses:  # an item says whether it only advances
+        if share is not None and not claim.is_plain:  # an item says whether it only advances
             due = claim.within(share, due)
         self._books.flush(due, now)
         plans = [plan for plan in map(claim.plan, due) if plan]

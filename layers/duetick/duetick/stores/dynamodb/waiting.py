@@ -1,10 +1,10 @@
 """Occurrences that wait for a tick: ended leases, and due scheduled and retrying ones."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from duetick.domain.claims import pick_shares
-from duetick.domain.group_pauses import HELD_MS, Pauses
+from duetick.domain.group_pauses import HELD_MS
 from duetick.domain.occurrence import Identity, Occurrence, ScheduleName
 from duetick.domain.overlap import may_be_leased, pick_one_of_each
 from duetick.domain.states import WAITING
@@ -16,6 +16,10 @@ from duetick.stores.dynamodb.items import BookItem
 from duetick.stores.dynamodb.journal import Journal, Note, NoteLine, look_at
 
 MOST_LINES: Final = 5_000
+AT_HAND: Final = 300
+"""The schedules that each claim of a tick reads while limits keep them back; the others are read a
+minute later.
+"""
 
 
 class Waiting:
@@ -33,7 +37,7 @@ class Waiting:
         names = {(line.user_id, line.key) for line in lines}
         items = self._books.load_many(names)
         taken = self._lease(items, now, limit, ahead, fair)
-        self._cover(notes, items, now, fair.pauses)
+        self._cover(notes, items, now, fair)
         return taken
 
     def _notes(self, until: int) -> Iterator[Note]:
@@ -57,7 +61,7 @@ class Waiting:
     ) -> Sequence[Occurrence]:
         """Lease the first occurrences in order, with one write for each schedule."""
         found = {
-            name: _ready(item, now, ahead, fair.pauses)
+            name: _ready(item, now, ahead, fair)
             for name, item in items.items()
             if name[0] not in fair.leave_out
         }
@@ -67,6 +71,7 @@ class Waiting:
             shares = pick_shares([one.user_id for one in chosen], fair.share)
             chosen = [chosen[place] for place in shares]
         chosen = chosen[:limit]
+        chosen = [*fair.limits.pick(chosen, lambda one: items[one.user_id, one.key].action, now)]
         taken: dict[Identity, Occurrence] = {}
         for name, ready in found.items():
             mine = [one for one in chosen if (one.user_id, one.key) == name]
@@ -102,16 +107,22 @@ class Waiting:
         notes: Sequence[Note],
         items: Mapping[ScheduleName, BookItem],
         now: int,
-        pauses: Pauses,
+        fair: Fair,
     ) -> None:
         """Write new notes for books that must be read later, then drop the notes that are done.
 
         A note stays while the claim that it announced may yet be written, or while a book of it has
-        a due occurrence. A retry that a pause holds is not due.
+        a due occurrence. A retry that a pause holds is not due, and neither is what a limit keeps
+        back, but for the first of these: a place may be free before this tick ends.
         """
-        wakes = {name: _wake(item, now, pauses) for name, item in items.items()}
+        at_hand = _first_kept_back(items.values(), now, fair)
+        wakes = {
+            name: _wake(item, now, fair, at_hand=name in at_hand) for name, item in items.items()
+        }
         done = [
-            note for note in notes if not any(_is_open(x, items, wakes, now) for x in note.lines)
+            note
+            for note in notes
+            if not any(_is_open(x, items, wakes, at_hand, now) for x in note.lines)
         ]
         names = {(line.user_id, line.key) for note in done for line in note.lines}
         later = ((name, wakes[name]) for name in names if name in items)
@@ -133,27 +144,46 @@ def _due(note: Note, until: int) -> Sequence[NoteLine]:
     return [line for line in note.lines if line.wake <= until]
 
 
-def _ready(item: BookItem, now: int, ahead: int, pauses: Pauses) -> Sequence[Occurrence]:
+def _ready(item: BookItem, now: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
     """Return ended leases, and waiting occurrences that are due by now + ahead, unless a pause
-    holds them.
+    holds them, or a limit keeps them back.
     """
     return [
         one
         for one in item.under_way
         if wake_of(one) <= now + (ahead if one.state in WAITING else 0)
-        and not pauses.holds_retry(one, now)
+        and not fair.pauses.holds_retry(one, now)
+        and not fair.limits.keeps_back(one, item.action, now)
     ]
 
 
-def _wake(item: BookItem, now: int, pauses: Pauses) -> int | None:
+def _wake(item: BookItem, now: int, fair: Fair, *, at_hand: bool) -> int | None:
     """Return the time at which a tick must read the item again."""
-    if not pauses:
+    if fair.is_plain:
         return item.wake()
-    held = (
-        max(wake_of(one), now + HELD_MS) if pauses.holds_retry(one, now) else wake_of(one)
-        for one in item.under_way
+
+    def waits(one: Occurrence) -> bool:
+        kept_back = not at_hand and fair.limits.keeps_back(one, item.action, now)
+        return kept_back or fair.pauses.holds_retry(one, now)
+
+    wakes = (
+        max(wake_of(one), now + HELD_MS) if waits(one) else wake_of(one) for one in item.under_way
     )
-    return min(held, default=None)
+    return min(wakes, default=None)
+
+
+def _first_kept_back(items: Iterable[BookItem], now: int, fair: Fair) -> Collection[ScheduleName]:
+    """Return the first schedules of which a limit keeps an occurrence back that is due."""
+    if not fair.limits:
+        return ()
+    kept_back = [
+        one
+        for item in items
+        for one in item.under_way
+        if wake_of(one) <= now and fair.limits.keeps_back(one, item.action, now)
+    ]
+    first = sorted(kept_back, key=_order)[:AT_HAND]
+    return {(one.user_id, one.key) for one in first}
 
 
 def _leasable(item: BookItem, ready: Sequence[Occurrence]) -> Sequence[Occurrence]:
@@ -167,9 +197,10 @@ def _is_open(
     line: NoteLine,
     items: Mapping[ScheduleName, BookItem],
     wakes: Mapping[ScheduleName, int | None],
+    at_hand: Collection[ScheduleName],
     now: int,
 ) -> bool:
-    """Return True if the line's note must stay."""
+    """Return True if the line's note must stay. Those at hand get a new note of their own."""
     if line.wake > now:
         return True
     item = items.get((line.user_id, line.key))
@@ -177,5 +208,6 @@ def _is_open(
         return False
     row = item.book.row
     announced = line.seen is not None and row is not None and row.next_fire_at == line.seen
-    wake = wakes[line.user_id, line.key]
-    return announced or (wake is not None and wake <= now)
+    name = line.user_id, line.key
+    wake = wakes[name]
+    return announced or (wake is not None and wake <= now and name not in at_hand)

@@ -59,7 +59,7 @@ class PostgresClaim:
         if len(taken) < len(rows):
             places, rows = [places[n] for n in taken], [rows[n] for n in taken]
         plan = ChunkPlan(rows, now)
-        plan.decide(self._tick.at(now, ahead, fair.pauses))
+        plan.decide(self._tick.at(now, ahead, fair.pauses, fair.limits))
         _leave_out_known(session, plan, places)
         claimed = _write(session, plan, places)
         return Chunk(len(places), claimed, plan.poisoned())

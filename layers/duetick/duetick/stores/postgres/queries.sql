@@ -211,6 +211,22 @@ WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now
     AND o.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:leave_out::json)))
 ORDER BY o.lease_until LIMIT :limit FOR UPDATE OF o SKIP LOCKED
 
+-- name: full_users
+SELECT json_array_elements_text(:full_users::json)
+
+-- name: full_flows
+SELECT json_array_elements_text(:full_flows::json)
+
+-- name: full_actions
+SELECT json_array_elements_text(:full_actions::json)
+
+-- name: occurrences_lease_over_within
+SELECT {occurrence_columns} FROM occurrences o
+WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now
+    AND o.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:leave_out::json)))
+    AND (o.state = 'processing' OR o.attempts > 0 OR ({within_limits}))
+ORDER BY o.lease_until LIMIT :limit FOR UPDATE OF o SKIP LOCKED
+
 -- name: occurrences_due
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
@@ -226,6 +242,7 @@ WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
     AND ((o.attempts = 0 AND NOT ({stands_beside})) OR (:everything::integer = 0
         AND o.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:users::json)))
         AND o.flow <> ALL (ARRAY(SELECT json_array_elements_text(:flows::json)))))
+    AND {within_limits}
 ORDER BY o.priority DESC, o.due_at, o.created_at LIMIT :limit FOR UPDATE OF o SKIP LOCKED
 
 -- name: claim_select

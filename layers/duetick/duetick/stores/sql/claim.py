@@ -10,7 +10,6 @@ from duetick.domain.book import Unreadable
 from duetick.domain.claims import DueRow, Templates, index_row, name_for, pick_shares
 from duetick.domain.ending import marks_of_end
 from duetick.domain.failure_hooks import hooks_of
-from duetick.domain.group_pauses import Pauses
 from duetick.domain.occurrence import Occurrence
 from duetick.domain.policies import Policies
 from duetick.domain.ranges import leave_out
@@ -122,22 +121,22 @@ def left_out(fair: Fair) -> str:
 def rows_within(fair: Fair, rows: Sequence[Row], limit: int) -> list[int]:
     """Return the positions of the rows that the claim takes: all, or each user's share.
 
-    Those that a pause of a group only lets advance are in no share.
+    Those that only advance are in no share.
     """
     if fair.share is None or len(rows) < limit:
         return [*range(len(rows))]
-    free = places_left_out(fair.pauses, rows)
+    free = places_only_advancing(fair, rows)
     others = [n for n in range(len(rows)) if n not in free]
     picked = pick_shares([rows[n][0] for n in others], fair.share)
     return sorted([*free, *(others[n] for n in picked)])
 
 
-def places_left_out(pauses: Pauses, rows: Sequence[Row]) -> frozenset[int]:
-    """Return the positions of the rows that are due for a time that a pause leaves out."""
-    if not pauses:
+def places_only_advancing(fair: Fair, rows: Sequence[Row]) -> frozenset[int]:
+    """Return the positions of the rows of which the claim leases nothing."""
+    if fair.is_plain:
         return frozenset()
     due = ((n, row[0], row[FLOW], row[NEXT_FIRE_AT]) for n, row in enumerate(rows))
-    return frozenset(n for n, *one in due if pauses.leaves_out(*one))
+    return frozenset(n for n, *one in due if fair.leases_nothing(*one))
 
 
 def set_aside(broken: Iterable[tuple[Unreadable, Occurrence]]) -> Iterator[QueryCall]:

@@ -15,6 +15,10 @@ FRAGMENTS: Final = (
     "skip_locked",
     "given_names",
     "given_identities",
+    "within_limits",
+    "full_users",
+    "full_flows",
+    "full_actions",
 )
 
 

@@ -613,6 +613,24 @@ WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now
     AND o.user_id NOT IN (SELECT value FROM json_each(:leave_out))
 ORDER BY o.lease_until LIMIT :limit
 
+-- name: within_limits
+-- No limit without a place covers the occurrence. Only the record knows its action.
+o.user_id NOT IN ({full_users}) AND o.flow NOT IN ({full_flows})
+    AND NOT EXISTS (SELECT 1 FROM schedules f WHERE f.user_id = o.user_id AND f.key = o.key
+        AND o.flow || '/' || f.action IN ({full_actions}))
+
+-- name: occurrences_lease_over_within
+-- As occurrences_lease_over, without what never began and waits for a limit.
+SELECT {occurrence_columns} FROM occurrences o
+WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now
+    AND o.user_id NOT IN (SELECT value FROM json_each(:leave_out))
+    AND (o.state = 'processing' OR o.attempts > 0 OR ({within_limits}))
+ORDER BY o.lease_until LIMIT :limit
+
+-- name: actions_of
+SELECT s.user_id, s.key, s.action FROM schedules s
+JOIN ({given_names}) AS n ON n.user_id = s.user_id AND n.key = s.key
+
 -- name: place_of_another
 -- Another leased occurrence of the schedule has the place that a retry needs.
 EXISTS (SELECT 1 FROM occurrences r
@@ -627,7 +645,7 @@ WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
 ORDER BY o.priority DESC, o.due_at, o.created_at LIMIT :limit
 
 -- name: occurrences_due_unheld
--- As occurrences_due, without the retries that a pause of a group holds.
+-- As occurrences_due, without the retries that a pause of a group holds, and what waits for a limit.
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
     AND o.user_id NOT IN (SELECT value FROM json_each(:leave_out))
@@ -635,6 +653,7 @@ WHERE o.state IN ('scheduled', 'retrying') AND o.due_at <= :until
     AND ((o.attempts = 0 AND NOT ({stands_beside})) OR (:everything = 0
         AND o.user_id NOT IN (SELECT value FROM json_each(:users))
         AND o.flow NOT IN (SELECT value FROM json_each(:flows))))
+    AND {within_limits}
 ORDER BY o.priority DESC, o.due_at, o.created_at LIMIT :limit
 
 -- name: retries_reserve

@@ -14,7 +14,7 @@ from duetick.domain.creation import Made
 from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.failure_hooks import hooks_of
 from duetick.domain.failures import Event
-from duetick.domain.group_pauses import Pauses
+from duetick.domain.limits import ActionOf
 from duetick.domain.occurrence import (
     LATEST,
     Identity,
@@ -249,13 +249,15 @@ class SqlShelf:
     def _lease(self, now: int, limit: int, until: int, fair: Fair) -> Sequence[Occurrence]:
         with self._database.transaction() as session:
             params: Params = {"now": now, "until": until, "leave_out": left_out(fair)}
-            ended = _select(session, "occurrences_lease_over", {**params, "limit": limit})
+            params = {**params, **_full_scopes(fair, now)}
+            ended = _select(session, *_over_call({**params, "limit": limit}, fair))
             room = limit - len(ended)
-            due = _select(session, *_due_call({**params, "limit": room}, fair.pauses, now))
+            due = _select(session, *_due_call({**params, "limit": room}, fair, now))
             ready = [*ended, *pick_one_of_each(due)]
             if fair.share is not None and len(due) == room:
                 positions = pick_shares([one.user_id for one in ready], fair.share)
                 ready = [ready[n] for n in positions]
+            ready = [*fair.limits.pick(ready, _actions(session, ready, fair), now)]
             leased = [lease_again(one, now) for one in ready]
             session.each("occurrence_lease", [lease_params(after) for after, _ in leased])
             session.each("event_put", _traces(ready, leased))
@@ -537,11 +539,36 @@ class SqlShelf:
         return rows
 
 
-def _due_call(params: Params, pauses: Pauses, now: int) -> QueryCall:
-    """Return the query for what waits and is due. The usual one knows no pauses."""
-    held = pauses.scopes_held(now)
-    if not held:
+def _full_scopes(fair: Fair, now: int) -> Params:
+    """Return the parameters of the queries that know limits: the scopes that have no place."""
+    if not fair.limits:
+        return {}
+    full = fair.limits.full(now)._asdict()
+    return {f"full_{name}": json.dumps(scopes) for name, scopes in full.items()}
+
+
+def _over_call(params: Params, fair: Fair) -> QueryCall:
+    """Return the query for ended leases. The usual one knows no limits."""
+    return f"occurrences_lease_over{'_within' if fair.limits else ''}", params
+
+
+def _actions(session: Session, ready: Sequence[Occurrence], fair: Fair) -> ActionOf:
+    """Return the function that knows the actions of occurrences, if a limit of an action stands."""
+    known: dict[ScheduleName, str] = {}
+    if fair.limits.asks_action(None) and ready:
+        names = json.dumps(sorted({(one.user_id, one.key) for one in ready}))
+        rows = session.rows("actions_of", {"names": names})
+        known = {(user_id, key): action for user_id, key, action in rows}
+    return lambda one: known.get((one.user_id, one.key), "")
+
+
+def _due_call(params: Params, fair: Fair, now: int) -> QueryCall:
+    """Return the query for what waits and is due. The usual one knows no pauses and no limits."""
+    held = fair.pauses.scopes_held(now)
+    if fair.is_plain or not (held or fair.limits):
         return "occurrences_due", params
+    if not fair.limits:
+        params = {**params, "full_users": "[]", "full_flows": "[]", "full_actions": "[]"}
     lists = {"users": json.dumps(held.users), "flows": json.dumps(held.flows)}
     return "occurrences_due_unheld", {**params, **lists, "everything": int(held.everything)}
 

@@ -126,3 +126,12 @@ WHERE o.kept_until = :held AND o.user_id = n.value ->> 0 AND o.key = n.value ->>
 UPDATE occurrences AS o SET kept_until = n.value ->> 4 FROM json_each(:later) n
 WHERE o.user_id = n.value ->> 0 AND o.key = n.value ->> 1 AND o.nominal_at = n.value ->> 2
     AND o.origin = n.value ->> 3
+
+-- name: full_users
+SELECT value FROM json_each(:full_users)
+
+-- name: full_flows
+SELECT value FROM json_each(:full_flows)
+
+-- name: full_actions
+SELECT value FROM json_each(:full_actions)

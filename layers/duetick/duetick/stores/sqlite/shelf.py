@@ -39,7 +39,7 @@ class SqliteClaim:
             return Chunk(0)
         rows = [found[place] for place in rows_within(fair, found, limit)]
         plan = ChunkPlan(cast("Sequence[DueRow]", rows), now)
-        plan.decide(self._tick.at(now, ahead, fair.pauses))
+        plan.decide(self._tick.at(now, ahead, fair.pauses, fair.limits))
         _leave_out_known(session, plan)
         session.each("claim_advance", [*_advances(plan)])
         for place, _ in plan.done:

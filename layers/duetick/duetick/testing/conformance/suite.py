@@ -10,6 +10,7 @@ import pytest
 from duetick.core.store import Store
 from duetick.domain.attempts import Begun, CallerKey, Outcome, Refused
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
+from duetick.domain.limits import NO_LIMITS, Limits
 from duetick.domain.schedule import NewOccurrence, Occurrence
 from duetick.domain.states import Reason, State
 
@@ -123,12 +124,18 @@ def start(store: Store, asked: Occurrence | NewOccurrence, now: int) -> Occurren
 
 
 def drain(
-    store: Store, now: int, limit: int = 100, *, ahead: int = 0, pauses: Pauses = NO_PAUSES
+    store: Store,
+    now: int,
+    limit: int = 100,
+    *,
+    ahead: int = 0,
+    pauses: Pauses = NO_PAUSES,
+    limits: Limits = NO_LIMITS,
 ) -> list[Occurrence]:
     """Claim until nothing is due, as a tick does."""
     claimed: list[Occurrence] = []
     for _ in range(1_000):
-        chunk = store.index.claim_due(now, limit, ahead=ahead, pauses=pauses)
+        chunk = store.index.claim_due(now, limit, ahead=ahead, pauses=pauses, limits=limits)
         if not chunk:
             return claimed
         claimed += chunk

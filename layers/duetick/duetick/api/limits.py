@@ -1,0 +1,61 @@
+"""The operations of the API on the limits of a user, of a flow, or of an action."""
+
+from typing import TYPE_CHECKING, Any
+
+from duetick.api.calls import ApiCall, check_shape
+from duetick.api.models import LimitBody
+from duetick.core.answers import Answer
+from duetick.core.definitions import refuse_once
+from duetick.core.wire import limit_json
+from duetick.domain.errors import refusals_of
+from duetick.domain.limits import Per, check_limited
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetick.domain.schedule import Json
+
+
+def list_limits(call: ApiCall) -> Answer:
+    """Return the limits that stand, by scope: how many run under each, how many have begun in its
+    window, and from when on it has a place again if it has none.
+    """
+    now = call.store.now()
+    found = sorted(call.store.limits.standing().every, key=lambda one: one.scope)
+    shown: list[Json] = [limit_json(one, now) for one in found]
+    return Answer(200, {"limits": shown})
+
+
+def set_limit(call: ApiCall) -> Answer:
+    """Limit `user:<id>`, `flow:<name>` or `action:<flow>/<action>`: `parallel` says how many run at
+    once, `rate` how many begin in each minute, hour or day of the clock. It takes the place of the
+    limit that the scope has; the same limit again changes nothing. What runs already is counted
+    only if it began under a limit of that scope.
+    """
+    body: Mapping[str, Any] = call.read_body()
+    scope = call.names["scope"]
+    refuse_once(
+        refusals_of([lambda: check_limited(scope), lambda: check_shape(LimitBody, dict(body))])
+    )
+    now = call.store.now()
+    per: Per = body.get("per", "minute")
+    made = call.store.limits.set(
+        scope,
+        parallel=body.get("parallel"),
+        rate=body.get("rate"),
+        per=per,
+        note=body.get("note") or "",
+        by=call.who,
+        now=now,
+    )
+    return Answer(200, limit_json(made, now))
+
+
+def lift_limit(call: ApiCall) -> Answer:
+    """Lift the limit of a scope, and return what this ends; nothing if it has none. What waits for
+    it begins with the next tick.
+    """
+    now = call.store.now()
+    ended = call.store.limits.lift(call.names["scope"], now=now)
+    shown: list[Json] = [limit_json(one, now) for one in ended]
+    return Answer(200, {"limits": shown})

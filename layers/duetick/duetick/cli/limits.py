@@ -1,0 +1,122 @@
+"""`duetick limit`, `unlimit` and `limits`: how much of a user, a flow or an action runs, for
+operators.
+"""
+
+import argparse
+from typing import TYPE_CHECKING, Final, TypeAlias, get_args
+
+from duetick.cli.asking import add_json, add_place, add_why, advice, operators_of
+from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.showing import field, show_many
+from duetick.domain.limits import Per
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from duetick.cli.asking import Commands
+
+KINDS: Final = ("user", "flow", "action")
+
+Rate: TypeAlias = tuple[int | None, Per]
+
+NO_RATE: Final[Rate] = (None, "minute")
+
+COLUMNS: Final = (
+    field("SCOPE", "scope"),
+    field("PARALLEL", "parallel"),
+    field("RATE", "rate"),
+    field("PER", "per"),
+    field("RUNNING", "running"),
+    field("BEGUN", "begun"),
+    field("FULL UNTIL", "fullUntil"),
+    field("BY", "by"),
+    field("NOTE", "note"),
+)
+
+
+def add_limits(commands: "Commands") -> None:
+    """Add the three commands."""
+    told = "operators: limit how much of a user, a flow or an action runs at once, or begins"
+    limit = _add(commands, "limit", told)
+    limit.add_argument("--parallel", type=int, help="how many run at once")
+    limit.add_argument(
+        "--rate", type=_rate, help="how many begin: such as 60/minute, 5/hour, 9/day"
+    )
+    limit.add_argument("--note", default="", help="for other operators, who list the limits")
+    add_why(limit)
+    _add_scope(limit)
+    limit.set_defaults(command=_limit)
+    unlimit = _add(commands, "unlimit", "operators: lift a limit")
+    add_why(unlimit)
+    _add_scope(unlimit)
+    unlimit.set_defaults(command=_unlimit)
+    listed = _add(commands, "limits", "operators: the limits, and what they let run")
+    listed.set_defaults(command=_list)
+
+
+def _add(commands: "Commands", name: str, told: str) -> argparse.ArgumentParser:
+    parser = known_by_its_parser(commands.add_parser(name, help=told, description=told))
+    add_json(parser)
+    add_place(parser)
+    return parser
+
+
+def _add_scope(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("name", help="the user, the flow, or flow/action")
+
+
+def _rate(text: str) -> Rate:
+    """Return the number and the window of `60/minute`."""
+    number, _, window = text.partition("/")
+    for per in get_args(Per):
+        if window == per and number.isascii() and number.isdecimal():
+            return int(number), per
+    raise argparse.ArgumentTypeError(f"expected a rate such as 60/minute, 5/hour or 9/day: {text}")
+
+
+def _limit(chosen: argparse.Namespace) -> None:
+    given: Rate | None = chosen.rate
+    rate, per = given or NO_RATE
+    if chosen.parallel is None and rate is None:
+        chosen.parser.error("say --parallel, or --rate, or both")
+    with advice(chosen):
+        made = operators_of(chosen).limit(
+            _scope(chosen), parallel=chosen.parallel, rate=rate, per=per, note=chosen.note
+        )
+    if chosen.json:
+        _show(chosen, [made])
+    else:
+        print(f"Limited: {in_words(made)}. What runs already is not counted.")
+
+
+def _unlimit(chosen: argparse.Namespace) -> None:
+    with advice(chosen):
+        ended = operators_of(chosen).unlimit(_scope(chosen))["limits"]
+    if chosen.json:
+        _show(chosen, ended)
+    elif ended:
+        print("Lifted. What waits begins with the next tick.")
+    else:
+        print("It has no limit.")
+
+
+def _list(chosen: argparse.Namespace) -> None:
+    with advice(chosen):
+        found = operators_of(chosen).limits()["limits"]
+    _show(chosen, found)
+
+
+def in_words(one: "Mapping[str, object]") -> str:
+    """Return what a limit allows, in words."""
+    parts = [f"{one['parallel']} at once"] if one["parallel"] else []
+    parts += [f"{one['rate']:,} a {one['per']}"] if one["rate"] else []
+    return f"{one['scope']} to {' and '.join(parts)}"
+
+
+def _show(chosen: argparse.Namespace, found: "Sequence[Mapping[str, object]]") -> None:
+    show_many([dict(one) for one in found], COLUMNS, as_json=chosen.json)
+
+
+def _scope(chosen: argparse.Namespace) -> str:
+    return f"{chosen.kind}:{chosen.name}"

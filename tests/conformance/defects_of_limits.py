@@ -1,0 +1,71 @@
+"""Broken stores that do not keep to limits, each with the tests that have to notice it."""
+
+from collections.abc import Sequence
+
+from duetick.domain.limits import NO_LIMITS
+from duetick.domain.occurrence import Occurrence
+from duetick.ports import Chunk, Fair
+
+from tests.conformance.broken import AlteredShelf, Broken
+from tests.conformance.broken_stores import shelf, sql
+
+
+class ClaimsDespiteLimits(AlteredShelf):
+    """A claim leases what has to wait for a place."""
+
+    def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        return super().claim(now, limit, ahead, fair._replace(limits=NO_LIMITS))
+
+
+class LeasesDespiteLimits(AlteredShelf):
+    """A lease takes whatever waits."""
+
+    def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
+        return super().lease(now, limit, ahead, fair._replace(limits=NO_LIMITS))
+
+
+LIMITS = (
+    Broken(
+        "claims despite limits",
+        shelf(ClaimsDespiteLimits),
+        frozenset(
+            {
+                "test_o03_a_claim_records_what_waits_and_leases_only_what_has_a_place",
+                "test_o03_a_tick_counts_what_it_has_in_its_hands",
+                "test_o03_it_stays_so_if_the_limit_is_lifted_meanwhile",
+                "test_o03_what_waits_keeps_its_order",
+                "test_t06_what_is_due_ahead_is_leased_if_there_is_a_place",
+                "test_t14_a_mass_that_waits_hides_nobody",
+                "test_t14_who_is_not_limited_is_not_held_up",
+            }
+        ),
+    ),
+    Broken(
+        "leases despite limits",
+        shelf(LeasesDespiteLimits),
+        frozenset(
+            {
+                "test_o03_a_claim_records_what_waits_and_leases_only_what_has_a_place",
+                "test_o03_a_rate_counts_the_begins_of_each_minute_of_the_clock",
+                "test_o03_a_retry_waits_for_a_place_and_blocks_nobody",
+                "test_o03_a_tick_counts_what_it_has_in_its_hands",
+                "test_o03_hours_of_waiting_are_no_lateness_that_kills",
+                "test_o03_it_stays_so_if_the_limit_is_lifted_meanwhile",
+                "test_o03_what_waits_keeps_its_order",
+                "test_t06_what_is_due_ahead_is_leased_if_there_is_a_place",
+                "test_t07_a_renewed_attempt_keeps_its_place",
+                "test_t07_the_end_of_a_lease_frees_the_place_of_an_attempt_that_is_lost",
+                "test_t14_a_mass_that_waits_hides_nobody",
+            }
+        ),
+    ),
+    Broken(
+        "what waits for a limit hides others",
+        sql(
+            "occurrences_due_unheld",
+            "o.user_id NOT IN (SELECT value FROM json_each(:full_users))",
+            "1 = 1",
+        ),
+        frozenset({"test_t14_a_mass_that_waits_hides_nobody"}),
+    ),
+)
