@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from duetick.core.standing import FreshOrders
@@ -40,7 +39,7 @@ from duetick.domain.occurrence import (
 from duetick.domain.paging import check_findable, place_of
 from duetick.domain.schedule import Record
 from duetick.domain.standing import StandingOrder
-from duetick.domain.states import LEASED, State
+from duetick.domain.states import State
 from duetick.domain.transitions import release, renew
 from duetick.ports import Clock, Fair, KeyHeld, Query, Shelf, Terms, Transaction
 
@@ -413,17 +412,13 @@ def _of(book: Book, *, dry: bool) -> Book:
 
 
 def _settle_begun(leased: Leased, outcome: Outcome, now: int) -> Settled | None:
-    """Return the end of an attempt, worked out from the occurrence in hand; None if it does not
-    show, or if more is to be written with it: a run that is given back, a failure hook.
-
-    Under one fence only one attempt begins, so the holder of a lease knows the attempt too.
+    """Return the end of an attempt, worked out from the occurrence as it was begun; None if the
+    holder has another one in hand, or if more is to be written with it: a run that is given back, a
+    failure hook.
     """
-    if not isinstance(leased, Occurrence) or leased.state not in LEASED:
+    if not isinstance(leased, Occurrence) or leased.state is not State.PROCESSING:
         return None
-    running = leased
-    if leased.state is State.QUEUED:
-        running = replace(leased, state=State.PROCESSING, attempts=leased.attempts + 1)
-    if gives_run_back(running, outcome):
+    if gives_run_back(leased, outcome):
         return None
-    settled = settle(running, outcome, now)
+    settled = settle(leased, outcome, now)
     return None if has_hook(settled.after) else settled
