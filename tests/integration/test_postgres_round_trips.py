@@ -176,9 +176,10 @@ def test_a_refusal_for_overlap_takes_the_general_way(store: Store) -> None:
 @pytest.mark.parametrize("delivery", [Delivery.AT_MOST_ONCE, Delivery.AT_LEAST_ONCE])
 def test_settle_is_one_round_trip(store: Store, outcome: Outcome, delivery: Delivery) -> None:
     occurrence = claimed(store, Policies(delivery=delivery, overlap=Overlap.ALLOW))
-    store.ledger.begin(occurrence, now=occurrence.due_at)
+    begun = store.ledger.begin(occurrence, now=occurrence.due_at)
+    assert isinstance(begun, Begun)
     trips()
-    settled = store.ledger.settle(occurrence, outcome, now=occurrence.due_at)
+    settled = store.ledger.settle(begun.occurrence, outcome, now=occurrence.due_at)
     assert trips() == 1
     assert settled is not None
 
