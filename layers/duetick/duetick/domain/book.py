@@ -451,12 +451,13 @@ class Book:
     def follow_zone(self, now: int) -> bool:
         """Move the row to its next time under the zone's present rules. Return True if it moved.
 
-        A due row stays as it is, and no past time moves. The rules of a paused schedule are dated.
+        A due row stays as it is, and no past time moves: the tick that claims it goes on by the new
+        rules, which are dated now. So are those of a paused schedule.
         """
         record, row = self.record, self.row
-        if record is None or self.unreadable or (row and row.next_fire_at <= now):
+        if record is None or self.unreadable:
             return False
-        if row is None:
+        if row is None or row.next_fire_at <= now:
             self._define(record, self._effective_time(now), standing_of(record))
             return False
         try:

@@ -246,6 +246,20 @@ class VerifyConformance(StoreSuite):
         found = of(store)
         assert (found.times, found.found) == (10, {})
 
+    def test_a02_new_rules_are_dated_also_while_a_row_is_due(self, store: Store) -> None:
+        """The tick that claims it computes its next time by them, whenever it comes."""
+        store.schedules.put(schedule(cron=EACH_MINUTE, timezone=BERLIN), now=NOON)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rows, "digest_of", lambda _zone: "other")
+            audit(store, NOON + 3 * MINUTE + 5)
+        assert must(store.index.get("ada", "digest")).next_fire_at == NOON + MINUTE
+        account = store.shelf.account("ada", "digest", 0, LATER)
+        assert [one.since for one in account.definitions] == [NOON, NOON + 3 * MINUTE + 5]
+        for at in range(4, 11):
+            drain(store, NOON + at * MINUTE + 1_000)
+        found = of(store)
+        assert (found.times, found.found) == (10, {})
+
     def test_a02_new_rules_of_a_zone_leave_what_was_claimed_ahead(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE, timezone=BERLIN), now=NOON)
         drain(store, NOON + 1_000, ahead=3 * MINUTE)
