@@ -539,7 +539,7 @@ WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin 
 
 -- name: occurrence_lease
 -- Lease an occurrence that waited, or whose lease is over. If it is lost, that ends it.
-UPDATE occurrences SET state = :state, reason = :reason, fence = :fence,
+UPDATE occurrences SET state = :state, reason = :reason, due_at = :due_at, fence = :fence,
     lease_until = :lease_until, updated_at = :updated_at
 WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
 

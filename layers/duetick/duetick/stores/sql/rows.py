@@ -245,6 +245,7 @@ def lease_params(one: Occurrence) -> Params:
     return identity_params(one.identity) | {
         "state": one.state.value,
         "reason": one.reason,
+        "due_at": one.due_at,
         "fence": one.fence,
         "lease_until": one.lease_until,
         "updated_at": one.updated_at,
