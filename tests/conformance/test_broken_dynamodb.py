@@ -31,10 +31,13 @@ CAUGHT_BY = {
     "test_i13_more_poison_than_one_page_is_listed",
     "test_i15_claiming_goes_on_until_several_hundred_are_done",
     "test_i15_one_claim_takes_several_hundred_when_asked",
+    "test_j04_a_mass_death_is_told_once_each_in_bounded_steps",
     "test_l01_a_hundred_that_fired_lock_nobody_out",
     "test_m01_a_hostile_id_comes_back_as_it_was",
+    "test_o03_hours_of_waiting_are_no_lateness_that_kills",
     "test_t01_each_one_that_is_lost_is_told_once",
     "test_t05_lost_leases_beyond_one_page_are_all_handed_out",
+    "test_t14_who_is_not_limited_is_not_held_up",
 }
 
 
