@@ -131,10 +131,11 @@ def test_t04_a_settle_whose_answer_is_lost_is_said_again(
 ) -> None:
     store, proxy = severed
     (one,) = claimed(store, "k", 1, Policies(delivery=Delivery.AT_LEAST_ONCE))
-    store.ledger.begin(one, now=one.due_at)
+    begun = store.ledger.begin(one, now=one.due_at)
+    assert isinstance(begun, Begun)
     proxy.cut(b"COMMIT", moment)
     failed = Outcome(State.FAILED, Reason.FAILED, "it rained")
-    settled = store.ledger.settle(one, failed, now=one.due_at)
+    settled = store.ledger.settle(begun.occurrence, failed, now=one.due_at)
     assert settled is not None
     assert (settled.state, settled.attempts) == (State.RETRYING, 1)
     assert len(store.ledger.events(one)) == 1

@@ -589,6 +589,7 @@ WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at
 -- name: leased_write
 -- Write what becomes of a leased occurrence: the end of its attempt, or its lease. The holder worked
 -- that out from the occurrence in hand. What decides it is a condition: if it differs, the book decides.
+-- The end of its lease decides a renewal and a release: a limit that holds an occurrence back moves it.
 -- The coalesce of the state keeps SQLite from planning the update anew for each state: its partial
 -- indexes name states.
 UPDATE occurrences AS o
@@ -597,6 +598,7 @@ SET state = :state, reason = :reason, due_at = :due_at, fence = :next_fence,
 WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at
     AND o.origin = :origin AND o.fence = :fence AND coalesce(o.state, '') = :before
     AND o.attempts = :attempts AND coalesce(o.policies, '') = coalesce(:policies, '')
+    AND o.lease_until = coalesce(:held_until, o.lease_until)
 
 -- name: occurrence_move_leased
 {leased_write}

@@ -9,6 +9,7 @@ from typing import Final
 
 from duetick.domain.occurrence import Leased, Occurrence
 from duetick.domain.policies import Policies
+from duetick.domain.states import State
 from duetick.stores.sql.rows import identity_params
 from duetick.stores.sql.session import QueryCall, Value
 
@@ -32,5 +33,11 @@ def leased_params(before: Occurrence, after: Occurrence) -> dict[str, Value]:
     params["reason"] = after.reason and after.reason.value
     params["error"], params["told"] = after.error, after.told
     params["due_at"], params["lease_until"] = after.due_at, after.lease_until
+    params["held_until"] = None if _settles(before, after) else before.lease_until
     params["now"] = after.updated_at
     return params
+
+
+def _settles(before: Occurrence, after: Occurrence) -> bool:
+    """Return True if the attempt ends: its lease may have been renewed since the begin."""
+    return before.state is State.PROCESSING and after.state is not State.PROCESSING
