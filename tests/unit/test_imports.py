@@ -65,9 +65,9 @@ STORES: Final = {
 }
 
 MOST: Final[Mapping[str, tuple[int, int]]] = {
-    "tick": (105, 175),
-    "dispatch": (145, 180),
-    "schedules": (143, 183),
+    "tick": (109, 175),
+    "dispatch": (148, 180),
+    "schedules": (147, 183),
 }
 """The modules that a sandbox loads before it answers: of Duetick, and of its packages and flows.
 
