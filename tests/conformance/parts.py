@@ -55,3 +55,19 @@ class EveryStatement(
     WorkerConformance,
 ):
     """Subclass it, after the class that overrides the fixture `store` and the hooks."""
+
+
+class EveryPath(
+    AheadConformance,
+    AuditConformance,
+    CreationConformance,
+    ErasureConformance,
+    FindConformance,
+    OverlapConformance,
+    PlaceConformance,
+    PurgeConformance,
+    SchemaConformance,
+    LockConformance,
+    WorkerConformance,
+):
+    """The parts for a service that only imitates DynamoDB: reads, writes, transactions, pages."""

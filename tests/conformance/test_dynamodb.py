@@ -14,7 +14,7 @@ from duetick.stores.dynamodb.table import connect
 from duetick.testing import Capability, StoreConformance
 from duetick.testing.conformance.suite import StoreSuite
 
-from tests.conformance.parts import EveryStatement
+from tests.conformance.parts import EveryPath, EveryStatement
 from tests.lab.dynamodb import DynamoDB, table_name
 from tests.lab.process import LOCALHOST
 from tests.lab.ready import ReadyTable
@@ -118,7 +118,7 @@ class TestDynamoDBLocalInFourShards(DynamoSuite, EveryStatement):
     options = "&shards=4"
 
 
-class TestMoto(DynamoSuite, EveryStatement):
+class TestMoto(DynamoSuite, EveryPath):
     """moto's server. It looks at a condition and then writes, with nothing to keep others out."""
 
     capabilities = DynamoSuite.capabilities - {Capability.THREADS}

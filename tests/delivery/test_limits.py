@@ -1,9 +1,10 @@
 """O-03: a tick hands on what has a place, goes on as places are freed, and holds up nobody else."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from duetick.core.context import Context
@@ -11,8 +12,9 @@ from duetick.core.store import Store
 from duetick.core.tick import TickReport, run_tick
 from duetick.core.tick.turns import Turns
 from duetick.domain.attempts import Outcome
+from duetick.domain.errors import StoreUnavailable
 from duetick.domain.policies import Misfire, Overlap, Policies
-from duetick.domain.schedule import Json
+from duetick.domain.schedule import Json, Occurrence
 from duetick.domain.states import Reason, State
 from duetick.stores import open_store
 from duetick.testing import FakeClock
@@ -114,6 +116,42 @@ def test_o03_a_tick_does_not_spin_while_others_have_all_places(each_scene: Scene
     assert tick(each_scene, NINE + 1).claimed == 0
     assert ended(store) == ["processing", "scheduled", "scheduled"]
     assert tick(each_scene, NINE + first.policies.lease_ms).delivered == 2
+
+
+def test_t01_a_tick_whose_claim_failed_waits_for_no_place(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A place is freed, another one is taken still, and no claim can fill it any more."""
+    due(scene, "ada", 2)
+    scene.store.limits.set("user:ada", parallel=2, now=NINE - MINUTE)
+    claims, waits, closed = [scene.store.index.claim_due], list[float](), threading.Event()
+
+    def claim_once(*args: Any, **options: Any) -> Sequence[Occurrence]:
+        if not claims:
+            raise StoreUnavailable("The database went away.")
+        return claims.pop()(*args, **options)
+
+    def wait_until(turns: Turns, ready: Callable[[], bool], seconds: float) -> None:
+        waits.append(seconds)
+        really_wait(turns, ready, seconds)
+
+    def close(turns: Turns) -> None:
+        closed.set()
+        really_close(turns)
+
+    def act(_given: Json, ctx: Context) -> None:
+        if ctx.schedule_id == "ada/k01":
+            closed.wait(5)
+
+    really_close, really_wait = Turns.close, Turns.wait_until
+    monkeypatch.setattr(scene.store.index, "claim_due", claim_once)
+    monkeypatch.setattr(Turns, "close", close)
+    monkeypatch.setattr(Turns, "wait_until", wait_until)
+    scene.act = act
+    with pytest.raises(StoreUnavailable):
+        tick(scene)
+    assert len(waits) <= 1
+    assert ended(scene.store) == ["succeeded"] * 2
 
 
 def test_o03_a_limit_that_the_tick_does_not_know_yet_puts_off_what_it_hands_on(

@@ -39,7 +39,7 @@ SERVERS = frozenset(
     }
 )
 """Fixtures, and the parameters of other fixtures, that start a part of the lab."""
-LONG = ("e2e", "conformance", "integration")
+LONG = ("e2e", "simulation", "conformance", "integration")
 """Folders of tests, those with the longest files first."""
 
 

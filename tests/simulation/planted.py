@@ -399,6 +399,6 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a purge that takes the mark": 15,
     "a row that stays at its old time under new rules": 89,
     "new rules that nobody dates": 23,
-    "a settle that brings back what was erased": 148,
+    "a settle that brings back what was erased": 683,
 }
 """The seed of the first story that finds a bug. It saves time only: that story is told first."""

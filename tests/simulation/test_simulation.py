@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from inspect import getmembers, isfunction
-from itertools import chain
+from itertools import chain, count, islice
 
 import pytest
 from duetick.domain.expression import digest_of, next_fire
@@ -163,11 +163,11 @@ def test_t05_no_crash_and_no_lost_answer_at_any_boundary_breaks_a_promise(
 def test_a_planted_bug_is_found_within_two_hundred_stories(sqlite: Ground, bug: str) -> None:
     inside = "transaction" in bug
     teller = Teller(sqlite, PLANTED[bug], inside=inside)
-    seeds = sorted(range(200), key=lambda seed: seed != FOUND_BY.get(bug))
+    seeds = chain([FOUND_BY.get(bug, 0)], count())
     stories = (story_of(seed, inside=inside) for seed in seeds)
     verb = ONLY_WITH.get(bug)
     fitting = (one for one in stories if verb is None or verb in {act.verb for act in one.acts})
-    assert any(teller.tell(one).flaws for one in fitting)
+    assert any(teller.tell(one).flaws for one in islice(fitting, 200))
 
 
 @pytest.mark.slow

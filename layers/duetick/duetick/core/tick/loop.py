@@ -213,7 +213,7 @@ class Tick:
             self._turns.wait_until_fewer(max(threshold, 1), self._due_in())
         elif self._later:
             sleep(self._due_in())
-        elif self.places.waits and not self._is_endpoint_down():
+        elif self.places.waits and not (self._claim_error or self._is_endpoint_down()):
             self._turns.wait_until(lambda: self.places.has_freed, GLANCE)
         else:
             return False
