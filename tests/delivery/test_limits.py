@@ -1,10 +1,10 @@
 """O-03: a tick hands on what has a place, goes on as places are freed, and holds up nobody else."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from duetick.core.context import Context
@@ -14,7 +14,7 @@ from duetick.core.tick.turns import Turns
 from duetick.domain.attempts import Outcome
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.policies import Misfire, Overlap, Policies
-from duetick.domain.schedule import Json, Occurrence
+from duetick.domain.schedule import Json
 from duetick.domain.states import Reason, State
 from duetick.stores import open_store
 from duetick.testing import FakeClock
@@ -124,12 +124,8 @@ def test_t01_a_tick_whose_claim_failed_waits_for_no_place(
     """A place is freed, another one is taken still, and no claim can fill it any more."""
     due(scene, "ada", 2)
     scene.store.limits.set("user:ada", parallel=2, now=NINE - MINUTE)
-    claims, waits, closed = [scene.store.index.claim_due], list[float](), threading.Event()
-
-    def claim_once(*args: Any, **options: Any) -> Sequence[Occurrence]:
-        if not claims:
-            raise StoreUnavailable("The database went away.")
-        return claims.pop()(*args, **options)
+    waits, closed = list[float](), threading.Event()
+    claim = Mock(wraps=scene.store.index.claim_due)
 
     def wait_until(turns: Turns, ready: Callable[[], bool], seconds: float) -> None:
         waits.append(seconds)
@@ -142,9 +138,11 @@ def test_t01_a_tick_whose_claim_failed_waits_for_no_place(
     def act(_given: Json, ctx: Context) -> None:
         if ctx.schedule_id == "ada/k01":
             closed.wait(5)
+        else:
+            claim.side_effect = StoreUnavailable("The database went away.")
 
     really_close, really_wait = Turns.close, Turns.wait_until
-    monkeypatch.setattr(scene.store.index, "claim_due", claim_once)
+    monkeypatch.setattr(scene.store.index, "claim_due", claim)
     monkeypatch.setattr(Turns, "close", close)
     monkeypatch.setattr(Turns, "wait_until", wait_until)
     scene.act = act
