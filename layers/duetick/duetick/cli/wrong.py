@@ -8,7 +8,7 @@ COUNTED: Final = {
     "stale": "Rows that are not the ones that their schedules require",
     "overdue": "Rows that are due for more than an hour",
 }
-"""What an overview says of each finding of the hourly count."""
+"""The sentence of an overview for each finding of the hourly count."""
 
 NOTHING: Final = "Nothing is wrong, as far as these numbers tell."
 
