@@ -9,7 +9,7 @@ import pytest
 from duetick.core.context import Context
 from duetick.domain.attempts import Begun
 from duetick.domain.errors import InvalidSchedule, LeaseLost, StoreUnavailable
-from duetick.domain.schedule import Json, NewOccurrence, Occurrence
+from duetick.domain.schedule import IndexRow, Json, NewOccurrence, Occurrence
 from duetick.domain.states import Reason, State
 from duetick.ports import Clock, Transaction
 from duetick.testing.conformance.suite import run as bring_and_begin
@@ -84,6 +84,23 @@ def test_t04_effectively_once_is_refused_where_it_cannot_hold(scene: Scene) -> N
     scene.flow.schedule("nightly", cron="0 3 * * *", action="plain", policies=EFFECTIVELY_ONCE)
     with pytest.raises(InvalidSchedule, match="transactional=True"):
         _ = scene.dispatch
+
+
+def test_t04_what_the_store_promises_holds_though_the_flow_names_another_action(
+    each_scene: Scene,
+) -> None:
+    """A deployment's code runs before its schedules are stored, and after they were refused."""
+    scene, ran = each_scene, list[str]()
+    scene.flow.action("once", transactional=True)(lambda _input, _ctx: ran.append("once"))
+    scene.flow.action("plain")(lambda _input, _ctx: ran.append("plain"))
+    row = IndexRow("", "mail/nightly", "0 9 * * *", None, NINE, "mail", policies=EFFECTIVELY_ONCE)
+    scene.store.index.upsert(row)
+    scene.flow.schedule("nightly", cron="0 9 * * *", action="plain")
+    status, answer = scene.deliver(scene.claim())
+    assert (status, ran) == (400, [])
+    assert "cannot keep the promise that is stored" in str(answer["message"])
+    (dead,) = scene.store.ledger.find("", "mail/nightly")
+    assert (dead.state, dead.reason) == (State.DEAD, Reason.REJECTED)
 
 
 def test_t04_on_sql_effects_commit_with_the_settling(sql_scene: Scene) -> None:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
 from duetick.core.inputs import InputType
 from duetick.domain.errors import ConfigurationError, InvalidSchedule
+from duetick.domain.occurrence import Occurrence
 from duetick.domain.policies import Delivery
 from duetick.ports import Dialect
 
 if TYPE_CHECKING:
+    from duetick.core.action import Action
     from duetick.core.flows import Flows
 
 Transactional: TypeAlias = bool | Dialect
@@ -87,6 +89,22 @@ def check_promise(action: str, transactional: Transactional, promise: Delivery) 
             "The action does not commit its effects through ctx.transaction(), so they can happen "
             "twice. Declare it with transactional=True, or with what it speaks ('sql', "
             "'dynamodb').",
+        )
+
+
+def check_kept(action: "Action", occurrence: Occurrence) -> None:
+    """Raise InvalidSchedule if the action cannot keep what the ledger promises for the occurrence.
+
+    The flow defines a static schedule and what a resolver finds, the store holds its policies: they
+    differ while a deployment is under way, and after one whose schedules were refused.
+    """
+    if occurrence.policies.delivery is Delivery.EFFECTIVELY_ONCE and not action.transactional:
+        raise InvalidSchedule(
+            "policies.delivery",
+            f"{action.name!r} cannot keep the promise that is stored, effectively_once.",
+            "not_transactional",
+            "The store has other policies for this schedule than its flow. Run migrate, which "
+            "stores those of a static schedule; or correct the row that your application wrote.",
         )
 
 

@@ -13,6 +13,7 @@ from duetick.core.action import Action
 from duetick.core.agents import AgentSchedules
 from duetick.core.answers import error
 from duetick.core.context import Context
+from duetick.core.declarations import check_kept
 from duetick.core.dispatch.attempt import Attempt, renewed
 from duetick.core.dispatch.stopping import (
     NotDeployed,
@@ -59,6 +60,7 @@ class Runner:
             if attempt.occurrence.death is None:  # a hook may tell of a cron that is unreadable
                 check_timing(schedule.cron, schedule.timezone)
             action = self._flows.action_of(schedule)
+            check_kept(action, attempt.occurrence)
             context = Context.of(
                 schedule, attempt.occurrence, self._clock(), attempt.transaction, self._schedules
             )
