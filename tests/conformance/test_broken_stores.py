@@ -23,6 +23,7 @@ def test_a_broken_store_fails_the_tests_of_its_defect_and_no_others(store: Broke
     assert judge(suite, store.opened, chosen).failed == store.caught_by
 
 
+@pytest.mark.slow
 def test_a_working_store_fails_no_test() -> None:
     working = Broken("none", _leaves_it_alone, frozenset())
     verdict = judge(BrokenSuite(working.breaks), working.opened)

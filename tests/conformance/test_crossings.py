@@ -130,6 +130,7 @@ def test_each_test_of_the_table_is_there(test: str) -> None:
     assert re.search(rf"^ *def {name}\(", (TOP / path).read_text(encoding="utf-8"), re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_worlds_drive_every_crossing() -> None:
     counted = driven()
     missing = {

@@ -25,6 +25,8 @@ from duetick.testing.conformance.suite import FAILED, drain
 from tests.conformance.lives import USER, Life, spelled_out
 from tests.conformance.memory_shelf import MemoryPages, MemoryShelf
 
+pytestmark = pytest.mark.slow
+
 NOBODYS: Final = Lease(USER, "none", 0, "schedule", "", 1)
 LIVES: Final = range(150)
 STEPS: Final = 25

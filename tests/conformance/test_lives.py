@@ -34,6 +34,7 @@ def test_a01_random_lives_lose_and_double_no_time_in_memory(clocks: Clocks) -> N
     each_life(lambda: Store(MemoryShelf()), range(200), clocks)
 
 
+@pytest.mark.slow
 @clocks
 def test_a01_random_lives_lose_and_double_no_time_on_sqlite(clocks: Clocks) -> None:
     each_life(lambda: opened("sqlite://"), range(200), clocks)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+import pytest
 from duetick.core.store import Store
 from duetick.stores.sql.queries import FRAGMENTS, load
 from duetick.stores.sqlite.database import SqliteSession
@@ -52,6 +53,7 @@ class NotingDatabase(AlteredDatabase):
     claiming = transaction
 
 
+@pytest.mark.slow
 def test_the_parts_run_every_statement() -> None:
     asked: set[str] = set()
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
 from duetick.core.tick.turns import Turns
 from duetick.domain.schedule import Identity, Occurrence
 
@@ -94,6 +95,7 @@ def _nominal(occurrence: Occurrence | None) -> int:
     return occurrence.nominal_at if occurrence else 0
 
 
+@pytest.mark.slow
 def test_t14_a_pick_costs_the_same_among_thousands() -> None:
     few, lots = cost(many("one", 1_000)), cost(many("one", 20_000))
     assert lots < few * 6

@@ -66,6 +66,7 @@ LONG = "k" * 200
 ODD_ZONES = ["NULL", "''", "'Europe/Berlin'"]
 
 
+@pytest.mark.slow
 def test_i13_no_time_however_odd_holds_up_a_claim(database: Database) -> None:
     database.run(THEIRS[database.kind])
     for n, (cron, due, zone) in enumerate(product(ODD_CRONS, ODD_TIMES, ODD_ZONES)):

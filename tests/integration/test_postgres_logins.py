@@ -60,6 +60,7 @@ def as_asked(server: EmbeddedPostgres, database: str = "postgres") -> str:
     return server.tcp_url.replace("//postgres@", "//asked@").replace("/postgres", f"/{database}")
 
 
+@pytest.mark.slow
 def test_the_right_password_is_not_waited_for(server: EmbeddedPostgres) -> None:
     assert waited(open_postgres(as_asked(server), password=lambda: "right")) == 0
 

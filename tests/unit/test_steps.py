@@ -238,6 +238,7 @@ def test_j11_of_more_than_is_looked_at_the_rest_is_withheld() -> None:
     assert Secrets.of([long]).without("canary") == WITHHELD
 
 
+@pytest.mark.slow
 def test_j11_no_more_of_a_text_is_looked_at_than_is_shown() -> None:
     """However long it is; but for finding where to cut it."""
     whole = "token=x;" * (LONGEST_TEXT // 8)

@@ -19,6 +19,7 @@ def largest(client: Client) -> list[str]:
     return [str(client.put(f"k{number:02}", body).body["key"]) for number in range(24)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", [False, True])
 def test_a_list_of_the_largest_inputs_comes_in_pages_that_fit(
     running: Product, client: Client, largest: list[str], machine: bool
@@ -31,6 +32,7 @@ def test_a_list_of_the_largest_inputs_comes_in_pages_that_fit(
     assert [schedule["key"] for schedule in one.list()] == largest
 
 
+@pytest.mark.slow
 def test_a_user_is_exported_in_parts_that_fit(
     running: Product, client: Client, largest: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

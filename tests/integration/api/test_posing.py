@@ -16,6 +16,8 @@ from tests.integration.api.town import (
     Town,
 )
 
+pytestmark = pytest.mark.slow
+
 TRICKS = [
     f"/api/schedules/{THEIRS}/{KEY}",
     f"/api/schedules/{THEIRS}%2F{KEY}",

@@ -24,6 +24,8 @@ from tests.integration.api.town import (
     Town,
 )
 
+pytestmark = pytest.mark.slow
+
 ONE = "/schedules/{key}"
 PLAIN = [Attempt()]
 SPAN = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}

@@ -30,6 +30,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     return opened.written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outlet", OUTLETS)
 def test_j11_an_outlet_tells_no_canary_that_its_reader_may_not_see(
     written: Written, outlet: str

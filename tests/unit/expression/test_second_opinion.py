@@ -66,6 +66,7 @@ def test_i17_what_we_refuse_needs_no_second_opinion() -> None:
         confirm("75 * * * *", NOW)
 
 
+@pytest.mark.slow
 def test_i17_among_thousands_of_expressions_every_disagreement_is_a_known_mistake() -> None:
     random, confirmed = Random(17), 0
     for _ in range(2_500):
