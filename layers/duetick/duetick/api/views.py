@@ -25,6 +25,7 @@ class RetryView(TypedDict):
     attempts: int
     first: int
     longest: int
+    jitter: int
 
 
 class PoliciesView(TypedDict):
