@@ -30,6 +30,7 @@ LOOKED_FOR: Final = {
     "core.locks": "named locks: J-08",
     "core.deployment": "the steps of functions/migrate",
     "core.dispatch.callers": "an outside caller's occurrence: D-04",
+    "core.dispatch.outside_ids": "calls by an outside id, which no tick makes: G-08",
     "core.tick.backfilling": "loaded only if a backfill stands, so that no other tick pays for it",
     "core.store.failing": "the auto-pause of a schedule that fails again and again",
     "core.tick.delivery": "the deliveries of a tick",

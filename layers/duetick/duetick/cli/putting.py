@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from duetick.cli.problem import CliProblem
 from duetick.client import ApiError, Client, Reply
 from duetick.core.wire import require_json
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.errors import InvalidSchedule, kind_of
 from duetick.domain.schedule import Json
 
 if TYPE_CHECKING:
@@ -70,6 +70,14 @@ def _fields(chosen: argparse.Namespace) -> dict[str, Json]:
     labels: dict[str, Json] = dict(map(_label, chosen.label))
     labels |= dict.fromkeys(chosen.no_label)
     return fields | ({"labels": labels} if labels else {})
+
+
+def object_of(option: str, text: str) -> dict[str, Json]:
+    """Return the JSON object that an option gives."""
+    value = _json(option, text)
+    if not isinstance(value, dict):
+        raise CliProblem(f"{option} is a JSON object; got {kind_of(value)}.")
+    return value
 
 
 def _json(option: str, text: str) -> Json:
