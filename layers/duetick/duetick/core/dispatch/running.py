@@ -86,7 +86,7 @@ class Runner:
             within = partial(self._within, limit, call)
 
             def secrets() -> Secrets:
-                return action.secrets([inputs[-1], sent])
+                return action.secrets(inputs[-1] if sent is None else [inputs[-1], sent])
 
             _run_to_end(within, limit, secrets, attempt.occurrence)
 
