@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 from duetick import Flow, Policies
-from duetick.client import Fields
 from duetick.core.deployment import deploy
 from duetick.core.flows import Flows
 from duetick.core.store import Store
 from duetick.core.tick import run_tick
-from duetick.domain.schedule import Schedule
+from duetick.domain.schedule import Json, Schedule
 from duetick.domain.states import Reason, State
 from duetick.stores import open_store
 from duetick.testing import FakeClock, Stage
@@ -183,14 +182,14 @@ def test_t07_when_all_workers_were_down_each_schedule_says_what_is_made_good(
 def test_j09_an_operator_backfills_an_outage_of_days(running: Product) -> None:
     """Future enhancements, backfill: at a chosen pace, beside what comes due meanwhile."""
     ann, operator = running.client("ann"), running.operator("ann")
-    hourly: Fields = {"cron": "0 * * * *", "flow": "reminders", "action": "remind"}
+    hourly: dict[str, Json] = {"cron": "0 * * * *", "flow": "reminders", "action": "remind"}
     ann.put("hourly", {**hourly, "input": {"text": "hello"}, "policies": {"misfire": "skip"}})
     running.clock.now = NINE + 5 * HOUR + 5 * MINUTE
     running.tick()
     (outage,) = ann.history("hourly")
     assert (outage["reason"], outage["count"]) == ("missed", 6)
 
-    span: Fields = {"from": "2026-12-01T09:00:00Z", "to": "2026-12-01T12:00:00Z", "atOnce": 1}
+    span: dict[str, Json] = {"from": "2026-12-01T09:00:00Z", "to": "2026-12-01T12:00:00Z", "atOnce": 1}
     assert operator.start_backfill("hourly", span)["plan"]["toBring"] == 3
     operator.start_backfill("hourly", span, dry_run=False)
     for _minute in range(10):
