@@ -189,7 +189,7 @@ def test_j09_an_operator_backfills_an_outage_of_days(running: Product) -> None:
     (outage,) = ann.history("hourly")
     assert (outage["reason"], outage["count"]) == ("missed", 6)
 
-    span: dict[str, Json] = {"from": "2026-12-01T09:00:00Z", "to": "2026-12-01T12:00:00Z", "atOnce": 1}
+    span: dict[str, Json] = {"from": "2026-12-01T09:00:00Z", "to": "2026-12-01T12:00:00Z"}
     assert operator.start_backfill("hourly", span)["plan"]["toBring"] == 3
     operator.start_backfill("hourly", span, dry_run=False)
     for _minute in range(10):
