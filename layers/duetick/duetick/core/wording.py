@@ -330,6 +330,12 @@ def _retry(found: Explanation) -> Iterator[str]:
         yield "The schedule is paused: it follows when the pause is over."
 
 
+def _say_unreadable(found: Explanation) -> Iterator[str]:
+    if found.sight.defect:
+        yield found.sight.defect
+        yield "Once its row is mended, the times since are late: the misfire policy decides."
+
+
 _FIRES: Final = frozenset[Verdict](
     {"fired", "failed", "running", "will_retry", "will_fire", "may_overlap"}
 )
@@ -340,7 +346,7 @@ _DETAILS: Final[dict[Verdict, Callable[[Explanation], Iterator[str]]]] = {
     "outside_window": _window,
     "quota": _limit,
     "will_retry": _retry,
-    "unreadable": lambda found: iter([found.sight.defect] if found.sight.defect else []),
+    "unreadable": _say_unreadable,
     "unaccounted": lambda _: iter([f"Verify reports it: {WHY['missing']}."]),
     "not_indexed": lambda _: iter(["The hourly audit reports it; resuming the schedule mends it."]),
 }
