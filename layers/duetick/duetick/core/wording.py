@@ -147,9 +147,7 @@ def _entry(found: Explanation) -> Iterator[str]:
     if entry is None:
         yield from _say_unrecorded(found)
     elif entry.range_end is not None:
-        times = "one time" if entry.count == 1 else f"one of {entry.count} times"
-        span = f"from {iso(entry.nominal_at)} to {iso(entry.range_end)}"
-        yield f"The history has it as {times} {span}: {entry.state}, {entry.reason}."
+        yield f"The history has it as {_range(entry)}: {entry.state}, {entry.reason}."
     else:
         reason = f", {entry.reason}" if entry.reason else ""
         yield f"The history has it as {entry.state}{reason}, since {iso(entry.updated_at)}."
@@ -157,6 +155,12 @@ def _entry(found: Explanation) -> Iterator[str]:
         yield from _waits_for_limit(found)
     for one in found.besides:
         yield f"Besides, {one.origin} has this very time: {one.state}."
+
+
+def _range(whole: Occurrence) -> str:
+    """Return what a time is in a range."""
+    times = "one time" if whole.count == 1 else f"one of {whole.count:,} times"
+    return f"{times} from {iso(whole.nominal_at)} to {iso(whole.range_end)}"
 
 
 def _waits_for_limit(found: Explanation) -> Iterator[str]:
@@ -183,8 +187,10 @@ def _attempts(entry: Occurrence) -> Iterator[str]:
 def _say_unrecorded(found: Explanation) -> Iterator[str]:
     if found.at > found.now:
         return
-    if found.sight.expected is not None:
-        yield "It is past, and no tick has claimed it yet; the next one does."
+    expected = found.sight.expected
+    if expected is not None:
+        does = f"makes it {_range(expected)}" if expected.range_end is not None else "does"
+        yield f"It is past, and no tick has claimed it yet; the next one {does}."
     elif found.verdict == "paused" and found.judged.group is None:
         yield "The history has it when the pause is over."
 
