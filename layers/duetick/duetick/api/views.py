@@ -25,6 +25,7 @@ class RetryView(TypedDict):
     attempts: int
     first: int
     longest: int
+    jitter: int
 
 
 class PoliciesView(TypedDict):
@@ -77,8 +78,11 @@ class PauseView(TypedDict):
 
 
 class ScheduleView(TypedDict):
-    """A schedule. `enabled` is false while it is paused. One that will never fire again is done."""
+    """A schedule. `enabled` is false while it is paused. One that will never fire again is done.
+    Machines and operators read its `user`.
+    """
 
+    user: NotRequired[str]
     key: str
     state: Literal["active", "paused", "done"]
     cron: str
