@@ -64,7 +64,7 @@ FORESEEN: Final[dict[Verdict, str]] = {
     "poisoned": "It does not fire: the cron or the zone of the schedule's row cannot be read.",
     "unreadable": "It does not fire: the cron or the zone cannot be read.",
     "backfilled": "Its tick has left no outcome of it, and a backfill has made it since.",
-    "not_indexed": "It does not fire, as things stand: the schedule has not the row that it needs.",
+    "unindexed": "It does not fire, as things stand: the schedule has not the row that it needs.",
     "unaccounted": "It is not accounted for, which is a fault of Duetick's, or of its data.",
     "unknown": "Nothing is kept that says what became of it.",
 }
@@ -354,6 +354,6 @@ _DETAILS: Final[dict[Verdict, Callable[[Explanation], Iterator[str]]]] = {
     "will_retry": _retry,
     "unreadable": _say_unreadable,
     "unaccounted": lambda _: iter([f"Verify reports it: {WHY['missing']}."]),
-    "not_indexed": lambda _: iter(["The hourly audit reports it; resuming the schedule mends it."]),
+    "unindexed": lambda _: iter(["The hourly audit reports it; resuming the schedule mends it."]),
 }
 """The details of a verdict, beside its sentence."""

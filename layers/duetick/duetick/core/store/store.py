@@ -25,7 +25,7 @@ WORKERS: Final = 1_000
 class Difference(NamedTuple):
     """A schedule whose index row is not the one that its record requires.
 
-    `missing`: there is no row. `stray`: there should be no row. `stale`: the row has other fields
+    `unindexed`: there is no row. `stray`: there should be no row. `stale`: the row has other fields
     than the record, or waits for another time. `unreadable`: the expression or the zone cannot be
     read. `done`: the schedule will never fire again, and is not marked so.
     """

@@ -35,7 +35,7 @@ class RebuildConformance(StoreSuite):
         store.schedules.put(schedule(), now=NOON)
         store.index.remove("ada", "digest")
         found = only(store.check(now=NOON))
-        assert (found.user_id, found.key, found.problem) == ("ada", "digest", "missing")
+        assert (found.user_id, found.key, found.problem) == ("ada", "digest", "unindexed")
         assert store.rebuild(now=NOON + HOUR) == 1
         assert must(store.index.get("ada", "digest")).next_fire_at == NOON + DAY
         assert list(store.check(now=NOON)) == []
@@ -103,7 +103,7 @@ class RebuildConformance(StoreSuite):
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
         drain(store, SOON, ahead=5 * MINUTE)
         store.index.remove("ada", "digest")
-        assert only(store.check(now=SOON)).problem == "missing"
+        assert only(store.check(now=SOON)).problem == "unindexed"
         assert store.rebuild(now=SOON) == 1
         assert must(store.index.get("ada", "digest")).next_fire_at == NOON + 6 * MINUTE
 
@@ -113,7 +113,7 @@ class RebuildConformance(StoreSuite):
         store.schedules.put(schedule(cron="at(2027-03-01T13:00:00)"), now=NOON)
         store.index.remove("ada", "digest")
         for now in (NOON, NOON + HOUR):
-            assert only(store.check(now=now)).problem == "missing"
+            assert only(store.check(now=now)).problem == "unindexed"
         assert store.rebuild(now=NOON + HOUR) == 1
         kept = only(store.ledger.find("ada", "digest"))
         assert (kept.nominal_at, kept.reason) == (NOON + HOUR, Reason.MISSED)
