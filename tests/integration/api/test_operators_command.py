@@ -301,7 +301,7 @@ def test_o01_what_is_done_to_a_store_is_recorded_with_whoever_is_logged_in(
     store.schedules.put(Schedule("ann", "k", "@daily", "reminders", "remind"))
     store.index.remove("ann", "k")
     code, out, err = run(capsys, "check", "--store", url)
-    assert (code, "missing  ann   k" in out, "1 differences" in err) == (1, True, True)
+    assert (code, "unindexed  ann   k" in out, "1 differences" in err) == (1, True, True)
     assert run(capsys, "rebuild", "--store", url)[0] == 0
     assert store.index.get("ann", "k") is None
     code, out, _ = run(capsys, "rebuild", "--store", url, "--yes", "--json", "--why", "drift")

@@ -153,8 +153,9 @@ class LimitBody(Shape):
 class BackfillBody(Shape):
     """The fire times to make again: `from` an instant on, before the instant `to`, both past.
 
-    `overlap` is `wait` (one after another) or `allow` (side by side, at most `atOnce`). With
-    `onlyMissing`, times that have fired are left out. A span of more than `most` times is refused.
+    `overlap` is `wait` (one after another) or `allow` (side by side, at most `atOnce`); without it,
+    `allow` if `atOnce` is more than 1. With `onlyMissing`, times that have fired are left out. A
+    span of more than `most` times is refused.
     """
 
     since: Annotated[Instant, Field(alias="from")]
@@ -162,7 +163,7 @@ class BackfillBody(Shape):
     dry_run: bool = True
     note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
     at_once: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 1
-    overlap: Together = "wait"
+    overlap: Together | None = None
     only_missing: bool = True
     newest_first: bool = False
     most: Annotated[int, Field(ge=1, le=MOST_TIMES_EVER)] = MOST_TIMES

@@ -9,7 +9,16 @@ from duetick.cli.asking import add_json, add_limit, add_place, add_why
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import WrongUsage
 from duetick.cli.putting import add_fields, object_of, put
-from duetick.cli.showing import Column, ShownItem, field, plain, say, show_many, show_one
+from duetick.cli.showing import (
+    NOMINAL_TIME,
+    Column,
+    ShownItem,
+    field,
+    plain,
+    say,
+    show_many,
+    show_one,
+)
 from duetick.client import Client, Reply
 
 if TYPE_CHECKING:
@@ -140,7 +149,7 @@ _OF_ONE: Final = (
 _OF_USERS: Final = (field("USER", "user"), *_OF_ONE)
 UPCOMING: Final = (field("UTC", "utc"), field("LOCAL", "local"), field("CLOCKS", "clock"))
 _HISTORY: Final = (
-    field("NOMINAL TIME", "nominalFireTime"),
+    NOMINAL_TIME,
     field("STATE", "state"),
     field("REASON", "reason"),
     field("ATTEMPTS", "attempts"),

@@ -181,7 +181,8 @@ class UserSchedules:
     def resume(self, key: str, *, if_version: Expected | None = None) -> Record:
         """Resume the schedule from now on.
 
-        If its row was unreadable, or differs from the record, repair the row too.
+        If its row differs from the record, repair the row too; if it was unreadable, the times
+        since are a misfire.
         """
         found = self.change(key, resume, if_version=if_version)
         if found.defect is not None:
