@@ -12,6 +12,7 @@ from duetick.cli.main import _parser, main
 from duetick.cli.stores import whoever
 from duetick.cli.wrong import wrong_lines
 from duetick.core.operations import NEWEST
+from duetick.core.static import register
 from duetick.core.verify import Progress
 from duetick.core.wire import iso
 from duetick.domain.errors import MIGRATE, SchemaOutdated
@@ -44,6 +45,8 @@ def at_work(running: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("DUETICK_TOKEN", raising=False)
     monkeypatch.setattr("duetick.cli.doctor.time.time_ns", lambda: running.clock.now * 1_000_000)
     running.client("ann").put("digest", HELLO)
+    nightly = Schedule("", "garden/nightly", "0 9 * * *", "garden", "water")
+    register(running.store, [nightly], "")
     return running
 
 
