@@ -18,7 +18,7 @@ from duetick.domain.definitions import Definition
 from duetick.domain.ending import KEPT_GONE_MS, counts
 from duetick.domain.errors import ConfigurationError, InvalidSchedule, VersionConflict, too_many
 from duetick.domain.expression import rules_of
-from duetick.domain.failure_hooks import hooks_of
+from duetick.domain.failure_hooks import action_run, hooks_of
 from duetick.domain.failures import Event
 from duetick.domain.identity import is_failure_hook
 from duetick.domain.occurrence import Identity, IndexRow, Leased, Occurrence, ScheduleName
@@ -305,7 +305,7 @@ class MemoryShelf:
 
     def _action_of(self, one: Occurrence) -> str:
         record = self._book(one.user_id, one.key).record
-        return record.action if record else ""
+        return action_run(record, one.origin) if record else ""
 
     def _may_lease(self, waiting: Occurrence) -> bool:
         pages = MemoryPages(self, (waiting.user_id, waiting.key))

@@ -82,6 +82,8 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("GET", "/pauses"): PLAIN,
     ("PUT", "/pauses/{scope}"): [Attempt({"note": "x"})],
     ("DELETE", "/pauses/{scope}"): PLAIN,
+    ("POST", "/static-schedules/{flow}/{id}/pause"): [Attempt({"note": "x"})],
+    ("POST", "/static-schedules/{flow}/{id}/resume"): PLAIN,
     ("GET", "/limits"): PLAIN,
     ("PUT", "/limits/{scope}"): [Attempt({"parallel": 1, "note": "x"})],
     ("DELETE", "/limits/{scope}"): PLAIN,
@@ -138,7 +140,7 @@ def test_a_users_token_opens_no_operators_route(town: Town, method: str, path: s
             answers = [
                 town.send(
                     method,
-                    path.format(user=user, key=KEY, id="occ_1", scope=f"user~3A{user}"),
+                    path.format(user=user, key=KEY, id="occ_1", scope=f"user~3A{user}", flow="f"),
                     attempt,
                     token,
                     key=KEY,

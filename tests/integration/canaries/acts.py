@@ -204,6 +204,9 @@ def operators_act(office: Office) -> None:
     office.command("pauses")
     office.ask("DELETE /api/pauses/{scope}", scope="flow~3Aabsent")
     office.command("resume", "flow", "absent")
+    static = "POST /api/static-schedules/{flow}/{id}"
+    office.ask(f"{static}/pause", {"note": PAUSE_NOTE}, flow="absent", id="nightly")
+    office.ask(f"{static}/resume", flow="absent", id="nightly")
     limit: dict[str, Json] = {"parallel": 3, "note": PAUSE_NOTE}
     office.ask("PUT /api/limits/{scope}", limit, scope="flow~3Aabsent")
     office.command("limit", "flow", "absent", "--rate", "9/day", "--note", PAUSE_NOTE)

@@ -56,6 +56,8 @@ ROUTES: Final = (
     "POST /api/users/{user}/backfills/{key}/continue",
     "POST /api/users/{user}/backfills/{key}/stop",
     "POST /api/users/{user}/schedules/{key}/backfills",
+    "POST /api/static-schedules/{flow}/{id}/pause",
+    "POST /api/static-schedules/{flow}/{id}/resume",
     "PUT /api/limits/{scope}",
     "PUT /api/pauses/{scope}",
     "GET /api/overview",

@@ -4,7 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from duetick.api import backfills, group_pauses, limits, occurrences, operations, records
+from duetick.api import (
+    backfills,
+    group_pauses,
+    limits,
+    occurrences,
+    operations,
+    records,
+)
 from duetick.api.calls import ApiCall
 from duetick.api.models import (
     AllQuery,
@@ -31,6 +38,7 @@ from duetick.api.models import (
 from duetick.api.views import (
     ActionsView,
     AllSchedulesPage,
+    AnyScheduleView,
     BackfillAnswer,
     BackfillList,
     BackfillView,
@@ -120,6 +128,7 @@ ACTIONS: Final = "/actions"
 LIST: Final = "/schedules"
 ONE: Final = "/schedules/{key}"
 BACKFILLS: Final = "/backfills"
+STATIC: Final = "/static-schedules/{flow}/{id}"
 SHOWN: Final[dict[int, type | None]] = {200: ScheduleView}
 PUT: Final[dict[int, type | None]] = {200: ScheduleView, 201: ScheduleView}
 
@@ -264,6 +273,14 @@ ROUTES: Final = (
     Route(
         "DELETE", "/pauses/{scope}", group_pauses.resume_group, {200: GroupPausesView},
         of_all=True,
+    ),
+    Route(
+        "POST", f"{STATIC}/pause", records.pause_static_schedule, {200: AnyScheduleView},
+        body=PauseBody, refusals=(404, 413), of_all=True,
+    ),
+    Route(
+        "POST", f"{STATIC}/resume", records.resume_static_schedule,
+        {200: AnyScheduleView}, refusals=(404,), of_all=True,
     ),
     Route("GET", "/limits", limits.list_limits, {200: LimitsView}, of_all=True),
     Route(

@@ -22,7 +22,7 @@ from duetick.cli.showing import (
 from duetick.client import Client, Reply
 
 if TYPE_CHECKING:
-    from duetick.api.views import ScheduleView
+    from duetick.api.views import AnyScheduleView, ScheduleView
     from duetick.cli.asking import Commands, Options
 
 
@@ -56,6 +56,9 @@ _OF_ALL: Final = frozenset({"list", "actions"})
 _BY_EXTERNAL: Final = frozenset({"by-external", "dispatch"})
 """The verbs that take an outside id."""
 
+_OF_STATIC: Final = frozenset({"pause", "resume"})
+"""The verbs that take the flow of a static schedule in place of a user."""
+
 _VERBS: Final = {
     "list": "those that are active or paused; for an operator those of all users, by --all-users",
     "actions": "what may be scheduled, with its policies and those that a schedule may change",
@@ -84,6 +87,9 @@ def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
     if verb == "pause":
         parser.add_argument("--note", default="")
         parser.add_argument("--until", help="such as 2026-12-01T09:00:00Z; without it for ever")
+    if verb in _OF_STATIC:
+        told = "operators: the flow of a static schedule, whose name the key is then"
+        parser.add_argument("--flow", help=told)
     _add_filters(verb, parser)
     if verb in ("list", "history"):
         add_limit(parser)
@@ -122,9 +128,21 @@ def _run(chosen: argparse.Namespace) -> None:
         if chosen.verb == "dispatch":
             _dispatch(chosen)
             return
+        if chosen.verb in _OF_STATIC and chosen.flow:
+            show_one(_change_static(chosen), as_json=chosen.json)
+            return
         if chosen.verb == "mend" and not chosen.user:
             raise WrongUsage("mend needs --user: whose schedule?")
         _DONE[chosen.verb](asking.users_client(chosen), chosen)
+
+
+def _change_static(chosen: argparse.Namespace) -> "AnyScheduleView":
+    if chosen.user:
+        raise WrongUsage("Either --user or --flow: a static schedule has no user.")
+    operators = asking.operators_of(chosen)
+    if chosen.verb == "resume":
+        return operators.resume_static(chosen.flow, chosen.key)
+    return operators.pause_static(chosen.flow, chosen.key, note=chosen.note, until=chosen.until)
 
 
 def _means_all(chosen: argparse.Namespace) -> bool:

@@ -10,7 +10,7 @@ from duetick.domain.ending import state_of
 from duetick.domain.errors import NotFound
 from duetick.domain.paging import make_cursor, read_count
 from duetick.domain.redaction import redact_text
-from duetick.domain.schedule import Json
+from duetick.domain.schedule import Json, Record
 from duetick.ports import Listed
 
 AnyState: TypeAlias = Literal["active", "paused", "done", "unreadable", "all"] | None
@@ -24,6 +24,14 @@ class DirectoryPage(NamedTuple):
 
     found: Sequence[dict[str, Json]]
     cursor: str | None
+
+
+def line_of(store: Store, record: Record, now: int) -> dict[str, Json]:
+    """Return a schedule as a page shows it."""
+    row = store.index.get(record.user_id, record.key)
+    is_unreadable = record.defect is not None
+    name = record.user_id, record.key
+    return _line(Listed(*name, record, row, unreadable=is_unreadable, mark=None, zone=None), now)
 
 
 def directory_page(
