@@ -66,6 +66,7 @@ class RetryShape(Shape):
     attempts: int = 5
     first: int = 10
     longest: int = 3_600
+    jitter: int = 0
 
 
 class PoliciesShape(Shape):
