@@ -116,6 +116,26 @@ class NewSchedule(ScheduleBody):
     key: Id | None = None
 
 
+class PreviewBody(Shape):
+    """An expression to look at before anything is saved: its next `limit` times after `after`, or
+    from now on. Of the policies, those count that name fire times.
+    """
+
+    cron: Annotated[str, Field(examples=["0 9 * * MON-FRI"])] | DayMap
+    timezone: Annotated[str | None, Field(examples=["Europe/Berlin"])] = None
+    policies: PoliciesShape | None = None
+    after: Instant | None = None
+    limit: Count = 10
+
+
+class DryQuery(Shape):
+    """With `dryRun`, everything is checked and nothing is stored."""
+
+    model_config = ConfigDict(strict=False)
+
+    dry_run: bool = False
+
+
 class ScheduleChange(Shape):
     """The fields to change. null resets a field to its default. In policies and labels, each name
     changes by itself.

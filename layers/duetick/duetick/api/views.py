@@ -63,6 +63,30 @@ class ActionView(TypedDict):
     mayChange: list[str]
 
 
+class OfferView(TypedDict):
+    """An action of a flow, with the JSON Schema of its input. The rest is as in `/api/actions`."""
+
+    action: str
+    users: bool
+    policies: PoliciesView
+    mayChange: list[str]
+    background: bool
+    input: dict[str, object]
+
+
+class FlowView(TypedDict):
+    """A flow and those of its actions that a schedule may name."""
+
+    flow: str
+    actions: list[OfferView]
+
+
+class FlowsView(TypedDict):
+    """The flows of the deployment; for a user, those with an action that users may schedule."""
+
+    flows: list[FlowView]
+
+
 class ActionsView(TypedDict):
     """The actions of all flows."""
 
@@ -79,9 +103,10 @@ class PauseView(TypedDict):
 
 class ScheduleView(TypedDict):
     """A schedule. `enabled` is false while it is paused. One that will never fire again is done.
-    Machines and operators read its `user`.
+    Machines and operators read its `user`. If `dryRun` is true, nothing is stored.
     """
 
+    dryRun: NotRequired[bool]
     user: NotRequired[str]
     key: str
     state: Literal["active", "paused", "done"]
@@ -124,6 +149,16 @@ class UpcomingView(TypedDict):
     """The next fire times."""
 
     upcoming: list[FireTime]
+
+
+class PreviewView(TypedDict):
+    """An expression as a put keeps it, in words, with its next fire times, and what to mind."""
+
+    cron: str
+    words: str
+    timezone: str | None
+    upcoming: list[FireTime]
+    warnings: list[str]
 
 
 class FailureView(TypedDict):

@@ -17,6 +17,7 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
     """Add the fields of a schedule."""
     for name in ("cron", "flow", "action"):
         parser.add_argument(f"--{name}", help="needed to create one")
+    parser.add_argument("--dry-run", action="store_true", help="check everything, store nothing")
     parser.add_argument("--timezone", help="an IANA name; '' takes it back")
     parser.add_argument("--input", help="JSON")
     parser.add_argument(
@@ -39,8 +40,8 @@ def put(client: Client, chosen: argparse.Namespace) -> "Reply[ScheduleView]":
     except ApiError as problem:
         if problem.code != "schedule_not_found":
             raise
-        return client.put(key, _whole(fields, chosen))
-    return client.change(key, fields, if_match=found.etag)
+        return client.put(key, _whole(fields, chosen), dry_run=chosen.dry_run)
+    return client.change(key, fields, if_match=found.etag, dry_run=chosen.dry_run)
 
 
 def _whole(fields: dict[str, Json], chosen: argparse.Namespace) -> dict[str, Json]:

@@ -47,6 +47,7 @@ class UserSchedules:
 
     With `owns_names`, the application is the caller: it may set outside ids, which are unique
     across all users, and change schedules that run as another principal. Users and agents may not.
+    Unless `stores`, a put is a dry run: checked as any, and not stored.
     """
 
     store: Store
@@ -55,6 +56,7 @@ class UserSchedules:
     clock: Clock
     quotas: Quotas = field(default_factory=Quotas)
     owns_names: bool = False
+    stores: bool = True
 
     def __post_init__(self) -> None:
         if not self.user_id:
@@ -255,6 +257,11 @@ class UserSchedules:
         if self.owns_names:
             wanted = vouch(self.flows, current, wanted)
         refuse_once(self._refusals(wanted, current))
+        if not self.stores:
+            at_most = self.quotas.schedules
+            return self.store.schedules.try_put(
+                wanted, now=now, if_version=if_version, at_most=at_most
+            )
         return self.store.schedules.put(
             wanted,
             now=now,
