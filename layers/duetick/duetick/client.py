@@ -120,9 +120,17 @@ class Client:
         *,
         limit: int = 100,
         state: Literal["active", "paused", "done", "all"] | None = None,
+        flow: str | None = None,
+        label: str | None = None,
+        text: str | None = None,
     ) -> Iterator[ScheduleView]:
-        """Yield the schedules that are active or paused, page by page; or those in one `state`."""
-        return self.pages(self._base, "schedules", limit, {"state": state})
+        """Yield the schedules that are active or paused, page by page; or those in one `state`.
+
+        They are of the `flow`, have the `label` (NAME=TEXT), and the `text` in key, cron, flow,
+        action, outside id or labels.
+        """
+        filters = {"state": state, "flow": flow, "label": label, "text": text}
+        return self.pages(self._base, "schedules", limit, filters)
 
     def get(self, key: str) -> Reply[ScheduleView]:
         """Return the schedule with its ETag."""

@@ -96,6 +96,14 @@ class PoliciesShape(Shape):
     on_failure: str | None = None
 
 
+class PrincipalShape(Shape):
+    """Whom the action runs as; operators alone name one."""
+
+    user_id: Annotated[str, Field(min_length=1)]
+    org_id: str | None = None
+    attributes: dict[str, str] | None = None
+
+
 class ScheduleBody(Shape):
     """A whole schedule, to create or replace one."""
 
@@ -108,6 +116,7 @@ class ScheduleBody(Shape):
     policies: PoliciesShape | None = None
     labels: dict[str, str] | None = None
     external_id: Id | None = None
+    principal: PrincipalShape | None = None
 
 
 class NewSchedule(ScheduleBody):
@@ -150,6 +159,7 @@ class ScheduleChange(Shape):
     policies: dict[str, JsonValue] | None = None
     labels: dict[str, str | None] | None = None
     external_id: Id | None = None
+    principal: PrincipalShape | None = None
 
 
 class PauseBody(Shape):
@@ -211,8 +221,20 @@ class ExplainQuery(Shape):
     at: Instant | None = None
 
 
-class ListQuery(PageQuery):
-    """A part of a list. Without `state`, it has the active and the paused schedules."""
+class SoughtQuery(PageQuery):
+    """A part of a list of schedules: of a flow, with a `label` (NAME=TEXT), with a `text` in key,
+    cron, flow, action, outside id or labels.
+    """
+
+    flow: str | None = None
+    label: Annotated[str | None, Field(examples=["team=garden"])] = None
+    text: str | None = None
+
+
+class ListQuery(SoughtQuery):
+    """A part of a list. Without `state`, it has the active and the paused schedules. A `text` is
+    looked for in key, cron, flow, action, outside id and labels.
+    """
 
     state: Literal["active", "paused", "done", "all"] | None = None
 
@@ -232,8 +254,10 @@ class WorkersQuery(Shape):
     limit: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 20
 
 
-class AllQuery(PageQuery):
-    """A part of all schedules. Without `state`, it has all but those that are done."""
+class AllQuery(SoughtQuery):
+    """A part of all schedules. Without `state`, it has all but those that are done. A `text` is
+    looked for in the name of the user, too.
+    """
 
     state: Literal["active", "paused", "done", "unreadable", "all"] | None = None
 

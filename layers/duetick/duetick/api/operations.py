@@ -25,7 +25,7 @@ from duetick.core.offers import catalogue, offers
 from duetick.core.refusals import with_problems
 from duetick.core.runs import run_by_hand
 from duetick.core.schedules import find_by_external
-from duetick.core.wire import instant, moment, schedule_json
+from duetick.core.wire import instant, moment, principal_json, schedule_json
 from duetick.core.wording import explanation_json
 from duetick.domain.errors import InvalidSchedule, VersionConflict, refusals_of
 from duetick.domain.identity import to_path
@@ -48,7 +48,8 @@ def view(call: ApiCall, schedule: Record) -> dict[str, Json]:
     if not call.operator:
         return shown
     words = {name: redact(shown[name]) for name in ("labels", "paused")}
-    whose = {"user": schedule.user_id}
+    runs_as = redact(principal_json(schedule.principal))
+    whose: dict[str, Json] = {"user": schedule.user_id, "principal": runs_as}
     return whose | shown | words | {"input": call.schedules.flows.preview(schedule)}
 
 
@@ -102,11 +103,16 @@ def preview(call: ApiCall) -> Answer:
 
 
 def list_schedules(call: ApiCall) -> Answer:
-    """Return a page of schedules by key. Without `state`, it has the active and the paused ones.
-    A page may be short, or empty: go on until `cursor` is null.
+    """Return a page of schedules by key. Without `state`, it has the active and the paused ones;
+    `flow`, `label` and `text` narrow it. A page may be short, or empty: go on until `cursor` is
+    null.
     """
+    from duetick.core.sought import Sought  # for lists alone
+
     query = call.read_query(ListQuery)
-    page = call.schedules.list(query.limit, query.cursor, query.state)
+    sought = Sought.read(query.flow, query.label, query.text, operator=call.operator)
+    takes = None if sought.anything else sought.takes
+    page = call.schedules.list(query.limit, query.cursor, query.state, takes)
     found: list[Json] = [view(call, schedule) for schedule in page.schedules]
     return Answer(200, {"schedules": found, "cursor": page.cursor})
 
@@ -166,7 +172,8 @@ def change_schedule(call: ApiCall) -> Answer:
         known = carried_over(current, patch, call.schedules.flows.usual(current))
         body = merge(known | {"enabled": True}, patch)
         wanted = call.definition(ScheduleChange, current.key, body, header=call.condition)
-        wanted = replace(wanted, principal=current.principal)
+        if "principal" not in patch:
+            wanted = replace(wanted, principal=current.principal)
         return call.schedules.with_pause(current, wanted, resume=patch.get("enabled") is True)
 
     # a header that cannot be read is reported with the flaws of the body

@@ -101,13 +101,23 @@ class PauseView(TypedDict):
     until: IsoTime | None
 
 
+class PrincipalView(TypedDict):
+    """Whom the action runs as."""
+
+    userId: str
+    orgId: str | None
+    attributes: dict[str, str]
+
+
 class ScheduleView(TypedDict):
     """A schedule. `enabled` is false while it is paused. One that will never fire again is done.
-    Machines and operators read its `user`. If `dryRun` is true, nothing is stored.
+    Machines and operators read its `user`, and the `principal` that the application named. If
+    `dryRun` is true, nothing is stored.
     """
 
     dryRun: NotRequired[bool]
     user: NotRequired[str]
+    principal: NotRequired[PrincipalView | None]
     key: str
     state: Literal["active", "paused", "done"]
     cron: str

@@ -17,6 +17,7 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
     """Add the fields of a schedule."""
     for name in ("cron", "flow", "action"):
         parser.add_argument(f"--{name}", help="needed to create one")
+    parser.add_argument("--principal", help='operators: JSON, such as \'{"userId": "svc"}\'')
     parser.add_argument("--dry-run", action="store_true", help="check everything, store nothing")
     parser.add_argument("--timezone", help="an IANA name; '' takes it back")
     parser.add_argument("--input", help="JSON")
@@ -67,7 +68,7 @@ def _fields(chosen: argparse.Namespace) -> dict[str, Json]:
         fields["cron"] = cron_of(chosen.cron)
     if chosen.timezone is not None:
         fields["timezone"] = chosen.timezone or None
-    for name in ("input", "policies"):
+    for name in ("input", "policies", "principal"):
         if getattr(chosen, name) is not None:
             fields[name] = _json(f"--{name}", getattr(chosen, name))
     labels: dict[str, Json] = dict(map(_label, chosen.label))

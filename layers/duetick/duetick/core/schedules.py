@@ -16,13 +16,14 @@ from duetick.core.rights import (
     check_action,
     check_external_id,
     check_hook,
+    check_named_principal,
     check_not_withheld,
     check_principal,
     check_reserved_key,
     check_work,
     vouch,
 )
-from duetick.core.store import Listing, Page, Store
+from duetick.core.store import Listing, Page, Sift, Store
 from duetick.domain.creation import Made, Repeatable
 from duetick.domain.errors import NotFound, Refusal, VersionConflict, refusals_of
 from duetick.domain.identity import InvalidId, check_external, check_key
@@ -89,21 +90,29 @@ class UserSchedules:
             raise NotFound
         return found
 
-    def list(self, limit: int = 100, cursor: str | None = None, state: Listing = None) -> Page:
+    def list(
+        self,
+        limit: int = 100,
+        cursor: str | None = None,
+        state: Listing = None,
+        takes: Sift | None = None,
+    ) -> Page:
         """Return a page, ordered by key. It may be short if the inputs are large.
 
-        Without a `state`, it has the schedules that are active or paused.
+        Without a `state`, it has the schedules that are active or paused; with `takes`, those that
+        it accepts.
         """
-        page = self._page(limit, cursor, state)
+        page = self._page(limit, cursor, state, takes)
         sizes = [len(dump_input(schedule.input)) for schedule in page.schedules]
         fitting = sum(total <= LARGEST_PAGE for total in accumulate(sizes))
         if fitting == len(sizes):
             return page
-        return self._page(fitting, cursor, state)
+        return self._page(fitting, cursor, state, takes)
 
-    def _page(self, limit: int, cursor: str | None, state: Listing) -> Page:
+    def _page(self, limit: int, cursor: str | None, state: Listing, takes: Sift | None) -> Page:
+        now = self.clock()
         return self.store.schedules.list(
-            self.user_id, limit=limit, cursor=cursor, state=state, now=self.clock()
+            self.user_id, limit=limit, cursor=cursor, state=state, now=now, takes=takes
         )
 
     def create(self, wanted: Schedule, repeatable: Repeatable | None = None) -> Record:
@@ -304,6 +313,7 @@ class UserSchedules:
             yield lambda: check_hook(self.flows, current, wanted)
         else:
             yield lambda: check_not_withheld(current, wanted)
+            yield lambda: check_named_principal(current, wanted)
         if current is None:
             yield lambda: check_reserved_key(wanted)
 

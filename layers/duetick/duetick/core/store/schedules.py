@@ -1,6 +1,7 @@
 """The records of schedules. Each change moves the row and accounts for due times at once."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -17,13 +18,19 @@ from duetick.ports import Clock, Shelf, Terms
 Listing: TypeAlias = ScheduleState | Literal["all"] | None
 """The schedules that a list shows: those in a state, all, or those that are active or paused."""
 
+Sift: TypeAlias = Callable[[Record], bool]
+"""A function that says whether a list shows a record."""
+
 LISTED: Final = (*get_args(ScheduleState), "all")
 
 logger = logging.getLogger("duetick.schedules")
 
 
 COUNTED_AT_ONCE: Final = 100
-"""The records of a user that a dry run reads at a time to count them."""
+"""The records of a user that are read at a time to count or to sift them."""
+
+MOST_READ: Final = 1_000
+"""The most records that are read for one page."""
 
 
 class _GivenUp(Exception):
@@ -160,8 +167,9 @@ class Schedules:
         cursor: str | None = None,
         state: Listing = None,
         now: int | None = None,
+        takes: Sift | None = None,
     ) -> Page:
-        """Return a page of one user's records, ordered by key.
+        """Return a page of one user's records, ordered by key: of those that `takes` accepts.
 
         Without a `state`, the page shows those that are active or paused. If many others stand
         between, it may hold few or none, and still have a next one.
@@ -171,11 +179,14 @@ class Schedules:
         at = self._clock() if now is None else now
         done = None if state == "all" else state == "done"
         found: list[Record] = []
+        read, amount = 0, limit + 1 if takes is None else max(limit + 1, COUNTED_AT_ONCE)
         after: str | None = read_key(cursor)
-        while after is not None and len(found) <= limit:
-            records, after = self._shelf.records(user_id, after, limit + 1, done=done)
-            found += (one for one in records if state in (None, "all", state_of(one, at)))
-            if len(records) <= limit:
+        while after is not None and len(found) <= limit and read < MOST_READ:
+            records, after = self._shelf.records(user_id, after, amount, done=done)
+            read += len(records)
+            fitting = (one for one in records if state in (None, "all", state_of(one, at)))
+            found += (one for one in fitting if takes is None or takes(one))
+            if len(records) < amount:
                 break
         if len(found) > limit:
             after = found[limit - 1].key
