@@ -109,10 +109,14 @@ class Operators:
         self,
         *,
         state: Literal["active", "paused", "done", "unreadable", "all"] | None = None,
+        flow: str | None = None,
+        label: str | None = None,
+        text: str | None = None,
         limit: int = 100,
     ) -> Iterator[AnyScheduleView]:
-        """Yield the schedules of all users, page by page."""
-        return self.client.pages("/api/all-schedules", "schedules", limit, {"state": state})
+        """Yield the schedules of all users, page by page; filters are as in `Client.list`."""
+        filters = {"state": state, "flow": flow, "label": label, "text": text}
+        return self.client.pages("/api/all-schedules", "schedules", limit, filters)
 
     def unreadable(self, *, limit: int = 100) -> Iterator[UnreadableView]:
         """Yield the rows that cannot be read, the latest last."""

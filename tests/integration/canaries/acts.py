@@ -71,6 +71,9 @@ def told(office: Office) -> None:
             for rest in ("", "/upcoming", "/history", "/explain"):
                 office.ask(f"GET {base}{ONE}{rest}", key=key)
             office.ask(f"GET {base}{ONE}/explain?at=2026-12-01T09:00:00Z", key=key)
+    office.ask("GET /api/flows")
+    office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "timezone": FAULT})
+    office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "token": "canary-token"})
     office.ask("GET /api/users/{user}/export")
     for route in ("overview", "operations", "unreadable", "all-schedules", "workers", "locks"):
         office.ask(f"GET /api/{route}")

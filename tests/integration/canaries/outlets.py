@@ -9,6 +9,8 @@ from tests.integration.canaries.planted import Reader
 
 ROUTES: Final = (
     "GET /api/actions",
+    "GET /api/flows",
+    "POST /api/upcoming",
     "GET /api/schedules",
     "POST /api/schedules",
     "GET /api/schedules/by-external/{key}",
@@ -163,7 +165,9 @@ such a one is told.
 
 
 def _reader_of(route: str) -> Reader:
-    users = ("/api/schedules", "/api/actions")
+    users = ("/api/schedules", "/api/actions", "/api/upcoming")
+    if route == "GET /api/flows":
+        return "anybody"
     if route.endswith("by-external/{key}/dispatch"):
         return "operator"
     return "owner" if route.partition(" ")[2].startswith(users) else "operator"

@@ -96,6 +96,14 @@ class PoliciesShape(Shape):
     on_failure: str | None = None
 
 
+class PrincipalShape(Shape):
+    """Whom the action runs as; operators alone name one."""
+
+    user_id: Annotated[str, Field(min_length=1)]
+    org_id: str | None = None
+    attributes: dict[str, str] | None = None
+
+
 class ScheduleBody(Shape):
     """A whole schedule, to create or replace one."""
 
@@ -108,12 +116,33 @@ class ScheduleBody(Shape):
     policies: PoliciesShape | None = None
     labels: dict[str, str] | None = None
     external_id: Id | None = None
+    principal: PrincipalShape | None = None
 
 
 class NewSchedule(ScheduleBody):
     """A schedule to create. Without a key, it gets a random one."""
 
     key: Id | None = None
+
+
+class PreviewBody(Shape):
+    """An expression to look at before anything is saved: its next `limit` times after `after`, or
+    from now on. Of the policies, those count that name fire times.
+    """
+
+    cron: Annotated[str, Field(examples=["0 9 * * MON-FRI"])] | DayMap
+    timezone: Annotated[str | None, Field(examples=["Europe/Berlin"])] = None
+    policies: PoliciesShape | None = None
+    after: Instant | None = None
+    limit: Count = 10
+
+
+class DryQuery(Shape):
+    """With `dryRun`, everything is checked and nothing is stored."""
+
+    model_config = ConfigDict(strict=False)
+
+    dry_run: bool = False
 
 
 class ScheduleChange(Shape):
@@ -130,6 +159,7 @@ class ScheduleChange(Shape):
     policies: dict[str, JsonValue] | None = None
     labels: dict[str, str | None] | None = None
     external_id: Id | None = None
+    principal: PrincipalShape | None = None
 
 
 class PauseBody(Shape):
@@ -192,8 +222,20 @@ class ExplainQuery(Shape):
     at: Instant | None = None
 
 
-class ListQuery(PageQuery):
-    """A part of a list. Without `state`, it has the active and the paused schedules."""
+class SoughtQuery(PageQuery):
+    """A part of a list of schedules: of a flow, with a `label` (NAME=TEXT), with a `text` in key,
+    cron, flow, action, outside id or labels.
+    """
+
+    flow: str | None = None
+    label: Annotated[str | None, Field(examples=["team=garden"])] = None
+    text: str | None = None
+
+
+class ListQuery(SoughtQuery):
+    """A part of a list. Without `state`, it has the active and the paused schedules. A `text` is
+    looked for in key, cron, flow, action, outside id and labels.
+    """
 
     state: Literal["active", "paused", "done", "all"] | None = None
 
@@ -213,8 +255,10 @@ class WorkersQuery(Shape):
     limit: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 20
 
 
-class AllQuery(PageQuery):
-    """A part of all schedules. Without `state`, it has all but those that are done."""
+class AllQuery(SoughtQuery):
+    """A part of all schedules. Without `state`, it has all but those that are done. A `text` is
+    looked for in the name of the user, too.
+    """
 
     state: Literal["active", "paused", "done", "unreadable", "all"] | None = None
 

@@ -63,6 +63,30 @@ class ActionView(TypedDict):
     mayChange: list[str]
 
 
+class OfferView(TypedDict):
+    """An action of a flow, with the JSON Schema of its input. The rest is as in `/api/actions`."""
+
+    action: str
+    users: bool
+    policies: PoliciesView
+    mayChange: list[str]
+    background: bool
+    input: dict[str, object]
+
+
+class FlowView(TypedDict):
+    """A flow and those of its actions that a schedule may name."""
+
+    flow: str
+    actions: list[OfferView]
+
+
+class FlowsView(TypedDict):
+    """The flows of the deployment; for a user, those with an action that users may schedule."""
+
+    flows: list[FlowView]
+
+
 class ActionsView(TypedDict):
     """The actions of all flows."""
 
@@ -77,12 +101,23 @@ class PauseView(TypedDict):
     until: IsoTime | None
 
 
+class PrincipalView(TypedDict):
+    """Whom the action runs as."""
+
+    userId: str
+    orgId: str | None
+    attributes: dict[str, str]
+
+
 class ScheduleView(TypedDict):
     """A schedule. `enabled` is false while it is paused. One that will never fire again is done.
-    Machines and operators read its `user`.
+    Machines and operators read its `user`, and the `principal` that the application named. If
+    `dryRun` is true, nothing is stored.
     """
 
+    dryRun: NotRequired[bool]
     user: NotRequired[str]
+    principal: NotRequired[PrincipalView | None]
     key: str
     state: Literal["active", "paused", "done"]
     cron: str
@@ -124,6 +159,16 @@ class UpcomingView(TypedDict):
     """The next fire times."""
 
     upcoming: list[FireTime]
+
+
+class PreviewView(TypedDict):
+    """An expression as a put keeps it, in words, with its next fire times, and what to mind."""
+
+    cron: str
+    words: str
+    timezone: str | None
+    upcoming: list[FireTime]
+    warnings: list[str]
 
 
 class FailureView(TypedDict):

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why
@@ -108,6 +108,9 @@ def _add_filters(verb: str, parser: argparse.ArgumentParser) -> None:
             choices=["active", "paused", "done", "all"],
             help="those in that state, or all",
         )
+        parser.add_argument("--flow", help="those of that flow")
+        parser.add_argument("--label", metavar="NAME=TEXT", help="those with that label")
+        parser.add_argument("--text", help="those with it in key, cron, action or labels")
     if verb == "explain":
         parser.add_argument("--at", help="such as 2026-12-01T09:00:00Z; now without it")
     if verb == "history":
@@ -119,7 +122,7 @@ def _add_filters(verb: str, parser: argparse.ArgumentParser) -> None:
 def _run(chosen: argparse.Namespace) -> None:
     with asking.advice(chosen):
         if chosen.verb == "list" and _means_all(chosen):
-            found = asking.operators_of(chosen).schedules(state=chosen.state)
+            found = asking.operators_of(chosen).schedules(**_sought(chosen))
             _show_list(found, chosen, _OF_USERS)
             return
         if chosen.verb == "by-external" and _means_all(chosen):
@@ -143,6 +146,10 @@ def _change_static(chosen: argparse.Namespace) -> "AnyScheduleView":
     if chosen.verb == "resume":
         return operators.resume_static(chosen.flow, chosen.key)
     return operators.pause_static(chosen.flow, chosen.key, note=chosen.note, until=chosen.until)
+
+
+def _sought(chosen: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(chosen, name) for name in ("state", "flow", "label", "text")}
 
 
 def _means_all(chosen: argparse.Namespace) -> bool:
@@ -185,7 +192,11 @@ _ACTIONS: Final = (
 def _show_list(
     items: Iterable[ShownItem], chosen: argparse.Namespace, columns: Sequence[Column]
 ) -> None:
-    none = "No schedules." if chosen.state else "No schedules that are active or paused."
+    none = (
+        "No schedules."
+        if any(_sought(chosen).values())
+        else "No schedules that are active or paused."
+    )
     show_many(items, columns, as_json=chosen.json, limit=chosen.limit, none=none)
 
 
@@ -239,7 +250,7 @@ def _dispatch(chosen: argparse.Namespace) -> None:
 
 
 _DONE: Final[Mapping[str, Callable[[Client, argparse.Namespace], None]]] = {
-    "list": lambda client, one: _show_list(client.list(state=one.state), one, _OF_ONE),
+    "list": lambda client, one: _show_list(client.list(**_sought(one)), one, _OF_ONE),
     "actions": _show_actions,
     "get": lambda client, one: _show(client.get(one.key), one),
     "by-external": lambda client, one: _show(client.by_external(one.key), one),
