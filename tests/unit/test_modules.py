@@ -52,7 +52,6 @@ LOOKED_FOR: Final = {
     "stores.sql.operations": "the record of operations on SQL: O-01",
     "stores.sql.accounts": "what verify reads on SQL",
     "stores.sql.retiring": "the deletion of what has ended on SQL: J-10",
-    "stores.sql.terms": "the terms of a change on SQL: quotas, keys, creations",
     "stores.sql.transaction": "`ctx.transaction` on SQL",
     "transports.inline": "the transport of tests, for any application",
 }

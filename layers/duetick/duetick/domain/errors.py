@@ -248,6 +248,14 @@ class VersionConflict(DuetickError):
         self.found = found
 
 
+class CreationStands(VersionConflict):
+    """Another creation has the name of this one. `noted` is what the store kept of it."""
+
+    def __init__(self, noted: str) -> None:
+        super().__init__(0, 1)
+        self.noted = noted
+
+
 class KeyReused(DuetickError):
     """An idempotency key that came with another request before."""
 
@@ -288,6 +296,17 @@ def too_many(at_most: int) -> QuotaReached:
         at_most,
         f"A user may have {at_most} schedules, and these are there. Delete one that is not needed.",
         setting="DUETICK_QUOTA_SCHEDULES",
+    )
+
+
+def too_many_jobs(at_most: int) -> QuotaReached:
+    """Return the refusal of one more job."""
+    return QuotaReached(
+        "jobs",
+        at_most,
+        f"A user may have {at_most} jobs that have not ended, and these are there. Wait for some "
+        "of them, or cancel one.",
+        setting="DUETICK_QUOTA_JOBS",
     )
 
 
