@@ -1,29 +1,37 @@
 """What a purge costs, and what stays: `python -m tests.benchmarks.retention`.
 
-    python -m tests.benchmarks.retention            # all three
-    python -m tests.benchmarks.retention --only size
+    python -m tests.benchmarks.retention                    # all three, on both stores
+    python -m tests.benchmarks.retention --only beside --rows 20000
+    python -m tests.benchmarks.retention --only size --days 6 --kept 2 --scale 10000
 
-- *size*: days of fires, scaled to a thousandth of 100 a second for a month: each day's fires are
-  claimed, begun and settled in a few chunks, then purged at its end, with a retention of `KEPT`
-  days. It prints the size of the database after each day. A size is steady if it no longer grows
-  once the retention is reached.
-- *beside*: ticks that claim, begin and settle a hundred each, alone and while a million rows are
-  purged, in turns in one run, on Postgres and SQLite.
+- *size*: a month of fires at 100 a second, of which one in `--scale` is made: the fires of each
+  hour are claimed, begun and settled, and each day is purged at its end, with a retention of
+  `--kept` days. It prints the size of the database after each day. The size is steady if no day
+  after the retention is more than a tenth above the first of them.
+- *beside*: a tick each second claims, begins and settles a hundred, alone, while as many rows as
+  `--rows` says are purged to their end, and alone again, on Postgres and SQLite.
 - *plans*: with a million in the history, the plans of claim, begin, settle, purge and pages.
+
+The exit code is 1 if a size is not steady, if the median of the ticks beside a purge is more than
+1.5 times that of the ticks alone, or if a row has stayed that should have left.
 """
 
 import argparse
 import sqlite3
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from itertools import count, islice
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Final
 
+from duetick.core.done import Purged
 from duetick.core.purge import purge, purge_within
 from duetick.core.store import Store
 from duetick.domain.attempts import SUCCEEDED, Begun
@@ -41,15 +49,24 @@ DAY: Final = 86_400_000
 MINUTE: Final = 60_000
 NOON: Final = 1_800_014_400_000
 MILLION: Final = 1_000_000
+DAYS: Final = 30
 KEPT: Final = 5
-DAYS: Final = 15
-OF_A_DAY: Final = 8_640
-"""A thousandth of the fires of a day at 100 a second."""
+SCALE: Final = 1_000
+FIRES_OF_A_DAY: Final = 8_640_000
+"""The fires of a day at 100 a second."""
 
-SCHEDULES: Final = 360
 TICKED: Final = 100
-ROUNDS: Final = 30
-SHORT: Final = Retention(Days(KEPT, KEPT))
+ROUNDS: Final = 60
+EVERY: Final = 1.0
+SLOWEST: Final = 1.5
+"""How many times as long the median tick may take beside a purge."""
+
+STEADIEST: Final = 1.1
+ALWAYS: Final = 20
+"""The newest occurrences of a schedule, which no purge takes."""
+
+KEYS: Final = 2_000
+INVOCATION_SECONDS: Final = 600
 
 HISTORY: Final = """
 INSERT INTO occurrences (user_id, key, nominal_at, origin, id, cron, flow, state, reason, due_at,
@@ -95,74 +112,123 @@ def fire(store: Store, now: int) -> int:
     return fired
 
 
-def grow(store: Store, size: Callable[[], int], tidy: Callable[[], object]) -> list[int]:
+def grow(
+    store: Store, size: Callable[[], int], *, days: int, kept: int, scale: int
+) -> Sequence[int]:
     """Fire for days, and purge at the end of each. Return the size after each day."""
-    put(store, SCHEDULES, "0 * * * *")
+    put(store, FIRES_OF_A_DAY // 24 // scale, "0 * * * *")
     sizes = []
-    for day in range(DAYS):
+    for day in range(days):
         for hour in range(24):
             fire(store, NOON + day * DAY + hour * 3_600_000)
-        purge_all(store, NOON + (day + 1) * DAY)
-        tidy()
+        while purge(store, NOON + (day + 1) * DAY, 1_000, retention=_retention(kept)).more:
+            pass
         sizes.append(size())
+        tell(f"day {day + 1} of {days}: {sizes[-1] / 2**20:.1f} MB")
     return sizes
 
 
-def purge_all(store: Store, now: int) -> int:
-    """Purge a story's day until nothing is left. Return how many occurrences left."""
-    left = 0
-    while True:
-        done = purge(store, now, 1_000, retention=SHORT)
-        left += done.retired
-        if not done.more:
-            return left
+def _retention(days: int) -> Retention:
+    return Retention(Days(days, days))
 
 
-def purge_resting(store: Store) -> int:
-    """Purge as the hourly work does. Return how many occurrences left."""
-    done = purge_within(3_600, store, retention=SHORT, now=lambda: NOON, rest=time.sleep)
-    return done.retired if done else 0
+def is_steady(name: str, sizes: Sequence[int], kept: int) -> bool:
+    """Print the sizes, and how far the greatest day is above the first that could be steady."""
+    full = sizes[kept:]
+    growth = max(full) / full[0]
+    print(f"{name}: MB after each day: {' '.join(f'{size / 2**20:.1f}' for size in sizes)}")
+    print(f"{name}: greatest day / day {kept + 1}: {growth:.2f}", flush=True)
+    return growth <= STEADIEST
 
 
-def show_sizes(name: str, sizes: Sequence[int]) -> None:
-    """Print them, and how much the last day is above the first one that could be steady."""
-    megabytes = " ".join(f"{size / 2**20:.1f}" for size in sizes)
-    print(f"{name}: MB after each day: {megabytes}")
-    print(f"{name}: last day / day {KEPT + 2}: {sizes[-1] / sizes[KEPT + 1]:.2f}", flush=True)
+def tell(progress: str) -> None:
+    """Say how far it is, beside the results."""
+    print(f"{time.strftime('%H:%M:%S')} {progress}", file=sys.stderr, flush=True)
 
 
-def tick_seconds(store: Store, minute: int) -> float:
-    """Return the time of one tick's work: a hundred are claimed, begun and settled."""
-    began = time.perf_counter()
-    assert fire(store, NOON + minute * MINUTE) == TICKED
-    return time.perf_counter() - began
+class Ticking:
+    """A tick each second, with a hundred to fire: the time that each took."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._minutes = count()
+        put(store, TICKED, "* * * * *")
+
+    def tick(self) -> float:
+        """Claim, begin and settle a hundred. Return the seconds, and wait for the next second."""
+        began = time.perf_counter()
+        assert fire(self._store, NOON + next(self._minutes) * MINUTE) == TICKED
+        took = time.perf_counter() - began
+        time.sleep(max(0.0, EVERY - took))
+        return took
+
+    def alone(self) -> list[float]:
+        """Return the seconds of some ticks beside nothing else."""
+        return [self.tick() for _ in range(ROUNDS)]
+
+    def beside(self, work: threading.Thread) -> list[float]:
+        """Return the seconds of the ticks while a thread works."""
+        work.start()
+        took = []
+        while work.is_alive():
+            took.append(self.tick())
+        work.join()
+        return took
 
 
-def beside(name: str, store: Store, other: Store, rows: int) -> None:
-    """Compare ticks alone with ticks while another connection purges."""
-    put(store, TICKED, "* * * * *")
-    minutes = count()
-    for minute in islice(minutes, 3):
-        tick_seconds(store, minute)
-    alone = [tick_seconds(store, minute) for minute in islice(minutes, ROUNDS)]
-    done: list[int] = []
-    began = time.perf_counter()
-    purging = threading.Thread(target=lambda: done.append(purge_resting(other)))
-    purging.start()
-    busy = []
-    while purging.is_alive():
-        busy.append(tick_seconds(store, next(minutes)))
-    purging.join()
-    took = time.perf_counter() - began
-    after = [tick_seconds(store, minute) for minute in islice(minutes, ROUNDS)]
-    slower = median(busy) / median([*alone, *after])
+class Purging:
+    """A purge to its end, as the hourly function and its continued invocations do it."""
+
+    def __init__(self, store: Store, rows: int) -> None:
+        self._store = store
+        self._rows = rows
+        self._told = 0
+        self.retired = 0
+        self.seconds = 0.0
+
+    def run(self) -> None:
+        """Purge until nothing is left, with rests, as often as it takes."""
+        began, more = time.perf_counter(), True
+        while more:
+            done = purge_within(
+                INVOCATION_SECONDS,
+                self._store,
+                retention=_retention(KEPT),
+                now=lambda: NOON,
+                rest=time.sleep,
+                tell=partial(self._tell, self.retired),
+            )
+            more = done is None or done.more
+        self.seconds = time.perf_counter() - began
+
+    def _tell(self, before: int, done: Purged) -> None:
+        self.retired = before + done.retired
+        tenth = self.retired * 10 // self._rows
+        if tenth > self._told:
+            self._told = tenth
+            tell(f"{self.retired:,} of {self._rows:,} purged")
+
+
+def is_bearable(name: str, store: Store, other: Store, rows: int) -> bool:
+    """Compare ticks alone with ticks while another connection purges to the end."""
+    ticking, purging = Ticking(store), Purging(other, rows)
+    before = ticking.alone()
+    busy = ticking.beside(threading.Thread(target=purging.run))
+    after = ticking.alone()
+    alone = median([*before, *after])
+    slower = median(busy) / alone
     print(
-        f"{name}: a tick of {TICKED} {median([*alone, *after]) * 1e3:.0f} ms alone, "
-        f"{median(busy) * 1e3:.0f} ms beside the purge of {done[0]:,} of {rows:,} "
-        f"({took:.0f} s, {done[0] / took:,.0f} a second): {slower:.2f} times, "
-        f"{len(busy)} ticks, the slowest {max(busy) * 1e3:.0f} ms",
+        f"{name}: a tick of {TICKED} each second: {alone * 1e3:.0f} ms alone "
+        f"(before {median(before) * 1e3:.0f}, after {median(after) * 1e3:.0f}), "
+        f"{median(busy) * 1e3:.0f} ms beside the purge: {slower:.2f} times; "
+        f"{len(busy)} ticks, the slowest {max(busy) * 1e3:.0f} ms"
+    )
+    print(
+        f"{name}: {purging.retired:,} of {rows:,} purged in {purging.seconds:.0f} s, "
+        f"{purging.retired / purging.seconds:,.0f} a second",
         flush=True,
     )
+    return slower <= SLOWEST and purging.retired == rows
 
 
 def postgres_plans(url: str) -> None:
@@ -199,26 +265,54 @@ def postgres_plans(url: str) -> None:
                 print(f"Postgres, {query}: {kind}; {'; '.join(scans)[:160]}", flush=True)
 
 
-def on_postgres(wanted: Callable[[str], bool], rows: int) -> None:
-    """On a server of its own, with durable commits."""
-    server = EmbeddedPostgres(DURABLE)
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be measured."""
+
+    only: str | None
+    on: str | None
+    rows: int
+    days: int
+    kept: int
+    scale: int
+
+    def has(self, part: str) -> bool:
+        """Return True if a part is to be measured."""
+        return self.only in (None, part)
+
+    @property
+    def history(self) -> int:
+        """The rows of a history of which so many leave as `rows` says."""
+        return self.rows + KEYS * ALWAYS
+
+    def is_steady(self, name: str, store: Store, size: Callable[[], int]) -> bool:
+        """Fire for days, and say if the size is steady."""
+        sizes = grow(store, size, days=self.days, kept=self.kept, scale=self.scale)
+        return is_steady(f"{name}, 1 of {self.scale:,} fires", sizes, self.kept)
+
+
+def on_postgres(wanted: Wanted) -> bool:
+    """On a server of its own, with durable commits. Return True if every bound is kept."""
+    server, kept = EmbeddedPostgres(DURABLE), True
     try:
         with closing(open_store(server.url)) as store:
             store.migrate()
-            if wanted("size"):
-                show_sizes("Postgres", grow(store, lambda: _size(server.url), lambda: None))
+            if wanted.has("size"):
+                kept &= wanted.is_steady("Postgres", store, lambda: _size(server.url))
                 _empty(server.url)
-            if wanted("beside") or wanted("plans"):
+            if wanted.has("beside") or wanted.has("plans"):
+                tell(f"Postgres: writing {wanted.history:,} rows")
                 with connect(server.url) as connection:
-                    fill(connection.run, rows)
+                    fill(connection.run, wanted.history)
                     connection.run("VACUUM ANALYZE")
-            if wanted("plans"):
+            if wanted.has("plans"):
                 postgres_plans(server.url)
-            if wanted("beside"):
+            if wanted.has("beside"):
                 with closing(open_store(server.url)) as other:
-                    beside("Postgres", store, other, rows)
+                    kept &= is_bearable("Postgres", store, other, wanted.rows)
     finally:
         server.remove()
+    return kept
 
 
 def _empty(url: str) -> None:
@@ -236,39 +330,52 @@ def _size(url: str) -> int:
     return int(size)
 
 
-def on_sqlite(wanted: Callable[[str], bool], rows: int) -> None:
-    """In files, with full sync."""
+def on_sqlite(wanted: Wanted) -> bool:
+    """In files, with full sync. Return True if every bound is kept."""
+    kept = True
     with tempfile.TemporaryDirectory() as folder:
-        if wanted("size"):
+        if wanted.has("size"):
             path = Path(folder) / "size.db"
             with closing(open_store(f"sqlite:///{path}")) as store:
                 store.migrate()
-                show_sizes("SQLite", grow(store, lambda: path.stat().st_size, lambda: None))
-        if wanted("beside"):
+                kept &= wanted.is_steady("SQLite", store, lambda: path.stat().st_size)
+        if wanted.has("beside"):
             path = Path(folder) / "beside.db"
             with closing(open_store(f"sqlite:///{path}")) as store:
                 store.migrate()
+                tell(f"SQLite: writing {wanted.history:,} rows")
                 with closing(sqlite3.connect(path)) as connection, connection:
-                    fill(connection.execute, rows)
+                    fill(connection.execute, wanted.history)
                 with closing(open_store(f"sqlite:///{path}")) as other:
-                    beside("SQLite", store, other, rows)
+                    kept &= is_bearable("SQLite", store, other, wanted.rows)
+    return kept
+
+
+def parse() -> Wanted:
+    """Read what is to be measured from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=("size", "beside", "plans"))
+    parser.add_argument("--on", choices=("sqlite", "postgres"))
+    parser.add_argument("--rows", type=int, default=MILLION, help="that the purge deletes")
+    parser.add_argument("--days", type=int, default=DAYS)
+    parser.add_argument("--kept", type=int, default=KEPT, help="days of retention")
+    parser.add_argument("--scale", type=int, default=SCALE, help="one of so many fires is made")
+    given = parser.parse_args()
+    if given.days <= given.kept:
+        parser.error("--days: more than --kept, or no size can be steady")
+    if given.rows % KEYS:
+        parser.error(f"--rows: a multiple of {KEYS:,}, the schedules of the history")
+    return Wanted(**vars(given))
 
 
 def main() -> None:
     """See the module's own words."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=("size", "beside", "plans"))
-    parser.add_argument("--on", choices=("sqlite", "postgres"))
-    parser.add_argument("--rows", type=int, default=MILLION)
-    given = parser.parse_args()
-
-    def wanted(part: str) -> bool:
-        return given.only in (None, part)
-
-    if given.on != "postgres":
-        on_sqlite(wanted, given.rows)
-    if given.on != "sqlite":
-        on_postgres(wanted, given.rows)
+    wanted, kept = parse(), True
+    if wanted.on != "postgres":
+        kept &= on_sqlite(wanted)
+    if wanted.on != "sqlite":
+        kept &= on_postgres(wanted)
+    sys.exit(0 if kept else 1)
 
 
 if __name__ == "__main__":

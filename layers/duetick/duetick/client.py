@@ -126,7 +126,7 @@ class Client:
         return self.call("GET", self._of(key))
 
     def by_external(self, external_id: str) -> Reply[ScheduleView]:
-        """Return the schedule of an outside id."""
+        """Return the user's schedule that has an outside id."""
         return self.call("GET", f"{self._base}/by-external/{to_path(external_id)}")
 
     def create(

@@ -5,7 +5,7 @@ for schedule in operators.schedules(state="paused"):
     operators.of(schedule["user"]).resume(schedule["key"])
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 from urllib.parse import urlencode
 
@@ -18,16 +18,19 @@ from duetick.api.views import (
     LocksView,
     OperationView,
     OverviewView,
+    ScheduleView,
     UnreadableView,
     WorkersView,
 )
 from duetick.client import Client, Fields, Reply, SignCall
 from duetick.domain.identity import to_path
 from duetick.domain.limits import Per
+from duetick.domain.schedule import Json
 from duetick.occurrences import OccurrencesClient
 
 PAUSES: Final = "/api/pauses"
 LIMITS: Final = "/api/limits"
+BY_EXTERNAL: Final = "/api/schedules/by-external"
 
 
 class Operators:
@@ -58,6 +61,26 @@ class Operators:
     def of(self, user: str) -> Client:
         """Return the client of one user's schedules."""
         return self._of(user)
+
+    def by_external(self, external_id: str) -> Reply[ScheduleView]:
+        """Return the schedule that has an outside id, with its `user`."""
+        return self.client.by_external(external_id)
+
+    def dispatch(
+        self,
+        external_id: str,
+        body: Mapping[str, Json] | None = None,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Fields:
+        """Run the schedule that has an outside id, now. The body reaches the action as `ctx.body`.
+
+        An idempotency key stands for one run in a day. In secret mode, the token is the secret.
+        """
+        path = f"{BY_EXTERNAL}/{to_path(external_id)}/dispatch"
+        once = {} if idempotency_key is None else {"idempotency-key": idempotency_key}
+        answer: Reply[Fields] = self.client.call("POST", path, body, once)
+        return answer.body
 
     @property
     def occurrences(self) -> OccurrencesClient:

@@ -61,7 +61,9 @@ class Office:
         path = path.format(**{"user": "ann", "key": "k", "flow": "office"} | names)
         stack = self.running.stack
         token = stack.operator
-        if path.startswith(("/api/schedules", "/api/actions")):
+        if path.endswith("/dispatch"):
+            token = stack.secret
+        elif path.startswith(("/api/schedules", "/api/actions")):
             token = stack.token_of("ann")
         elif "/flows/" in path:
             token = stack.secret
@@ -96,6 +98,8 @@ class Office:
         if words[0] == "schedules":
             stack = self.running.stack
             known = ("--url", stack.server.url, "--token", stack.token_of("ann"))
+        if verb == "schedules dispatch":
+            known = ("--url", self.running.stack.server.url)
         if verb in OF_OPERATORS or words[0] in OF_OPERATORS:
             known = ("--url", self.running.stack.server.url)
         if verb == "schedules mend":

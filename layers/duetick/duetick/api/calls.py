@@ -38,7 +38,7 @@ class TooLarge(Exception):
 @dataclass(frozen=True, slots=True)
 class ApiCall:
     """A call as it came, except that its user is already identified. `own` are the user's
-    schedules; None if the route names no user.
+    schedules; None if the route names no user. `own_of` gives those of any user to an operator.
 
     If `operator`, it comes from a machine or an operator, for any user: `who`. `names` are the
     decoded parts of the path but the user; `key` is one of them, or empty.
@@ -46,6 +46,7 @@ class ApiCall:
 
     store: Store
     own: UserSchedules | None
+    own_of: Callable[[str], UserSchedules]
     transport: Callable[[], RunTransport]
     operator: bool
     who: str

@@ -32,6 +32,14 @@ EndedReason: TypeAlias = Literal[
     "quota",
     "operator",
 ]
+DayMap: TypeAlias = Annotated[
+    dict[str, JsonValue],
+    Field(
+        description="A time for each day, or such a map for each target. A day whose time is no "
+        "text does not fire.",
+        examples=[{"mon": "09:00", "tuesday": None, "wed": {"time": "17:30"}}],
+    ),
+]
 Count: TypeAlias = Annotated[int, Field(ge=1, le=100)]
 
 
@@ -91,7 +99,7 @@ class PoliciesShape(Shape):
 class ScheduleBody(Shape):
     """A whole schedule, to create or replace one."""
 
-    cron: Annotated[str, Field(examples=["0 9 * * MON-FRI"])]
+    cron: Annotated[str, Field(examples=["0 9 * * MON-FRI"])] | DayMap
     flow: str
     action: str
     timezone: Annotated[str | None, Field(examples=["Europe/Berlin"])] = None
@@ -113,7 +121,7 @@ class ScheduleChange(Shape):
     changes by itself.
     """
 
-    cron: str | None = None
+    cron: str | DayMap | None = None
     flow: str | None = None
     action: str | None = None
     timezone: str | None = None

@@ -22,6 +22,7 @@ from duetick.core.histories import Wanted, export_page, history_page, lines
 from duetick.core.offers import offers
 from duetick.core.refusals import with_problems
 from duetick.core.runs import run_by_hand
+from duetick.core.schedules import find_by_external
 from duetick.core.wire import instant, moment, schedule_json
 from duetick.core.wording import explanation_json
 from duetick.domain.errors import InvalidSchedule, VersionConflict, refusals_of
@@ -41,7 +42,8 @@ def view(call: ApiCall, schedule: Record) -> dict[str, Json]:
     if not call.operator:
         return shown
     words = {name: redact(shown[name]) for name in ("labels", "paused")}
-    return shown | words | {"input": call.schedules.flows.preview(schedule)}
+    whose = {"user": schedule.user_id}
+    return whose | shown | words | {"input": call.schedules.flows.preview(schedule)}
 
 
 def show(call: ApiCall, schedule: Record, status: int = 200) -> Answer:
@@ -97,8 +99,13 @@ def get_schedule(call: ApiCall) -> Answer:
 
 
 def get_by_external(call: ApiCall) -> Answer:
-    """Return the schedule that has an outside id."""
-    return show(call, call.schedules.by_external(call.key))
+    """Return the schedule that has an outside id: a user's own, or whosever it is to machines and
+    operators, who read its `user` too.
+    """
+    if call.own is not None:
+        return show(call, call.schedules.by_external(call.key))
+    found = find_by_external(call.store, call.key)
+    return show(replace(call, own=call.own_of(found.user_id)), found)
 
 
 def put_schedule(call: ApiCall) -> Answer:

@@ -72,7 +72,8 @@ class Route:
 
     A `conditional` route takes If-Match; a route that `creates` takes If-None-Match too. `refusals`
     are the statuses beyond those that every route may have. A route `of_all` users, which names
-    none, is for operators. One that `erases` a user is recorded without the user.
+    none, is for operators. One that is `of_any` is for the user of a token, and for machines and
+    operators too, who name no user there. One that `erases` a user is recorded without the user.
     """
 
     method: str
@@ -87,6 +88,7 @@ class Route:
     idempotent: bool = False
     operators_only: bool = False
     of_all: bool = False
+    of_any: bool = False
     erases: bool = False
     exports: bool = False
 
@@ -133,7 +135,7 @@ ROUTES: Final = (
         body=NewSchedule, refusals=(409, 413, 429), idempotent=True,
     ),
     Route("GET", f"{LIST}/{BY_EXTERNAL}/{{key}}", operations.get_by_external, SHOWN,
-          refusals=(404,)),
+          refusals=(404,), of_any=True),
     Route("GET", ONE, operations.get_schedule, SHOWN, refusals=(404,)),
     Route(
         "PUT", ONE, operations.put_schedule, PUT,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -29,7 +30,8 @@ def _serve(route: Route, base: str) -> Callable[..., Response[str]]:
     """Return the route's handler, as the resolver calls it."""
 
     def serve(user: str = "", **names: str) -> Response[str]:
-        event, operator = app.current_event.raw_event, route.is_of_operators(base)
+        event = app.current_event.raw_event
+        operator = route.is_of_operators(base) or (route.of_any and _is_machine(event))
         refusal = _refuse_caller(event, operator=operator)
         answer = refusal or _answer(route, event, names, user, operator=operator)
         if operator and route.is_logged:
@@ -38,6 +40,11 @@ def _serve(route: Route, base: str) -> Callable[..., Response[str]]:
         return _response(answer)
 
     return serve
+
+
+def _is_machine(event: dict[str, Any]) -> bool:
+    """Return True if a signature vouches for the caller, and no token does."""
+    return not _subject(event) and gateway.caller(event) is not None
 
 
 def _describe(event: dict[str, Any]) -> dict[str, object]:
@@ -102,9 +109,10 @@ def _answer(
     user_id = ""
     try:
         read = from_signed_path if operator else from_path
+        names_user = not (route.of_all or (operator and route.of_any and not user))
         user_id = read(user) if operator else _subject(event)
         read_names = {name: read(text) for name, text in names.items()}
-        own = None if route.of_all else _own_of(user_id, operator=operator)
+        own = _own_of(user_id, operator=operator) if names_user else None
         call = _call(event, read_names, own, operator=operator)
         if operator and route.is_logged:
             return _run_recorded(route, call, user_id)
@@ -156,6 +164,7 @@ def _call(
     return ApiCall(
         store=wiring.store(),
         own=own,
+        own_of=partial(_own_of, operator=operator),
         transport=wiring.runs,
         operator=operator,
         who=caller.user_id if caller else "",

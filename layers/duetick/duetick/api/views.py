@@ -78,8 +78,11 @@ class PauseView(TypedDict):
 
 
 class ScheduleView(TypedDict):
-    """A schedule. `enabled` is false while it is paused. One that will never fire again is done."""
+    """A schedule. `enabled` is false while it is paused. One that will never fire again is done.
+    Machines and operators read its `user`.
+    """
 
+    user: NotRequired[str]
     key: str
     state: Literal["active", "paused", "done"]
     cron: str
@@ -455,6 +458,23 @@ class CountedView(TypedDict):
     overdue: int
 
 
+class GoneFlow(TypedDict):
+    """A flow, or a `flow/action`, that is not deployed, and how many active schedules name it."""
+
+    flow: str
+    schedules: int
+
+
+class GoneView(TypedDict):
+    """The active schedules whose flow or action is not deployed, as the last deployment or hour
+    counted them, and the five flows or actions that most of them name. Their times die.
+    """
+
+    at: IsoTime
+    count: int
+    first: list[GoneFlow]
+
+
 class VerifiedView(TypedDict):
     """Up to when the hourly verification has seen every schedule, when it ended that, and how many
     `faults` it found: times that do not add up; null if that is not known. It has found
@@ -547,7 +567,8 @@ class BackfillsInShort(TypedDict):
 class OverviewView(TypedDict):
     """The rows that are due, and those due for more than `lateAfter` seconds, which is two ticks.
     Occurrences by state, those that died in the last day, and the rows that cannot be read. The
-    last ticks, the pauses that hold, the limits and the backfills that stand.
+    last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly work
+    has found last.
     """
 
     at: IsoTime
@@ -565,6 +586,7 @@ class OverviewView(TypedDict):
     limits: LimitsInShort
     backfills: BackfillsInShort
     counted: CountedView | None
+    gone: GoneView | None
     verified: VerifiedView
 
 

@@ -35,7 +35,8 @@ UNAUTHORIZED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LocalRoute:
-    """The paths below a prefix, their handler, and the check of its callers.
+    """The paths below a prefix, their handler, and the check of its callers. Of several routes
+    that a path fits, the one that names more of it counts.
 
     `authorize` gets the Authorization header. It returns the caller's part of the event's
     `requestContext`, or None; `refusal` then returns the answer.
@@ -45,6 +46,17 @@ class LocalRoute:
     handler: Handler
     authorize: Authorizer
     refusal: Callable[[str], PlainAnswer] = lambda _header: UNAUTHORIZED
+    suffix: str = ""
+
+    def fits(self, path: str) -> bool:
+        """Return True if the path is below the prefix, and ends with the suffix."""
+        rest = path.removeprefix(self.prefix)
+        return path.startswith(self.prefix) and rest.endswith(self.suffix)
+
+    @property
+    def named(self) -> int:
+        """How much of a path the route names."""
+        return len(self.prefix) + len(self.suffix)
 
 
 class LocalServer(ThreadingHTTPServer):
@@ -92,7 +104,8 @@ class LocalRequest(BaseHTTPRequestHandler):
 
     def _answer(self, body: bytes) -> None:
         parts = urlsplit(self.path)
-        route = next((r for r in self.server.routes if parts.path.startswith(r.prefix)), None)
+        fitting = (one for one in self.server.routes if one.fits(parts.path))
+        route = max(fitting, key=lambda one: one.named, default=None)
         if route is None:
             self._refuse(404, "not_found", "No such route; layers/duetick/README.md lists them.")
             return

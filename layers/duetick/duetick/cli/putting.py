@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from duetick.cli.problem import CliProblem
 from duetick.client import ApiError, Client, Reply
 from duetick.core.wire import require_json
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.errors import InvalidSchedule, kind_of
 from duetick.domain.schedule import Json
 
 if TYPE_CHECKING:
@@ -59,9 +59,11 @@ def _fields(chosen: argparse.Namespace) -> dict[str, Json]:
     """Return the fields that the options name."""
     fields: dict[str, Json] = {
         name: getattr(chosen, name)
-        for name in ("cron", "flow", "action")
+        for name in ("flow", "action")
         if getattr(chosen, name) is not None
     }
+    if chosen.cron is not None:
+        fields["cron"] = cron_of(chosen.cron)
     if chosen.timezone is not None:
         fields["timezone"] = chosen.timezone or None
     for name in ("input", "policies"):
@@ -70,6 +72,19 @@ def _fields(chosen: argparse.Namespace) -> dict[str, Json]:
     labels: dict[str, Json] = dict(map(_label, chosen.label))
     labels |= dict.fromkeys(chosen.no_label)
     return fields | ({"labels": labels} if labels else {})
+
+
+def cron_of(text: str) -> Json:
+    """Return a cron, which may be a day map in JSON."""
+    return object_of("--cron", text) if text.lstrip().startswith("{") else text
+
+
+def object_of(option: str, text: str) -> dict[str, Json]:
+    """Return the JSON object that an option gives."""
+    value = _json(option, text)
+    if not isinstance(value, dict):
+        raise CliProblem(f"{option} is a JSON object; got {kind_of(value)}.")
+    return value
 
 
 def _json(option: str, text: str) -> Json:

@@ -8,7 +8,7 @@ from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import WrongUsage
-from duetick.cli.putting import add_fields, put
+from duetick.cli.putting import add_fields, object_of, put
 from duetick.cli.showing import Column, ShownItem, field, plain, say, show_many, show_one
 from duetick.client import Client, Reply
 
@@ -27,7 +27,7 @@ def add_schedules(commands: "Commands") -> None:
     for verb, told in _VERBS.items():
         one = known_by_its_parser(verbs.add_parser(verb, help=told, description=told))
         if verb not in _OF_ALL:
-            one.add_argument("key")
+            one.add_argument("key", metavar="outside-id" if verb in _BY_EXTERNAL else None)
         _add_options(verb, one)
         _add_connection(one.add_argument_group("who asks whom"), again=True)
     noun.set_defaults(command=_run)
@@ -44,6 +44,9 @@ def _add_connection(parser: "Options", *, again: bool = False) -> None:
 _OF_ALL: Final = frozenset({"list", "actions"})
 """The verbs that take no key."""
 
+_BY_EXTERNAL: Final = frozenset({"by-external", "dispatch"})
+"""The verbs that take an outside id."""
+
 _VERBS: Final = {
     "list": "those that are active or paused; for an operator those of all users, by --all-users",
     "actions": "what may be scheduled, with its policies and those that a schedule may change",
@@ -54,6 +57,8 @@ _VERBS: Final = {
     "run": "fire it now",
     "delete": "delete it; its history stays",
     "mend": "operators: bring its row in line with it, also one that could not be read",
+    "by-external": "one, by its outside id; for an operator of any user, by --all-users",
+    "dispatch": "machines and operators: run the one with an outside id now",
     "history": "what became of its fire times",
     "upcoming": "its next fire times",
     "explain": "why it fired at a time, or did not, or whether it will",
@@ -63,15 +68,26 @@ _VERBS: Final = {
 def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
     if verb == "put":
         add_fields(parser)
-    if verb == "run":
+    if verb in ("run", "dispatch"):
         parser.add_argument("--idempotency-key", help="repeated with it, it fires once in a day")
+    if verb == "dispatch":
+        parser.add_argument("--body", help="a JSON object, for the action to read as ctx.body")
     if verb == "pause":
         parser.add_argument("--note", default="")
         parser.add_argument("--until", help="such as 2026-12-01T09:00:00Z; without it for ever")
-    if verb == "list":
+    _add_filters(verb, parser)
+    if verb in ("list", "history"):
+        add_limit(parser)
+    if verb != "delete":
+        add_json(parser)
+
+
+def _add_filters(verb: str, parser: argparse.ArgumentParser) -> None:
+    if verb in ("list", "by-external"):
         parser.add_argument(
             "--all-users", action="store_true", help="operators: those of all users"
         )
+    if verb == "list":
         parser.add_argument(
             "--state",
             choices=["active", "paused", "done", "all"],
@@ -83,10 +99,6 @@ def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--state", help="such as dead")
         parser.add_argument("--from", dest="since", help="such as 2026-12-01T09:00:00Z")
         parser.add_argument("--to", dest="until", help="before that time")
-    if verb in ("list", "history"):
-        add_limit(parser)
-    if verb != "delete":
-        add_json(parser)
 
 
 def _run(chosen: argparse.Namespace) -> None:
@@ -94,6 +106,12 @@ def _run(chosen: argparse.Namespace) -> None:
         if chosen.verb == "list" and _means_all(chosen):
             found = asking.operators_of(chosen).schedules(state=chosen.state)
             _show_list(found, chosen, _OF_USERS)
+            return
+        if chosen.verb == "by-external" and _means_all(chosen):
+            _show(asking.operators_of(chosen).by_external(chosen.key), chosen)
+            return
+        if chosen.verb == "dispatch":
+            _dispatch(chosen)
             return
         if chosen.verb == "mend" and not chosen.user:
             raise WrongUsage("mend needs --user: whose schedule?")
@@ -184,10 +202,20 @@ def _fire(client: Client, chosen: argparse.Namespace) -> None:
     show_one(ran, as_json=chosen.json)
 
 
+def _dispatch(chosen: argparse.Namespace) -> None:
+    if chosen.user:
+        raise WrongUsage("dispatch takes an outside id, which is one name across all users.")
+    body = object_of("--body", chosen.body) if chosen.body else None
+    once = chosen.idempotency_key
+    ran = asking.operators_of(chosen).dispatch(chosen.key, body, idempotency_key=once)
+    show_one(ran, as_json=chosen.json)
+
+
 _DONE: Final[Mapping[str, Callable[[Client, argparse.Namespace], None]]] = {
     "list": lambda client, one: _show_list(client.list(state=one.state), one, _OF_ONE),
     "actions": _show_actions,
     "get": lambda client, one: _show(client.get(one.key), one),
+    "by-external": lambda client, one: _show(client.by_external(one.key), one),
     "put": lambda client, one: _show(put(client, one), one),
     "pause": _pause,
     "resume": lambda client, one: _show(client.resume(one.key), one),

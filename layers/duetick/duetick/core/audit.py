@@ -54,6 +54,9 @@ class Audit:
 CENSUS: Final = "census"
 """The note of the last count."""
 
+GONE: Final = "gone"
+"""The note of the last count of what names a flow that is gone: `duetick.core.gone` keeps it."""
+
 
 class Census(NamedTuple):
     """The number of schedules in each state, as the last count found them, and of those that fire

@@ -15,6 +15,7 @@ from duetick.core.wire import (
     snake,
 )
 from duetick.domain.errors import Flaw, InvalidSchedule, Refusal, kind_of, refusals_of
+from duetick.domain.expression import from_day_map
 from duetick.domain.pausing import resume
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import Json, Schedule
@@ -24,6 +25,9 @@ ReadTime: TypeAlias = Callable[[str, Json], int | None]
 
 GivenPolicies: TypeAlias = Policies | Mapping[str, object]
 """Policies as Python code gives them: an object, or a mapping with the names of JSON."""
+
+GivenCron: TypeAlias = str | Mapping[str, object]
+"""A cron as Python code gives it: its text, or a day map as JSON has it."""
 
 UNREADABLE: Final[Mapping[str, str]] = {
     "cron": "?",
@@ -67,11 +71,16 @@ class Draft:
 
 
 def refuse_once(found: Sequence[Refusal]) -> None:
-    """Raise the refusals, with the first flaw of each field. Fields have their names in JSON."""
+    """Raise the refusals, with the first flaw of each field. Fields have their names in JSON.
+
+    Of a day map whose days have flaws nothing else is said: what could not be read is refused too.
+    """
     first: dict[tuple[str | int, ...], Flaw] = {}
     for flaw in (flaw for refusal in found for flaw in refusal.flaws):
         path = in_json(flaw).path
-        if not any(path[:size] in first for size in range(len(path) + 1)):
+        if not any(path[:size] in first for size in range(len(path) + 1)) and not (
+            path == ("cron",) and any(known[:1] == path for known in first)
+        ):
             first[path] = flaw
     if first:
         raise found[0] if len(first) == 1 else InvalidSchedule.of(first.values())
@@ -205,6 +214,22 @@ def _text(name: str, value: Json) -> str:
     return value
 
 
+def read_cron(name: str, value: object) -> str:
+    """Return the text of a cron, which may be a day map. Raise a refusal that names each day."""
+    if isinstance(value, Mapping):
+        return from_day_map(value)
+    return _text(name, cast("Json", value))
+
+
+def draft_cron(given: GivenCron) -> tuple[str, list[Refusal]]:
+    """Return a cron, a day map as its text, and the refusals of a map that cannot be read."""
+    if not isinstance(given, Mapping):
+        return given, []
+    texts = [UNREADABLE["cron"]]
+    found = refusals_of([lambda: texts.append(from_day_map(given))])
+    return texts[-1], found
+
+
 def _maybe_text(name: str, value: Json) -> str | None:
     return None if value is None else _text(name, value)
 
@@ -283,7 +308,7 @@ def _snake_keys(given: Mapping[str, Json]) -> dict[str, Json]:
 
 
 _READERS: Final[Mapping[str, Callable[[str, Json], object]]] = {
-    "cron": _text,
+    "cron": read_cron,
     "timezone": _maybe_text,
     "flow": _text,
     "action": _text,

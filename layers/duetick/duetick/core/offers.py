@@ -14,6 +14,7 @@ from duetick.domain.schedule import Json
 Schema: TypeAlias = dict[str, Json]
 
 TEXT: Final[Schema] = {"type": "string"}
+CRON: Final[Schema] = {"type": ["string", "object"]}
 INSTANT: Final[Schema] = {"type": ["string", "null"], "format": "date-time"}
 TIMES: Final = frozenset({"starts_at", "ends_at"})
 
@@ -36,7 +37,7 @@ def schema_of(flows: Flows, flow: str, action: str) -> Schema:
         raise InvalidSchedule("action", said, "unknown_action")
     properties: dict[str, Json] = {
         "key": TEXT | {"minLength": 1, "maxLength": LONGEST_ID},
-        "cron": TEXT,
+        "cron": CRON,
         "timezone": {"type": ["string", "null"]},
         "input": {},
         "labels": {"type": "object", "additionalProperties": TEXT},

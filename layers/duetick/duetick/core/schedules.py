@@ -82,9 +82,8 @@ class UserSchedules:
 
     def by_external(self, external_id: str) -> Record:
         """Return the schedule of an outside id. Raises NotFound if it is not this user's."""
-        check_external(external_id)
-        found = self.store.schedules.find_by_external(external_id)
-        if found is None or found.user_id != self.user_id:
+        found = find_by_external(self.store, external_id)
+        if found.user_id != self.user_id:
             raise NotFound
         return found
 
@@ -300,6 +299,15 @@ class UserSchedules:
             yield lambda: check_not_withheld(current, wanted)
         if current is None:
             yield lambda: check_reserved_key(wanted)
+
+
+def find_by_external(store: Store, external_id: str) -> Record:
+    """Return the schedule of an outside id, whosever it is. Raises NotFound."""
+    check_external(external_id)
+    found = store.schedules.find_by_external(external_id)
+    if found is None:
+        raise NotFound
+    return found
 
 
 def _version(current: Record | None, if_version: Expected | None) -> Expected:

@@ -173,11 +173,12 @@ def snake(name: str) -> str:
 def in_json(flaw: Flaw) -> Flaw:
     """Return the flaw for an answer: our names in camelCase, and without the advice.
 
-    Names inside an input, names of labels and unknown fields stay as the caller wrote them.
+    Names inside an input or a day map, names of labels and unknown fields stay as the caller wrote
+    them.
     """
     path = flaw.path
     if flaw.code != "unknown_field":
-        ours = path[:1] if path[:1] in (("input",), ("labels",)) else path
+        ours = path[:1] if path[:1] in (("input",), ("labels",), ("cron",)) else path
         named = (camel(part) if isinstance(part, str) else part for part in ours)
         path = (*named, *path[len(ours) :])
     return Flaw(path, flaw.code, flaw.problem)

@@ -63,6 +63,7 @@ FORESEEN: Final[dict[Verdict, str]] = {
     "no_schedule": "There is no such schedule at that time.",
     "poisoned": "It does not fire: the cron or the zone of the schedule's row cannot be read.",
     "unreadable": "It does not fire: the cron or the zone cannot be read.",
+    "backfilled": "Its tick has left no outcome of it, and a backfill has made it since.",
     "not_indexed": "It does not fire, as things stand: the schedule has not the row that it needs.",
     "unaccounted": "It is not accounted for, which is a fault of Duetick's, or of its data.",
     "unknown": "Nothing is kept that says what became of it.",

@@ -271,10 +271,12 @@ def judge(
     rules: Rules,
     *,
     pauses: Pauses = NO_PAUSES,
+    backfilled: bool = False,
 ) -> Judgement:
     """Return the answer for a time: what was seen, or else what the definitions say.
 
-    `missing` is what `reckon` finds wrong at that time, if it is past.
+    `missing` is what `reckon` finds wrong at that time, if it is past. `backfilled` says that a
+    backfill has made it.
     """
     definitions = account.definitions
     place = place_in_force([one.since for one in definitions], at)
@@ -286,6 +288,7 @@ def judge(
         verdict = _by_definition(sight, definition, times, missing, at)
         group = _group_then(definition, pauses, at) if verdict in _LEFT_OUT else None
         verdict = "paused" if group else verdict
+    verdict = "backfilled" if backfilled and verdict == "not_indexed" else verdict
     found = Judgement(verdict or _without_definition(account, at), definition, group=group)
     if found.verdict not in BESIDE:
         return found

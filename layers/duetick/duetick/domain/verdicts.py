@@ -26,6 +26,7 @@ Verdict: TypeAlias = Literal[
     "outside_window",
     "no_schedule",
     "unreadable",
+    "backfilled",
     "not_indexed",
     "unaccounted",
     "unknown",
