@@ -36,6 +36,20 @@ ROUTES: Final = (
     "GET /api/users/{user}/schedules/{key}/upcoming",
     "GET /api/users/{user}/schedules/{key}/history",
     "GET /api/users/{user}/schedules/{key}/explain",
+    "GET /api/jobs",
+    "POST /api/jobs",
+    "POST /api/jobs/batch",
+    "GET /api/jobs/{key}",
+    "POST /api/jobs/{key}/cancel",
+    "GET /api/jobs/{key}/history",
+    "GET /api/jobs/{key}/explain",
+    "GET /api/users/{user}/jobs",
+    "POST /api/users/{user}/jobs",
+    "POST /api/users/{user}/jobs/batch",
+    "GET /api/users/{user}/jobs/{key}",
+    "POST /api/users/{user}/jobs/{key}/cancel",
+    "GET /api/users/{user}/jobs/{key}/history",
+    "GET /api/users/{user}/jobs/{key}/explain",
     "GET /api/users/{user}/export",
     "DELETE /api/users/{user}",
     "POST /api/users/{user}/schedules/{key}/mend",
@@ -161,7 +175,7 @@ such a one is told.
 
 
 def _reader_of(route: str) -> Reader:
-    users = ("/api/schedules", "/api/actions")
+    users = ("/api/schedules", "/api/actions", "/api/jobs")
     if route.endswith("by-external/{key}/dispatch"):
         return "operator"
     return "owner" if route.partition(" ")[2].startswith(users) else "operator"

@@ -63,7 +63,7 @@ class Office:
         token = stack.operator
         if path.endswith("/dispatch"):
             token = stack.secret
-        elif path.startswith(("/api/schedules", "/api/actions")):
+        elif path.startswith(("/api/schedules", "/api/actions", "/api/jobs")):
             token = stack.token_of("ann")
         elif "/flows/" in path:
             token = stack.secret

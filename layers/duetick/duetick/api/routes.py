@@ -4,7 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from duetick.api import backfills, group_pauses, limits, occurrences, operations, records
+from duetick.api import (
+    backfills,
+    group_pauses,
+    jobs,
+    limits,
+    occurrences,
+    operations,
+    records,
+)
 from duetick.api.calls import ApiCall
 from duetick.api.models import (
     AllQuery,
@@ -13,6 +21,9 @@ from duetick.api.models import (
     CursorQuery,
     ExplainQuery,
     HistoryQuery,
+    JobBody,
+    JobsBody,
+    JobsQuery,
     LimitBody,
     ListQuery,
     ManyOccurrences,
@@ -36,12 +47,15 @@ from duetick.api.views import (
     BackfillView,
     ChangedOccurrence,
     ChangedOccurrences,
+    EnqueuedViews,
     ErasedView,
     ExplanationView,
     ExportView,
     GroupPausesView,
     GroupPauseView,
     HistoryPage,
+    JobsPage,
+    JobView,
     LimitsView,
     LimitView,
     LocksView,
@@ -120,6 +134,7 @@ ACTIONS: Final = "/actions"
 LIST: Final = "/schedules"
 ONE: Final = "/schedules/{key}"
 BACKFILLS: Final = "/backfills"
+JOBS: Final = "/jobs"
 SHOWN: Final[dict[int, type | None]] = {200: ScheduleView}
 PUT: Final[dict[int, type | None]] = {200: ScheduleView, 201: ScheduleView}
 
@@ -172,6 +187,28 @@ ROUTES: Final = (
     Route(
         "GET", f"{ONE}/explain", operations.explain, {200: ExplanationView},
         query=ExplainQuery, refusals=(404,),
+    ),
+    Route("GET", JOBS, jobs.list_jobs, {200: JobsPage}, query=JobsQuery),
+    Route(
+        "POST", JOBS, jobs.create_job, {200: JobView, 201: JobView},
+        body=JobBody, refusals=(409, 413, 429),
+    ),
+    Route(
+        "POST", f"{JOBS}/batch", jobs.create_jobs, {200: EnqueuedViews},
+        body=JobsBody, refusals=(413, 429),
+    ),
+    Route("GET", f"{JOBS}/{{key}}", jobs.get_job, {200: JobView}, refusals=(404,)),
+    Route(
+        "POST", f"{JOBS}/{{key}}/cancel", jobs.cancel_job, {200: JobView},
+        refusals=(404, 409, 429),
+    ),
+    Route(
+        "GET", f"{JOBS}/{{key}}/history", jobs.job_history, {200: HistoryPage},
+        query=HistoryQuery, refusals=(404,),
+    ),
+    Route(
+        "GET", f"{JOBS}/{{key}}/explain", jobs.explain_job, {200: ExplanationView},
+        refusals=(404,),
     ),
     Route(
         "POST", f"{ONE}/backfills", backfills.start_backfill,

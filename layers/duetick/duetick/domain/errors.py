@@ -228,6 +228,13 @@ class OccurrenceNotFound(NotFound):
         super().__init__(message)
 
 
+class JobNotFound(NotFound):
+    """The user has no such job: it never existed, was purged, or is another user's."""
+
+    def __init__(self, message: str = "No such job.") -> None:
+        super().__init__(message)
+
+
 class OccurrenceConflict(DuetickError):
     """An occurrence that cannot be retried, cancelled or deleted as it is; the message says why."""
 

@@ -100,6 +100,11 @@ def job_key(name: str) -> str:
     return f"{JOB_ORIGIN}{name.partition('_')[2]}"
 
 
+def is_job_id(name: str) -> bool:
+    """Return True if a job can have that id."""
+    return re.fullmatch("occ_[0-9a-f]{28}", name) is not None
+
+
 def check_schedule_key(user_id: str, key: str) -> None:
     """Raise InvalidId unless (user_id, key) can name a schedule."""
     check_key(user_id, key)

@@ -74,8 +74,11 @@ def due_at_of(asked: int | None, now: int) -> int:
     return asked
 
 
-def new_job(wanted: Schedule, name: str, due_at: int, now: int) -> Job:
-    """Return the job of a definition, due at a time. `name` is the id of its occurrence.
+def new_job(
+    wanted: Schedule, name: str, due_at: int, now: int, asked_key: str | None = None
+) -> Job:
+    """Return the job of a definition, due at a time. `name` is the id of its occurrence, and
+    `asked_key` the key that its caller gave.
 
     The definition is checked, but for its key and its cron, which are the job's.
     """
@@ -97,10 +100,10 @@ def new_job(wanted: Schedule, name: str, due_at: int, now: int) -> Job:
         created_at=now,
         updated_at=now,
     )
-    return Job(record, _occurrence_of(record, name, now))
+    return Job(record, _occurrence_of(record, name, asked_key, now))
 
 
-def _occurrence_of(record: Record, name: str, now: int) -> Occurrence:
+def _occurrence_of(record: Record, name: str, asked_key: str | None, now: int) -> Occurrence:
     return Occurrence(
         user_id=record.user_id,
         key=record.key,
@@ -115,6 +118,7 @@ def _occurrence_of(record: Record, name: str, now: int) -> Occurrence:
         priority=record.policies.priority,
         redefined_at=record.redefined_at,
         policies=record.policies,
+        idempotency_key=asked_key,
         labels=record.labels,
         created_at=now,
         updated_at=now,

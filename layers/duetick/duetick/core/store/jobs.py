@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from duetick.domain.book import Book
 from duetick.domain.creation import Repeatable
 from duetick.domain.errors import CreationStands
-from duetick.domain.identity import job_key
+from duetick.domain.identity import is_job_id, job_key
 from duetick.domain.jobs import KEY_KEPT_MS, Job, due_at_of, new_job
 from duetick.domain.paging import make_cursor, read_key
 from duetick.domain.schedule import Schedule
@@ -61,7 +61,7 @@ class Jobs:
             first = None if effects or key is None else self._find_first(wanted, key, at)
             if first:
                 return Enqueued(first, made=False)
-            job = new_job(wanted, self._new_id(), due, at)
+            job = new_job(wanted, self._new_id(), due, at, key)
             try:
                 return Enqueued(
                     self._write(
@@ -99,6 +99,8 @@ class Jobs:
 
     def get(self, user_id: str, name: str) -> Job | None:
         """Return the job of an id, or None."""
+        if not is_job_id(name):
+            return None
         return self._read(user_id, name, None, self._clock())
 
     def _read(self, user_id: str, name: str, effects: Effects | None, now: int) -> Job | None:
