@@ -1,6 +1,6 @@
 """The bodies and queries that the API takes. Names are camelCase, times are UTC text."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
@@ -55,6 +55,10 @@ def _without_defaults(schema: dict[str, JsonValue]) -> None:
     for one in properties.values() if isinstance(properties, dict) else ():
         if isinstance(one, dict):
             one.pop("default", None)
+
+
+MOST_JOBS: Final = 500
+"""The most jobs of one call."""
 
 
 class RetryShape(Shape):
@@ -117,6 +121,39 @@ class ScheduleBody(Shape):
     labels: dict[str, str] | None = None
     external_id: Id | None = None
     principal: PrincipalShape | None = None
+
+
+class JobPoliciesShape(Shape):
+    """The policies of a job. An absent field has the action's default."""
+
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
+
+    delivery: Literal["at_most_once", "at_least_once", "effectively_once"] = "at_most_once"
+    retry: RetryShape = RetryShape()
+    priority: int = 0
+    timeout: int = 25
+    on_failure: str | None = None
+
+
+class JobBody(Shape):
+    """A job: an action that runs once, `at` a time, or after a `delay` of so many seconds, or at
+    once. Within a day, the same `key` in one flow makes nothing more.
+    """
+
+    flow: str
+    action: str
+    input: JsonValue = None
+    at: Instant | None = None
+    delay: Annotated[int | float | None, Field(ge=0)] = None
+    key: Annotated[str | None, Field(min_length=1, max_length=256)] = None
+    policies: JobPoliciesShape | None = None
+    labels: dict[str, str] | None = None
+
+
+class JobsBody(Shape):
+    """The jobs to enqueue: each as the body of a single one."""
+
+    jobs: Annotated[list[dict[str, JsonValue]], Field(min_length=1, max_length=MOST_JOBS)]
 
 
 class NewSchedule(ScheduleBody):
@@ -238,6 +275,13 @@ class ListQuery(SoughtQuery):
     """
 
     state: Literal["active", "paused", "done", "all"] | None = None
+
+
+class JobsQuery(PageQuery):
+    """A part of a list of jobs: in one state, of one flow. `pending` have not ended."""
+
+    state: Literal["pending", "ended", "all"] | Shown | None = None
+    flow: str | None = None
 
 
 class OperationsQuery(PageQuery):

@@ -21,6 +21,7 @@ from duetick.api.models import (
 from duetick.core.answers import Answer, error
 from duetick.core.definitions import carried_over, merge, read_draft, refuse_once
 from duetick.core.histories import Wanted, export_page, history_page, lines
+from duetick.core.jobs import lines_of_jobs
 from duetick.core.offers import catalogue, offers
 from duetick.core.refusals import with_problems
 from duetick.core.runs import run_by_hand
@@ -252,11 +253,11 @@ def explain(call: ApiCall) -> Answer:
 
 
 def export_user(call: ApiCall) -> Answer:
-    """Return all data of a user, part by part: schedules, then the history. Values with secret
-    names are withheld.
+    """Return all data of a user, part by part: schedules, then jobs, then the history. Values with
+    secret names are withheld.
     """
     cursor = call.read_query(CursorQuery).cursor
-    schedules, occurrences, after = export_page(call.schedules, cursor)
+    schedules, jobs, occurrences, after = export_page(call.schedules, cursor)
     shown = lines(call.schedules.store.ledger, occurrences, operator=call.operator)
     keyed = zip(shown, occurrences, strict=True)
     return Answer(
@@ -264,6 +265,7 @@ def export_user(call: ApiCall) -> Answer:
         {
             "user": call.schedules.user_id,
             "schedules": [view(call, schedule) for schedule in schedules],
+            "jobs": [*lines_of_jobs(call.schedules, jobs, operator=call.operator)],
             "history": [line | {"key": each.key} for line, each in keyed],
             "cursor": after,
         },

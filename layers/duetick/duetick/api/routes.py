@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 from duetick.api import (
     backfills,
     group_pauses,
+    jobs,
     limits,
     occurrences,
     operations,
@@ -21,6 +22,9 @@ from duetick.api.models import (
     DryQuery,
     ExplainQuery,
     HistoryQuery,
+    JobBody,
+    JobsBody,
+    JobsQuery,
     LimitBody,
     ListQuery,
     ManyOccurrences,
@@ -46,6 +50,7 @@ from duetick.api.views import (
     BackfillView,
     ChangedOccurrence,
     ChangedOccurrences,
+    EnqueuedViews,
     ErasedView,
     ExplanationView,
     ExportView,
@@ -53,6 +58,8 @@ from duetick.api.views import (
     GroupPausesView,
     GroupPauseView,
     HistoryPage,
+    JobsPage,
+    JobView,
     LimitsView,
     LimitView,
     LocksView,
@@ -142,6 +149,7 @@ LIST: Final = "/schedules"
 ONE: Final = "/schedules/{key}"
 BACKFILLS: Final = "/backfills"
 STATIC: Final = "/static-schedules/{flow}/{id}"
+JOBS: Final = "/jobs"
 SHOWN: Final[dict[int, type | None]] = {200: ScheduleView}
 PUT: Final[dict[int, type | None]] = {200: ScheduleView, 201: ScheduleView}
 
@@ -200,6 +208,28 @@ ROUTES: Final = (
     Route(
         "GET", f"{ONE}/explain", operations.explain, {200: ExplanationView},
         query=ExplainQuery, refusals=(404,),
+    ),
+    Route("GET", JOBS, jobs.list_jobs, {200: JobsPage}, query=JobsQuery),
+    Route(
+        "POST", JOBS, jobs.create_job, {200: JobView, 201: JobView},
+        body=JobBody, refusals=(409, 413, 429),
+    ),
+    Route(
+        "POST", f"{JOBS}/batch", jobs.create_jobs, {200: EnqueuedViews},
+        body=JobsBody, refusals=(413, 429),
+    ),
+    Route("GET", f"{JOBS}/{{key}}", jobs.get_job, {200: JobView}, refusals=(404,)),
+    Route(
+        "POST", f"{JOBS}/{{key}}/cancel", jobs.cancel_job, {200: JobView},
+        refusals=(404, 409, 429),
+    ),
+    Route(
+        "GET", f"{JOBS}/{{key}}/history", jobs.job_history, {200: HistoryPage},
+        query=HistoryQuery, refusals=(404,),
+    ),
+    Route(
+        "GET", f"{JOBS}/{{key}}/explain", jobs.explain_job, {200: ExplanationView},
+        refusals=(404,),
     ),
     Route(
         "POST", f"{ONE}/backfills", backfills.start_backfill,

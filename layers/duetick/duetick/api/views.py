@@ -51,6 +51,16 @@ class PoliciesView(TypedDict):
     onFailure: str | None
 
 
+class JobPoliciesView(TypedDict):
+    """The policies of a job."""
+
+    delivery: Literal["at_most_once", "at_least_once", "effectively_once"]
+    retry: RetryView
+    priority: int
+    timeout: int
+    onFailure: str | None
+
+
 class ActionView(TypedDict):
     """An action. Its schedules have its `policies` unless they choose others; they may choose those
     in `mayChange`. If `users` is false, only the application may schedule it.
@@ -216,6 +226,40 @@ class OccurrenceView(TypedDict):
     nextAttemptAt: IsoTime | None
     begunAt: IsoTime | None
     updatedAt: IsoTime
+
+
+class JobView(TypedDict):
+    """A job: one occurrence without a schedule, due `at` a time. Its other fields are those of a
+    line of the history. It has `endedAt` once nothing more becomes of it.
+    """
+
+    user: NotRequired[str]
+    id: str
+    key: str | None
+    flow: str
+    action: str
+    input: object
+    at: IsoTime
+    policies: JobPoliciesView
+    state: str
+    reason: str | None
+    labels: dict[str, str]
+    attempts: int
+    error: str | None
+    failures: list[FailureView]
+    failureHook: str | None
+    nextAttemptAt: IsoTime | None
+    begunAt: IsoTime | None
+    updatedAt: IsoTime
+    createdAt: IsoTime
+    endedAt: IsoTime | None
+
+
+class JobsPage(TypedDict):
+    """Jobs ordered by id. `cursor` asks for the next page; null: there is none."""
+
+    jobs: list[JobView]
+    cursor: str | None
 
 
 class HistoryPage(TypedDict):
@@ -424,6 +468,7 @@ class ExportView(TypedDict):
 
     user: str
     schedules: list[ScheduleView]
+    jobs: list[JobView]
     history: list[UserOccurrence]
     cursor: str | None
 
@@ -711,3 +756,17 @@ class ErrorView(TypedDict):
     problems: NotRequired[list[ProblemView]]
     limit: NotRequired[str]
     value: NotRequired[int]
+
+
+class EnqueuedView(TypedDict):
+    """The answer to one job of a batch: its status, and its job or its error."""
+
+    status: int
+    job: JobView | None
+    error: ErrorView | None
+
+
+class EnqueuedViews(TypedDict):
+    """The answers to a batch, in its order."""
+
+    jobs: list[EnqueuedView]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from duetick.domain.identity import RUN_ORIGIN, stands_beside
+from duetick.domain.identity import RUN_ORIGIN, is_job, stands_beside
 from duetick.domain.occurrence import NewOccurrence, Occurrence
 from duetick.domain.policies import Delivery, Policies
 from duetick.domain.states import (
@@ -120,6 +120,11 @@ def is_held_back(occurrence: Occurrence) -> bool:
         return True
     waits = occurrence.state in (State.SCHEDULED, State.QUEUED)
     return waits and occurrence.lease_until == occurrence.due_at
+
+
+def is_waiting_job(occurrence: Occurrence) -> bool:
+    """Return True if a job waits for its time, and was never leased."""
+    return occurrence.state is State.SCHEDULED and is_job(occurrence.origin)
 
 
 def due_again(held: Occurrence, now: int) -> Occurrence:

@@ -11,6 +11,7 @@ FRAGMENTS: Final = (
     "on_page",
     "place_of_another",
     "stands_beside",
+    "is_job",
     "in_states",
     "skip_locked",
     "given_names",

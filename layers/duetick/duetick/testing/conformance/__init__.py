@@ -30,6 +30,11 @@ from duetick.testing.conformance.find import FindConformance
 from duetick.testing.conformance.group_pauses import GroupPauseConformance
 from duetick.testing.conformance.histories import HistoryConformance
 from duetick.testing.conformance.index import IndexConformance
+from duetick.testing.conformance.jobs import (
+    JobConformance,
+    JobKeepingConformance,
+    JobTimeConformance,
+)
 from duetick.testing.conformance.late_edits import LateEditConformance
 from duetick.testing.conformance.leases import FenceConformance
 from duetick.testing.conformance.limited_hooks import LimitedHookConformance
@@ -104,6 +109,9 @@ class StoreConformance(
     FailureHookConformance,
     HookRunConformance,
     HookAccountConformance,
+    JobConformance,
+    JobTimeConformance,
+    JobKeepingConformance,
     ClocksConformance,
     LateEditConformance,
     FairnessConformance,
