@@ -68,6 +68,8 @@ METHODS: dict[str, Callable[..., object]] = {
     "list_pauses": Operators.pauses,
     "pause_group": Operators.pause,
     "resume_group": Operators.resume,
+    "pause_static_schedule": Operators.pause_static,
+    "resume_static_schedule": Operators.resume_static,
     "list_limits": Operators.limits,
     "set_limit": Operators.limit,
     "lift_limit": Operators.unlimit,
