@@ -77,9 +77,18 @@ class PauseView(TypedDict):
     until: IsoTime | None
 
 
+class HeldView(TypedDict):
+    """The pause of a user, a flow or everything (`scope`) that keeps a schedule from firing."""
+
+    scope: str
+    since: IsoTime
+    until: IsoTime | None
+
+
 class ScheduleView(TypedDict):
-    """A schedule. `enabled` is false while it is paused. One that will never fire again is done.
-    Machines and operators read its `user`.
+    """A schedule. `enabled` is false while it is paused; `heldBy` is a pause that an operator set
+    on its user, its flow or everything. One that will never fire again is done. Machines and
+    operators read its `user`.
     """
 
     user: NotRequired[str]
@@ -92,6 +101,7 @@ class ScheduleView(TypedDict):
     input: object
     enabled: bool
     paused: PauseView | None
+    heldBy: HeldView | None
     policies: PoliciesView
     labels: dict[str, str]
     externalId: str | None
@@ -244,7 +254,8 @@ BackfillOrder = TypedDict(
 class BackfillPlan(TypedDict):
     """The plan of a backfill: the times that it would bring, from the `first` to the `last`, and
     those that have `fired`. `outcomes` counts the times by what the history has of them. It takes
-    at least so many ticks, and seconds. If the schedule is `paused`, it waits for its end.
+    at least so many ticks, and seconds. If the schedule is `paused`, or `heldBy` the pause of a
+    group, the backfill waits for the end of that.
     """
 
     order: BackfillOrder
@@ -256,6 +267,7 @@ class BackfillPlan(TypedDict):
     ticks: int
     leastSeconds: int
     paused: bool
+    heldBy: HeldView | None
 
 
 class BackfillView(TypedDict):
@@ -400,6 +412,7 @@ class AnyScheduleView(TypedDict):
     flow: str | None
     action: str | None
     nextFireAt: IsoTime | None
+    heldBy: HeldView | None
 
 
 class AllSchedulesPage(TypedDict):
