@@ -214,7 +214,10 @@ def unreadable(running: Product, client: Client) -> None:
 def test_i13_a_resume_brings_back_what_could_not_be_read(running: Product, client: Client) -> None:
     unreadable(running, client)
     mended = client.resume("hello").body
-    assert (mended["nextFireAt"], mended["defect"]) == ("2026-12-01T09:01:00Z", None)
+    assert (mended["nextFireAt"], mended["defect"]) == ("2026-12-01T08:32:00Z", None)
+    running.tick()
+    lines = [(one["reason"], one["count"]) for one in client.history("hello")]
+    assert lines[:2] == [("fired", 1)] * 2, "those that are on time"
     running.clock.now = NINE + MINUTE
     assert running.tick()["delivered"] == 1
 
