@@ -294,11 +294,13 @@ CLAIMS = (
         shelf(EmptyTimezone),
         frozenset(
             {
+                "test_a02_a_missing_time_outside_of_it_is_a_fault",
                 "test_a02_a_pass_counts_its_faults_over_its_hours",
                 "test_a02_a_row_that_an_upsert_mends_owes_its_times_from_then_on",
-                "test_a02_a_missing_time_outside_of_it_is_a_fault",
+                "test_a02_a_row_that_was_mended_owes_the_times_of_its_defect",
                 "test_a02_a_time_that_the_row_was_moved_past_is_unaccounted",
                 "test_a02_a_time_that_was_claimed_after_its_hour_is_verified_in_the_next",
+                "test_a02_it_accounts_for_times_that_the_ledger_has_no_outcome_of",
                 "test_i08_an_absent_timezone_stays_absent",
                 "test_j10_what_stayed_leaves_when_a_newer_one_comes_of_age",
                 "test_j13_a_row_that_is_set_back_fires_none_of_its_times",

@@ -319,6 +319,27 @@ def test_o01_what_is_done_to_a_store_is_recorded_with_whoever_is_logged_in(
     store.close()
 
 
+def test_i13_check_says_what_mends_each_kind_of_difference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/it.db"
+    run(capsys, "migrate", "--store", url)
+    store = open_store(url)
+    store.index.upsert(IndexRow("bob", "broken", "75 * * * *", None, NINE))
+    store.index.claim_due(NINE)
+    code, _, err = run(capsys, "check", "--store", url)
+    assert (code, "1 cannot be read: put each with a cron" in err) == (1, True)
+    assert "mends them" not in err
+    store.schedules.put(Schedule("ann", "k", "@daily", "reminders", "remind"))
+    store.index.remove("ann", "k")
+    _, _, err = run(capsys, "check", "--store", url)
+    assert f"`duetick rebuild --yes --store {url}` mends them; but 1 cannot be read: put" in err
+    code, out, err = run(capsys, "rebuild", "--store", url, "--yes", "--json")
+    assert (code, json.loads(out)["mended"]) == (1, 1)
+    assert "1 cannot be read and stay: put each with a cron" in err
+    store.close()
+
+
 def test_doctor_says_of_a_store_that_was_never_migrated_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

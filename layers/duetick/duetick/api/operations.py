@@ -45,7 +45,8 @@ def _new_key() -> str:
 
 def view(call: ApiCall, schedule: Record) -> dict[str, Json]:
     """Return a schedule as the caller may see it: operators see no secrets of its user."""
-    shown = schedule_json(schedule, call.schedules.clock())
+    now = call.schedules.clock()
+    shown = schedule_json(schedule, now, call.schedules.store.pauses.current(now))
     if not call.operator:
         return shown
     words = {name: redact(shown[name]) for name in ("labels", "paused")}

@@ -119,10 +119,19 @@ class PrincipalView(TypedDict):
     attributes: dict[str, str]
 
 
+class HeldView(TypedDict):
+    """The pause of a user, a flow or everything (`scope`) that keeps a schedule from firing."""
+
+    scope: str
+    since: IsoTime
+    until: IsoTime | None
+
+
 class ScheduleView(TypedDict):
-    """A schedule. `enabled` is false while it is paused. One that will never fire again is done.
-    Machines and operators read its `user`, and the `principal` that the application named. If
-    `dryRun` is true, nothing is stored.
+    """A schedule. `enabled` is false while it is paused; `heldBy` is a pause that an operator set
+    on its user, its flow or everything. One that will never fire again is done. Machines and
+    operators read its `user`, and the `principal` that the application named. If `dryRun` is true,
+    nothing is stored.
     """
 
     dryRun: NotRequired[bool]
@@ -137,6 +146,7 @@ class ScheduleView(TypedDict):
     input: object
     enabled: bool
     paused: PauseView | None
+    heldBy: HeldView | None
     policies: PoliciesView
     labels: dict[str, str]
     externalId: str | None
@@ -333,7 +343,8 @@ BackfillOrder = TypedDict(
 class BackfillPlan(TypedDict):
     """The plan of a backfill: the times that it would bring, from the `first` to the `last`, and
     those that have `fired`. `outcomes` counts the times by what the history has of them. It takes
-    at least so many ticks, and seconds. If the schedule is `paused`, it waits for its end.
+    at least so many ticks, and seconds. If the schedule is `paused`, or `heldBy` the pause of a
+    group, the backfill waits for the end of that.
     """
 
     order: BackfillOrder
@@ -345,6 +356,7 @@ class BackfillPlan(TypedDict):
     ticks: int
     leastSeconds: int
     paused: bool
+    heldBy: HeldView | None
 
 
 class BackfillView(TypedDict):
@@ -490,6 +502,7 @@ class AnyScheduleView(TypedDict):
     flow: str | None
     action: str | None
     nextFireAt: IsoTime | None
+    heldBy: HeldView | None
 
 
 class AllSchedulesPage(TypedDict):

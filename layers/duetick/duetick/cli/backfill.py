@@ -131,6 +131,11 @@ def _start(door: Door, chosen: argparse.Namespace) -> None:
         show_one(answer, as_json=True)
     else:
         _show(answer["started"] or answer["plan"], chosen)
+    if answer["plan"]["paused"]:
+        say("It waits while the schedule is paused.")
+    if held := answer["plan"]["heldBy"]:
+        until = held["until"] or "it is resumed"
+        say(f"It waits: an operator paused {held['scope']} until {until}.")
     if not chosen.yes:
         say("Nothing was started: it was a dry run. With --yes it is done.")
 

@@ -163,9 +163,15 @@ def _action(item: ShownItem) -> str:
     return f"{item['flow']}.{item['action']}"
 
 
+def _state(item: ShownItem) -> str:
+    """Return the state, and the pause of a group that holds it."""
+    held = item.get("heldBy")
+    return f"{item['state']}, held by a pause of {held['scope']}" if held else str(item["state"])
+
+
 _OF_ONE: Final = (
     field("KEY", "key"),
-    field("STATE", "state"),
+    Column("STATE", _state),
     field("CRON", "cron"),
     field("TIMEZONE", "timezone"),
     Column("ACTION", _action),

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, get_args
 from duetick.core.keeping import kept_since
 from duetick.core.retrying import retry
 from duetick.core.store import Store
-from duetick.core.wire import iso
+from duetick.core.wire import held_json, iso
 from duetick.domain.backfilling import (
     KIND,
     MOST_AT_ONCE,
@@ -35,6 +35,7 @@ from duetick.domain.errors import (
     NotFound,
     check_all,
 )
+from duetick.domain.group_pauses import GroupPause
 from duetick.domain.identity import BACKFILL_ORIGIN, SCHEDULE_ORIGIN, is_job
 from duetick.domain.occurrence import LATEST, Occurrence
 from duetick.domain.pausing import is_paused
@@ -79,7 +80,7 @@ class Plan(NamedTuple):
     """The plan of a backfill. `outcomes` counts its times by what the history has of them.
 
     Times that have `fired` are brought only if all are wanted. It takes `ticks` at least, and so
-    `least_seconds`.
+    `least_seconds`. While the schedule is paused, or the pause of a group holds it, it waits.
     """
 
     one: Backfill
@@ -91,6 +92,7 @@ class Plan(NamedTuple):
     ticks: int
     least_seconds: int
     is_paused: bool
+    held_by: GroupPause | None
 
 
 class Ordered(NamedTuple):
@@ -214,6 +216,7 @@ class Backfills:
             ticks=steps,
             least_seconds=max(0, steps - 1) * self._store.schedules.tick_seconds,
             is_paused=is_paused(found, now),
+            held_by=self._store.pauses.current(now).holding(one.user_id, found.flow, now),
         )
 
 
@@ -372,6 +375,7 @@ def plan_json(plan: Plan) -> dict[str, Json]:
         "ticks": plan.ticks,
         "leastSeconds": plan.least_seconds,
         "paused": plan.is_paused,
+        "heldBy": held_json(plan.held_by),
     }
 
 
