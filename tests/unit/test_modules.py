@@ -37,6 +37,7 @@ LOOKED_FOR: Final = {
     "domain.choosing": "the difference between a chosen policy and a default: D-09",
     "domain.left_out": "the lines of a history that a pause of a group left out",
     "domain.expression.rules": "the rules of zones by their content: A-02",
+    "domain.expression.gaps": "loaded for a write alone: the smallest gap",
     "domain.expression.mapped": "loaded for a day map in JSON alone, which no tick reads",
     "domain.expression.nearest": "loaded for a refusal alone, so that no cold start pays for it",
     "ports.transport": "one of the two ports",
