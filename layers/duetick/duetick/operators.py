@@ -18,12 +18,14 @@ from duetick.api.views import (
     LocksView,
     OperationView,
     OverviewView,
+    RecoveredView,
     UnreadableView,
     WorkersView,
 )
 from duetick.client import Client, Fields, Reply, SignCall
 from duetick.domain.identity import to_path
 from duetick.domain.limits import Per
+from duetick.domain.recovering import Recovery
 from duetick.occurrences import OccurrencesClient
 
 PAUSES: Final = "/api/pauses"
@@ -139,6 +141,12 @@ class Operators:
     ) -> AnyScheduleView:
         path = f"{STATIC}/{to_path(flow)}/{to_path(name)}/{verb}"
         answer: Reply[AnyScheduleView] = self.client.call("POST", path, body)
+        return answer.body
+
+    def recover(self, how: Recovery = "skip", *, dry_run: bool = True) -> RecoveredView:
+        """Recover from a restore; by default a dry run. Until it is `complete`, call it again."""
+        body: Fields = {"how": how, "dryRun": dry_run}
+        answer: Reply[RecoveredView] = self.client.call("POST", "/api/recover", body)
         return answer.body
 
     def limits(self) -> LimitsView:

@@ -22,7 +22,7 @@ from duetick.domain.creation import Repeatable
 from duetick.domain.errors import Flaw, InvalidSchedule, refusals_of
 from duetick.domain.policies import DAY
 from duetick.domain.schedule import Json, Schedule
-from duetick.ports import RunTransport
+from duetick.ports import RunTransport, Witness
 
 LONGEST_IDEMPOTENCY_KEY: Final = 256
 WHY: Final = "Duetick-Why"
@@ -47,6 +47,7 @@ class ApiCall:
     store: Store
     own: UserSchedules | None
     transport: Callable[[], RunTransport]
+    witness: Callable[[], Witness | None]
     operator: bool
     who: str
     names: Mapping[str, str]

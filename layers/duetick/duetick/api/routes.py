@@ -11,6 +11,7 @@ from duetick.api import (
     occurrences,
     operations,
     records,
+    recovery,
 )
 from duetick.api.calls import ApiCall
 from duetick.api.models import (
@@ -30,6 +31,7 @@ from duetick.api.models import (
     PageQuery,
     PauseBody,
     PausesQuery,
+    RecoverBody,
     ScheduleBody,
     ScheduleChange,
     Shape,
@@ -58,6 +60,7 @@ from duetick.api.views import (
     OccurrencesPage,
     OperationsView,
     OverviewView,
+    RecoveredView,
     RunView,
     SchedulePage,
     ScheduleView,
@@ -279,6 +282,10 @@ ROUTES: Final = (
     Route(
         "POST", f"{STATIC}/resume", records.resume_static_schedule,
         {200: AnyScheduleView}, refusals=(404,), of_all=True,
+    ),
+    Route(
+        "POST", "/recover", recovery.recover_store, {200: RecoveredView},
+        body=RecoverBody, refusals=(413,), of_all=True,
     ),
     Route("GET", "/limits", limits.list_limits, {200: LimitsView}, of_all=True),
     Route(

@@ -157,6 +157,7 @@ def _call(
         store=wiring.store(),
         own=own,
         transport=wiring.runs,
+        witness=wiring.witness,
         operator=operator,
         who=caller.user_id if caller else "",
         names=names,
