@@ -19,6 +19,7 @@ LOOKED_FOR: Final = {
     "api.backfills": "the operations of operators on backfills",
     "api.group_pauses": "the routes of the pauses of a user, of a flow, of everything",
     "api.jobs": "the routes of a user's jobs",
+    "api.recovery": "the route of a recovery, whose work no other route pays for",
     "api.limits": "the routes of the limits of a user, of a flow, of an action",
     "core.store.within": "a begin under a limit: O-03",
     "cli.pauses": "`duetick pause`, `resume` and `pauses`",

@@ -18,6 +18,7 @@ from duetick.api.views import (
     LocksView,
     OperationView,
     OverviewView,
+    RecoveredView,
     ScheduleView,
     UnreadableView,
     WorkersView,
@@ -25,6 +26,7 @@ from duetick.api.views import (
 from duetick.client import Client, Fields, Reply, SignCall
 from duetick.domain.identity import to_path
 from duetick.domain.limits import Per
+from duetick.domain.recovering import Recovery
 from duetick.domain.schedule import Json
 from duetick.occurrences import OccurrencesClient
 
@@ -166,6 +168,12 @@ class Operators:
     ) -> AnyScheduleView:
         path = f"{STATIC}/{to_path(flow)}/{to_path(name)}/{verb}"
         answer: Reply[AnyScheduleView] = self.client.call("POST", path, body)
+        return answer.body
+
+    def recover(self, how: Recovery = "skip", *, dry_run: bool = True) -> RecoveredView:
+        """Recover from a restore; by default a dry run. Until it is `complete`, call it again."""
+        body: Fields = {"how": how, "dryRun": dry_run}
+        answer: Reply[RecoveredView] = self.client.call("POST", "/api/recover", body)
         return answer.body
 
     def limits(self) -> LimitsView:

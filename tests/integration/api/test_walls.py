@@ -93,6 +93,7 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("DELETE", "/pauses/{scope}"): PLAIN,
     ("POST", "/static-schedules/{flow}/{id}/pause"): [Attempt({"note": "x"})],
     ("POST", "/static-schedules/{flow}/{id}/resume"): PLAIN,
+    ("POST", "/recover"): [Attempt({"how": "skip", "dryRun": False})],
     ("GET", "/limits"): PLAIN,
     ("PUT", "/limits/{scope}"): [Attempt({"parallel": 1, "note": "x"})],
     ("DELETE", "/limits/{scope}"): PLAIN,

@@ -234,6 +234,8 @@ def operators_act(office: Office) -> None:
     static = "POST /api/static-schedules/{flow}/{id}"
     office.ask(f"{static}/pause", {"note": PAUSE_NOTE}, flow="absent", id="nightly")
     office.ask(f"{static}/resume", flow="absent", id="nightly")
+    office.ask("POST /api/recover", {"how": FAULT})
+    office.ask("POST /api/recover", {"how": "skip"})
     limit: dict[str, Json] = {"parallel": 3, "note": PAUSE_NOTE}
     office.ask("PUT /api/limits/{scope}", limit, scope="flow~3Aabsent")
     office.command("limit", "flow", "absent", "--rate", "9/day", "--note", PAUSE_NOTE)

@@ -74,6 +74,7 @@ ROUTES: Final = (
     "POST /api/users/{user}/schedules/{key}/backfills",
     "POST /api/static-schedules/{flow}/{id}/pause",
     "POST /api/static-schedules/{flow}/{id}/resume",
+    "POST /api/recover",
     "PUT /api/limits/{scope}",
     "PUT /api/pauses/{scope}",
     "GET /api/overview",

@@ -10,6 +10,7 @@ from duetick.domain.backfilling import MOST_AT_ONCE, MOST_TIMES, MOST_TIMES_EVER
 from duetick.domain.identity import LONGEST_ID
 from duetick.domain.limits import MOST_AT_ONCE as MOST_LEASES
 from duetick.domain.limits import MOST_IN_A_WINDOW, Per
+from duetick.domain.recovering import Recovery
 from duetick.domain.schedule import LONGEST_NOTE
 
 Instant: TypeAlias = Annotated[str, Field(examples=["2026-12-01T09:00:00Z"])]
@@ -215,6 +216,13 @@ class LimitBody(Shape):
     rate: Annotated[int | None, Field(ge=1, le=MOST_IN_A_WINDOW)] = None
     per: Per = "minute"
     note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
+
+
+class RecoverBody(Shape):
+    """The way of a recovery. Unless `dryRun` is false, nothing is changed."""
+
+    how: Recovery = "skip"
+    dry_run: bool = True
 
 
 class BackfillBody(Shape):

@@ -12,6 +12,7 @@ from duetick.api import (
     occurrences,
     operations,
     records,
+    recovery,
 )
 from duetick.api.calls import ApiCall
 from duetick.api.models import (
@@ -36,6 +37,7 @@ from duetick.api.models import (
     PauseBody,
     PausesQuery,
     PreviewBody,
+    RecoverBody,
     ScheduleBody,
     ScheduleChange,
     Shape,
@@ -69,6 +71,7 @@ from duetick.api.views import (
     OperationsView,
     OverviewView,
     PreviewView,
+    RecoveredView,
     RunView,
     SchedulePage,
     ScheduleView,
@@ -330,6 +333,10 @@ ROUTES: Final = (
     Route(
         "POST", f"{STATIC}/resume", records.resume_static_schedule,
         {200: AnyScheduleView}, refusals=(404,), of_all=True,
+    ),
+    Route(
+        "POST", "/recover", recovery.recover_store, {200: RecoveredView},
+        body=RecoverBody, refusals=(413,), of_all=True,
     ),
     Route("GET", "/limits", limits.list_limits, {200: LimitsView}, of_all=True),
     Route(

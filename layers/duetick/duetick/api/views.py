@@ -8,6 +8,7 @@ from typing import Literal, NotRequired, TypeAlias
 
 from duetick.domain.codes import Code
 from duetick.domain.limits import Per
+from duetick.domain.recovering import Recovery
 from duetick.domain.verdicts import Verdict
 
 if sys.version_info >= (3, 12):
@@ -747,6 +748,25 @@ class LimitsView(TypedDict):
     """Limits of users, of flows, or of actions."""
 
     limits: list[LimitView]
+
+
+class RecoveredView(TypedDict):
+    """A recovery after a restore. `schedules` have `recorded` times that are missed, and `fires`
+    that ticks may fire now. `lost` were under way in the backup; a dry run does not know them. If
+    it is not `complete`, repeat it. `restored` is false if there is nothing to recover.
+    """
+
+    how: Recovery
+    dryRun: bool
+    restored: bool
+    noted: IsoTime | None
+    witnessed: IsoTime | None
+    until: IsoTime | None
+    schedules: int
+    fires: int
+    recorded: int
+    lost: int
+    complete: bool
 
 
 class ProblemView(TypedDict):
