@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Unpack
 
 from duetick.core.accepting import find_flaws_of_work
+from duetick.core.context import Context, JobFields
 from duetick.core.definitions import (
     Draft,
     GivenPolicies,
@@ -27,7 +28,7 @@ from duetick.domain.operating import Operated, Operator
 from duetick.domain.paging import make_cursor
 from duetick.domain.policies import Policies
 from duetick.domain.redaction import redact_text
-from duetick.domain.schedule import Json, Occurrence, Schedule
+from duetick.domain.schedule import Json, Occurrence, Principal, Schedule
 from duetick.ports import Effects
 
 DRAFTED: Final = "job"
@@ -198,6 +199,36 @@ class UserJobs:
             cursor = page.cursor
             if cursor is None:
                 return
+
+
+def enqueue_for(
+    schedules: UserSchedules,
+    context: Context,
+    effects: Effects | None,
+    action: str,
+    given: Json,
+    /,
+    **more: Unpack[JobFields],
+) -> Job:
+    """Enqueue a job for an action, as its principal. See `Context.enqueue`."""
+    unknown = sorted(more.keys() - JobFields.__annotations__.keys())
+    if unknown:
+        known = ", ".join(JobFields.__annotations__)
+        raise InvalidSchedule((unknown[0],), f"is not a field; a job has {known}.", "unknown_field")
+    jobs = UserJobs(schedules)
+    asked = jobs.draft(
+        action,
+        given,
+        flow=more.get("flow", context.flow),
+        policies=more.get("policies"),
+        labels=more.get("labels"),
+        delay=more.get("delay"),
+        at=more.get("at"),
+        key=more.get("key"),
+    )
+    if context.principal != Principal(context.principal.user_id):
+        asked = asked._replace(wanted=replace(asked.wanted, principal=context.principal))
+    return jobs.enqueue(asked, effects=effects).job
 
 
 _OF_TIME: Final = ("at", "delay", "key")
