@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 from duetick.core.context import Context
 from duetick.core.store import Store
-from duetick.domain.attempts import SUCCEEDED
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.jobs import Job
 from duetick.domain.policies import Backoff, Delivery, Policies, Retry
@@ -144,9 +143,9 @@ def test_k01_many_of_one_user_count_in_one_transaction(each_scene: Scene) -> Non
     assert sorted(int(str(one.record.input)) for one in found) == list(range(8))
     with pytest.raises(Exception, match="may have 8 jobs"):
         each_scene.store.jobs.enqueue(each_scene.put("other"), now=NINE, at_most=8)
-    for one in each_scene.store.ledger.claim_waiting(NINE):
-        begun = each_scene.store.ledger.begin(one, now=NINE)
-        each_scene.store.ledger.settle(getattr(begun, "occurrence", one), SUCCEEDED, now=NINE)
+    each_scene.act = None
+    for call in each_scene.queued:
+        assert each_scene.dispatch.run_queued(call).status == 202
     assert each_scene.store.jobs.enqueue(each_scene.put("third"), now=NINE, at_most=1).made
 
 
@@ -184,3 +183,61 @@ def test_k01_the_principal_of_a_job_is_that_of_the_action(scene: Scene) -> None:
     assert scene.deliver(scene.claim())[0] == 202
     (made,) = jobs(scene.store)
     assert made.record.runs_as == principal
+
+
+def test_k04_a_job_that_is_due_is_handed_on_once_it_is_committed(each_scene: Scene) -> None:
+    seen: list[int] = []
+
+    def commits(_input: Json, ctx: Context) -> None:
+        with ctx.transaction():
+            ctx.enqueue("send", {"n": 1})
+            ctx.enqueue("send", {"n": 2}, delay=60)
+            seen.append(len(each_scene.queued))
+        seen.append(len(each_scene.queued))
+        ctx.enqueue("send", {"n": 3})
+        seen.append(len(each_scene.queued))
+
+    assert act(each_scene, commits) == 202
+    assert seen == [0, 1, 2]
+    each_scene.act = None
+    assert each_scene.store.ledger.claim_waiting(NINE) == []
+    for call in each_scene.queued:
+        assert each_scene.dispatch.run_queued(call).status == 202
+    assert [given for given, _ in each_scene.ran[1:]] == [{"n": 1}, {"n": 3}]
+    states = [one.occurrence.state for one in jobs(each_scene.store)]
+    assert sorted(states) == [State.SCHEDULED, State.SUCCEEDED, State.SUCCEEDED]
+
+
+def test_k04_one_that_cannot_be_handed_on_waits_for_the_tick(each_scene: Scene) -> None:
+    each_scene.throttled = True
+    assert act(each_scene, lambda _input, ctx: ctx.enqueue("send", {"n": 1})) == 202
+    each_scene.act = None
+    each_scene.clock.advance(1_000)
+    (held,) = each_scene.store.ledger.claim_waiting(each_scene.clock.now)
+    assert each_scene.deliver(held)[0] == 202
+    assert each_scene.ran[-1][0] == {"n": 1}
+
+
+def test_k04_one_whose_run_never_comes_is_delivered_when_its_lease_ends(each_scene: Scene) -> None:
+    def commits(_input: Json, ctx: Context) -> None:
+        with ctx.transaction():
+            ctx.enqueue("send", {"n": 1})
+
+    assert act(each_scene, commits) == 202
+    (lost,) = each_scene.queued
+    each_scene.act = None
+    each_scene.clock.advance(2 * MINUTE)
+    (held,) = each_scene.store.ledger.claim_waiting(each_scene.clock.now)
+    assert each_scene.deliver(held)[0] == 202
+    each_scene.dispatch.run_queued(lost)
+    assert [given for given, _ in each_scene.ran[1:]] == [{"n": 1}], "it ran twice"
+
+
+def test_k04_what_is_undone_is_not_handed_on(each_scene: Scene) -> None:
+    def undoes(_input: Json, ctx: Context) -> None:
+        with ctx.transaction():
+            ctx.enqueue("send")
+            raise ValueError("no")
+
+    assert act(each_scene, undoes) == 500
+    assert each_scene.queued == []

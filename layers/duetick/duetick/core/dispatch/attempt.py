@@ -28,6 +28,8 @@ class Attempt:
         self._opened: AbstractContextManager[Transaction] | None = None
         self.effects: Effects | None = None
         """The transaction that is open, if one is."""
+        self.after_commit: list[Callable[[], None]] = []
+        """What is done once the transaction is committed. It never raises."""
         self._entered = self._is_over = False
         self.occurrence = occurrence
         self.committed = False
@@ -54,6 +56,8 @@ class Attempt:
             self.committed = True
         finally:
             self._entered = False
+        for follow in self.after_commit:
+            follow()
 
     @contextmanager
     def acting(self) -> Iterator[None]:

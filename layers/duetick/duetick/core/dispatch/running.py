@@ -35,7 +35,7 @@ from duetick.domain.policies import LONGEST_TIMEOUT
 from duetick.domain.redaction import WITHHELD, Secrets
 from duetick.domain.schedule import Json, Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason, State
-from duetick.ports import Clock
+from duetick.ports import Clock, HandOn
 
 if TYPE_CHECKING:
     from duetick.domain.jobs import Job
@@ -49,12 +49,20 @@ class Runner:
     """
 
     def __init__(
-        self, store: Store, flows: Flows, clock: Clock, quotas: Quotas, within: Within
+        self,
+        store: Store,
+        flows: Flows,
+        clock: Clock,
+        quotas: Quotas,
+        within: Within,
+        *,
+        hand_on: HandOn | None = None,
     ) -> None:
         self._store = store
         self._flows = flows
         self._clock = clock
         self._quotas = quotas
+        self._hand_on = hand_on
         self._within = within
 
     def run(
@@ -104,10 +112,11 @@ class Runner:
         def enqueue(
             context: Context, action: str, given: Json, /, **more: Unpack[JobFields]
         ) -> "Job":
-            from duetick.core.jobs import enqueue_for  # for actions that enqueue alone
+            from duetick.core.jobs import UserJobs, enqueue_for  # for actions that enqueue alone
 
             schedules = self._schedules(context.principal.user_id, context.flow).schedules
-            return enqueue_for(schedules, context, attempt.effects, action, given, **more)
+            jobs = UserJobs(schedules, self._hand_on)
+            return enqueue_for(jobs, context, attempt, action, given, **more)
 
         return enqueue
 
