@@ -4,6 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 from duetick.client import Client, Fields
+from duetick.core.dispatch import request_of
+from duetick.domain.errors import StoreUnavailable
+from duetick.domain.schedule import Occurrence
+from duetick.runtime import wiring
 
 from tests.integration.api.asking import DAY, HOUR, MINUTE, refused
 from tests.integration.local_product import Product, set_again
@@ -221,3 +225,31 @@ def test_d06_an_outside_caller_dispatches_no_job(running: Product, client: Clien
     status, body = running.call("POST", path, {}, token=running.stack.secret)
     assert (status, body["error"]) == (404, "schedule_not_found")
     assert client.job(name)["attempts"] == 0
+
+
+def test_k04_a_job_that_is_due_begins_at_once(
+    running: Product, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Occurrence] = []
+    monkeypatch.setattr(wiring, "hand_on", lambda: begun.append)
+    first = client.enqueue(JOB | {"key": "order-7"}).body
+    client.enqueue(JOB | {"key": "order-7"})
+    client.enqueue(JOB | {"delay": 60})
+    assert [one.id for one in begun] == [first["id"]]
+    assert first["state"] == "queued"
+    assert wiring.dispatcher().run_queued(request_of(begun[0])).status == 202
+    assert client.job(first["id"])["state"] == "succeeded"
+    assert running.tick()["claimed"] == 0
+
+
+def test_k04_if_it_cannot_the_tick_delivers_it(
+    running: Product, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_one: Occurrence) -> None:
+        raise StoreUnavailable("The invocation was not queued.")
+
+    monkeypatch.setattr(wiring, "hand_on", lambda: fails)
+    name = client.enqueue(JOB).body["id"]
+    running.clock.now += 1_000
+    running.tick()
+    assert client.job(name)["state"] == "succeeded"

@@ -16,6 +16,7 @@ from duetick.domain.identity import to_path
 from duetick.domain.jobs import Job
 from duetick.domain.operating import Operator
 from duetick.domain.schedule import Json
+from duetick.runtime import wiring
 
 SECONDS: Final = 15.0
 """The time after which a batch tries no more jobs: API Gateway waits for 29 s."""
@@ -59,7 +60,7 @@ def _not_tried() -> Answer:
 
 
 def _create(call: ApiCall, body: Mapping[str, Json]) -> Answer:
-    jobs = _jobs(call)
+    jobs = UserJobs(call.schedules, wiring.hand_on())
     made = jobs.enqueue(jobs.read(body, refusals_of([lambda: check_shape(JobBody, body)])))
     base = f"/api/users/{to_path(call.schedules.user_id)}" if call.operator else "/api"
     headers = {"location": f"{base}/jobs/{made.job.id}"} if made.made else {}

@@ -1,11 +1,14 @@
 """The jobs of one user: the use cases of users, their agents, actions and operators."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Unpack
 
 from duetick.core.accepting import find_flaws_of_work
+from duetick.core.context import Context, JobFields
 from duetick.core.definitions import (
     Draft,
     GivenPolicies,
@@ -14,21 +17,31 @@ from duetick.core.definitions import (
     read_draft,
     refuse_once,
 )
+from duetick.core.dispatch.attempt import Attempt
 from duetick.core.explain import Explanation, explain
 from duetick.core.histories import lines
+from duetick.core.log_lines import about
 from duetick.core.rights import check_action, check_hook, check_not_withheld, vouch
 from duetick.core.schedules import UserSchedules
 from duetick.core.store.jobs import Enqueued, JobPage
 from duetick.core.wire import instant, iso, policies_json
-from duetick.domain.errors import InvalidSchedule, JobNotFound, Refusal, kind_of, refusals_of
+from duetick.domain.errors import (
+    DuetickError,
+    InvalidSchedule,
+    JobNotFound,
+    Refusal,
+    kind_of,
+    refusals_of,
+)
 from duetick.domain.identity import is_job, is_job_id, job_key
 from duetick.domain.jobs import OF_JOBS, Job, due_at_of
 from duetick.domain.operating import Operated, Operator
 from duetick.domain.paging import make_cursor
 from duetick.domain.policies import Policies
 from duetick.domain.redaction import redact_text
-from duetick.domain.schedule import Json, Occurrence, Schedule
-from duetick.ports import Effects
+from duetick.domain.schedule import Json, Occurrence, Principal, Schedule
+from duetick.domain.states import State
+from duetick.ports import Effects, HandOn
 
 DRAFTED: Final = "job"
 """The key under which the definition of a job is checked. The store gives it its own."""
@@ -40,6 +53,8 @@ LOOKED_AT: Final = 2_000
 LONGEST_KEY: Final = 256
 ENDS: Final[Mapping[str | None, bool | None]] = {"pending": False, "ended": True, "all": None}
 PENDING: Final = frozenset({"scheduled", "queued", "processing", "retrying"})
+
+logger = logging.getLogger("duetick.dispatch")
 
 THE_USER: Final = Operator("the user")
 """Who cancels a job by the user's own call."""
@@ -55,9 +70,13 @@ class JobDraft(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UserJobs:
-    """The jobs of the user of these schedules, under the same rights and quotas."""
+    """The jobs of the user of these schedules, under the same rights and quotas.
+
+    With `hand_on`, a job that is due begins at once; a tick delivers it if that fails.
+    """
 
     schedules: UserSchedules
+    hand_on: HandOn | None = None
 
     @property
     def _user_id(self) -> str:
@@ -115,17 +134,39 @@ class UserJobs:
             rules.append(partial(check_hook, flows, None, wanted))
         return refusals_of(rules) + find_flaws_of_work(wanted, flows, quotas)
 
-    def enqueue(self, asked: JobDraft, *, effects: Effects | None = None) -> Enqueued:
+    def enqueue(self, asked: JobDraft) -> Enqueued:
         """Make the job. The same key within a day makes nothing more. Raises QuotaReached."""
-        quotas, operator = self.schedules.quotas, self.schedules.owns_names
+        made = self.make(asked)
+        if made.made:
+            self.begin_soon(made.job)
+        return made
+
+    def make(self, asked: JobDraft, effects: Effects | None = None) -> Enqueued:
+        """Make the job, and let `begin_soon` hand it on: with `effects`, after their commit."""
         return self.schedules.store.jobs.enqueue(
             asked.wanted,
             due_at=asked.due_at,
             key=asked.key,
-            at_most=quotas.jobs,
+            at_most=self.schedules.quotas.jobs,
+            leased=self.hand_on is not None,
             effects=effects,
-            now=None if operator else self.schedules.clock(),
+            now=self.schedules.clock(),
         )
+
+    def begin_soon(self, job: Job) -> None:
+        """Hand on a job that was leased as it was made. If that fails, the next tick delivers
+        it.
+        """
+        held, ledger = job.occurrence, self.schedules.store.ledger
+        if self.hand_on is None or held.state is not State.QUEUED:
+            return
+        try:
+            self.hand_on(held)
+        except Exception:
+            details = {"action": "enqueue_failed", **about(held)}
+            logger.warning("not enqueued", extra=details, exc_info=True)
+            with suppress(DuetickError):  # then it comes back when its lease ends
+                ledger.release(held, now=self.schedules.clock())
 
     def get(self, name: str) -> Job:
         """Return the job of an id. Raises JobNotFound."""
@@ -198,6 +239,40 @@ class UserJobs:
             cursor = page.cursor
             if cursor is None:
                 return
+
+
+def enqueue_for(
+    jobs: UserJobs,
+    context: Context,
+    attempt: Attempt,
+    action: str,
+    given: Json,
+    /,
+    **more: Unpack[JobFields],
+) -> Job:
+    """Enqueue a job for an action, as its principal. See `Context.enqueue`."""
+    unknown = sorted(more.keys() - JobFields.__annotations__.keys())
+    if unknown:
+        known = ", ".join(JobFields.__annotations__)
+        raise InvalidSchedule((unknown[0],), f"is not a field; a job has {known}.", "unknown_field")
+    asked = jobs.draft(
+        action,
+        given,
+        flow=more.get("flow", context.flow),
+        policies=more.get("policies"),
+        labels=more.get("labels"),
+        delay=more.get("delay"),
+        at=more.get("at"),
+        key=more.get("key"),
+    )
+    if context.principal != Principal(context.principal.user_id):
+        asked = asked._replace(wanted=replace(asked.wanted, principal=context.principal))
+    if attempt.effects is None:
+        return jobs.enqueue(asked).job
+    made = jobs.make(asked, attempt.effects)
+    if made.made:
+        attempt.after_commit.append(partial(jobs.begin_soon, made.job))
+    return made.job
 
 
 _OF_TIME: Final = ("at", "delay", "key")

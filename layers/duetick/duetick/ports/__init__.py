@@ -24,6 +24,7 @@ from duetick.ports.shelf import (
 from duetick.ports.transport import (
     Deliverable,
     Delivered,
+    HandOn,
     Observer,
     RunTransport,
     Tell,
@@ -45,6 +46,7 @@ __all__ = [
     "Dialect",
     "Effects",
     "Fair",
+    "HandOn",
     "JobsFound",
     "KeyHeld",
     "Listed",

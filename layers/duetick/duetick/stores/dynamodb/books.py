@@ -280,7 +280,7 @@ class Books:
             if not found.is_altered:
                 return answer
             beside.collect(found)
-            noted, sooner = noted or self._note_made(found, now), found.sooner()
+            noted, sooner = noted or self.note_made(found, now), found.sooner()
             found.apply(token)
             if found.is_gone and is_job(found.name[1]):
                 self.flush([found], now)
@@ -326,7 +326,7 @@ class Books:
         past = map(read_history, self.table.get_many(keys).values())
         return found | {entry.occurrence.identity: entry for entry in past}
 
-    def _note_made(self, found: BookItem, now: int) -> bool:
+    def note_made(self, found: BookItem, now: int) -> bool:
         """Write the notes of new leases, and of occurrences that are under way again: a note
         precedes its lease. Return True if there is one.
         """

@@ -71,6 +71,7 @@ class DynamoTransaction:
         beside = Beside(self._books.table, terms, None, now)
         beside.check(found)
         beside.collect(found)
+        self._books.note_made(found, now)
         found.apply()
         item = self._books.prepare(found, now)
         self._add(put_revised(self._books.table.name, item, found.rev))
