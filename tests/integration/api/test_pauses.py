@@ -216,11 +216,11 @@ def test_i13_a_resume_brings_back_what_could_not_be_read(running: Product, clien
     mended = client.resume("hello").body
     assert (mended["nextFireAt"], mended["defect"]) == ("2026-12-01T08:32:00Z", None)
     running.tick()
-    *fired, missed, poisoned = lines(client)
-    assert {outcome for outcome, *_ in fired} == {"fired"}, "what is within its grace"
-    assert (missed[0], missed[2]) == ("missed", "2026-12-01T08:32:00Z")
-    assert len(fired) + missed[1] == 29, "each minute until nine"
-    assert poisoned[0] == "poisoned"
+    *fired, missed, poisoned = client.history("hello")
+    assert {one["reason"] for one in fired} == {"fired"}, "what is within its grace"
+    assert (missed["reason"], missed["nominalFireTime"]) == ("missed", "2026-12-01T08:32:00Z")
+    assert len(fired) + missed["count"] == 29, "each minute until nine"
+    assert poisoned["reason"] == "poisoned"
 
 
 def test_i13_a_resume_of_what_still_cannot_be_read_is_refused_with_what_to_do(
