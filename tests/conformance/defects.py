@@ -199,6 +199,7 @@ CLAIMS = (
                 "test_l01_an_edit_of_its_times_makes_it_active",
                 "test_l01_it_uses_up_no_run",
                 "test_latest_lets_the_newest_fire",
+                "test_m06_a_static_schedule_is_paused_too",
                 "test_o02_a_pause_of_others_changes_nothing",
                 "test_o02_a_tick_that_began_before_the_pause_records_and_nothing_begins",
                 "test_o02_a_tick_that_stands_still_lets_the_pause_end_later",

@@ -59,12 +59,15 @@ def test_a_browser_may_ask_without_a_token_where_an_origin_is_allowed(
         made = Deployment(**parameters, **origin)
         body = definition(made, "UsersApi")
         asked = [methods.get("options") for methods in body["paths"].values()]
-        assert [one and one["security"] for one in asked] == [[] if origin else None] * 3
+        assert [one and one["security"] for one in asked] == [[] if origin else None] * 5
         assert ("x-amazon-apigateway-gateway-responses" in body) == bool(origin)
         assert "options" not in str(made.resources["Api"])
 
 
-@pytest.mark.parametrize("path", ["/api/actions", "/api/schedules", "/api/schedules/{proxy+}"])
+@pytest.mark.parametrize(
+    "path",
+    ["/api/actions", "/api/flows", "/api/upcoming", "/api/schedules", "/api/schedules/{proxy+}"],
+)
 def test_the_gateway_answers_a_browser_by_itself_as_the_local_stack_does(path: str) -> None:
     made = definition(Deployment(Users="cognito", **PAGE), "UsersApi")
     asked = made["paths"][path]["options"]

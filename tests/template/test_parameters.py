@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from duetick.domain.errors import ConfigurationError
 from duetick.runtime.settings import Settings
+from duetick.stores.dynamodb.shelf import LARGEST_SHARDS
 
 from tests.template.combinations import AUTHORIZER, CLIENT, KEPT_IN, NETWORK, POOL
 from tests.template.parsed import Deployment, template
@@ -130,7 +131,7 @@ def test_the_functions_take_every_number_that_the_template_takes(edge: str) -> N
         for name, value in told.items()
         if isinstance(value, dict) and value.get("Ref") in numbers
     }
-    quotas = ("SCHEDULES", "GAP_SECONDS", "RUNS", "WRITES")
+    quotas = ("SCHEDULES", "GAP_SECONDS", "RUNS", "WRITES", "JOBS")
     kept = ("RETENTION_DAYS", "RETENTION_DEAD_DAYS")
     wanted = {f"DUETICK_QUOTA_{name}" for name in quotas} | {f"DUETICK_{name}" for name in kept}
     assert values.keys() == wanted
@@ -139,8 +140,20 @@ def test_the_functions_take_every_number_that_the_template_takes(edge: str) -> N
     assert read.quota_gap_seconds == int(numbers["SmallestGapSeconds"])
     assert read.quota_runs == int(numbers["RunsPerMinute"])
     assert read.quota_writes == int(numbers["WritesPerMinute"])
+    assert read.quota_jobs == int(numbers["JobsPerUser"])
     assert read.retention_days == int(numbers["RetentionDays"])
     assert read.retention_dead_days == int(numbers["RetentionDeadDays"])
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_g04_each_function_reads_the_number_of_shards_that_the_stack_was_given(
+    function: str,
+) -> None:
+    given = Deployment(Shards="16").environment(function)["DUETICK_STORE"]
+    assert str(given["Fn::Sub"]).endswith("&shards=${Shards}")
+    parameter = template()["Parameters"]["Shards"]
+    assert (parameter["MinValue"], parameter["MaxValue"]) == (1, LARGEST_SHARDS)
+    assert parameter["Default"] == 1
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -21,6 +21,8 @@ OPERATIONS = {
 }
 METHODS: dict[str, Callable[..., object]] = {
     "list_actions": Client.actions,
+    "list_flows": Client.flows,
+    "preview": Client.preview,
     "list_schedules": Client.list,
     "create_schedule": Client.create,
     "get_by_external": Client.by_external,
@@ -32,6 +34,13 @@ METHODS: dict[str, Callable[..., object]] = {
     "resume_schedule": Client.resume,
     "run_schedule": Client.run,
     "upcoming": Client.upcoming,
+    "create_job": Client.enqueue,
+    "create_jobs": Client.enqueue_many,
+    "list_jobs": Client.jobs,
+    "get_job": Client.job,
+    "cancel_job": Client.cancel_job,
+    "job_history": Client.job_history,
+    "explain_job": Client.explain_job,
     "history": Client.history,
     "explain": Client.explain,
     "start_backfill": Client.start_backfill,

@@ -18,6 +18,7 @@ LOOKED_FOR: Final = {
     "cli.upcoming": "`duetick upcoming`",
     "api.backfills": "the operations of operators on backfills",
     "api.group_pauses": "the routes of the pauses of a user, of a flow, of everything",
+    "api.jobs": "the routes of a user's jobs",
     "api.limits": "the routes of the limits of a user, of a flow, of an action",
     "core.store.within": "a begin under a limit: O-03",
     "cli.pauses": "`duetick pause`, `resume` and `pauses`",
@@ -53,7 +54,6 @@ LOOKED_FOR: Final = {
     "stores.sql.operations": "the record of operations on SQL: O-01",
     "stores.sql.accounts": "what verify reads on SQL",
     "stores.sql.retiring": "the deletion of what has ended on SQL: J-10",
-    "stores.sql.terms": "the terms of a change on SQL: quotas, keys, creations",
     "stores.sql.transaction": "`ctx.transaction` on SQL",
     "transports.inline": "the transport of tests, for any application",
 }

@@ -22,11 +22,16 @@ from duetick.api.views import (
     BackfillAnswer,
     BackfillList,
     BackfillView,
+    EnqueuedViews,
     ErasedView,
     ExplanationView,
     ExportView,
+    FlowsView,
+    FlowView,
+    JobView,
     MendedView,
     OccurrenceView,
+    PreviewView,
     ProblemView,
     RunView,
     ScheduleView,
@@ -106,6 +111,7 @@ class Client:
         self._why = {"duetick-why": quote(why, safe=WHY_SAFE)} if why else {}
         self._user = "/api" if user is None else f"/api/users/{to_path(user)}"
         self._base = f"{self._user}/schedules"
+        self._jobs = f"{self._user}/jobs"
 
     def actions(self) -> Iterator[ActionView]:
         """Yield the actions that may be scheduled, with their defaults."""
@@ -117,9 +123,17 @@ class Client:
         *,
         limit: int = 100,
         state: Literal["active", "paused", "done", "all"] | None = None,
+        flow: str | None = None,
+        label: str | None = None,
+        text: str | None = None,
     ) -> Iterator[ScheduleView]:
-        """Yield the schedules that are active or paused, page by page; or those in one `state`."""
-        return self.pages(self._base, "schedules", limit, {"state": state})
+        """Yield the schedules that are active or paused, page by page; or those in one `state`.
+
+        They are of the `flow`, have the `label` (NAME=TEXT), and the `text` in key, cron, flow,
+        action, outside id or labels.
+        """
+        filters = {"state": state, "flow": flow, "label": label, "text": text}
+        return self.pages(self._base, "schedules", limit, filters)
 
     def get(self, key: str) -> Reply[ScheduleView]:
         """Return the schedule with its ETag."""
@@ -129,28 +143,65 @@ class Client:
         """Return the user's schedule that has an outside id."""
         return self.call("GET", f"{self._base}/by-external/{to_path(external_id)}")
 
+    def flows(self) -> Iterator[FlowView]:
+        """Yield the flows, with their actions and the JSON Schemas of their inputs."""
+        answer: Reply[FlowsView] = self.call("GET", "/api/flows")
+        yield from answer.body["flows"]
+
+    def preview(
+        self,
+        cron: str | Mapping[str, Json],
+        *,
+        timezone: str | None = None,
+        policies: Mapping[str, Json] | None = None,
+        after: str | None = None,
+        limit: int = 10,
+    ) -> PreviewView:
+        """Return what an expression means, before anything is saved."""
+        given: Fields = {"timezone": timezone, "after": after}
+        given |= {"policies": None if policies is None else {**policies}}
+        named: Fields = {"cron": cron if isinstance(cron, str) else {**cron}, "limit": limit}
+        named |= {name: value for name, value in given.items() if value is not None}
+        answer: Reply[PreviewView] = self.call("POST", "/api/upcoming", named)
+        return answer.body
+
     def create(
         self,
         schedule: Mapping[str, Json],
         *,
         key: str | None = None,
         idempotency_key: str | None = None,
+        dry_run: bool = False,
     ) -> Reply[ScheduleView]:
-        """Create a schedule. A repeat with the same idempotency key returns the same one."""
+        """Create a schedule. A repeat with the same idempotency key returns the same one.
+
+        A dry run checks everything and stores nothing.
+        """
         given: Fields = {} if key is None else {"key": key}
-        return self.call("POST", self._base, {**given, **schedule}, _once(idempotency_key))
+        path, once = self._base + _dry(dry_run), _once(idempotency_key)
+        return self.call("POST", path, {**given, **schedule}, once)
 
     def put(
-        self, key: str, schedule: Mapping[str, Json], *, if_match: str | None = None
+        self,
+        key: str,
+        schedule: Mapping[str, Json],
+        *,
+        if_match: str | None = None,
+        dry_run: bool = False,
     ) -> Reply[ScheduleView]:
-        """Create or replace a schedule."""
-        return self.call("PUT", self._of(key), schedule, _matching(if_match))
+        """Create or replace a schedule. A dry run checks everything and stores nothing."""
+        return self.call("PUT", self._of(key) + _dry(dry_run), schedule, _matching(if_match))
 
     def change(
-        self, key: str, fields: Mapping[str, Json], *, if_match: str | None = None
+        self,
+        key: str,
+        fields: Mapping[str, Json],
+        *,
+        if_match: str | None = None,
+        dry_run: bool = False,
     ) -> Reply[ScheduleView]:
-        """Change some fields of a schedule."""
-        return self.call("PATCH", self._of(key), fields, _matching(if_match))
+        """Change some fields of a schedule. A dry run checks everything and stores nothing."""
+        return self.call("PATCH", self._of(key) + _dry(dry_run), fields, _matching(if_match))
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         """Delete a schedule."""
@@ -180,6 +231,46 @@ class Client:
         path, once = f"{self._of(key)}/run", _once(idempotency_key)
         answer: Reply[RunView] = self.call("POST", path, None, once)
         return answer.body
+
+    def enqueue(self, job: Mapping[str, Json]) -> Reply[JobView]:
+        """Enqueue a job: an action that runs once, at once or at a time. If its key made one within
+        a day, return that (status 200).
+        """
+        return self.call("POST", self._jobs, job)
+
+    def enqueue_many(self, jobs: Sequence[Mapping[str, Json]]) -> EnqueuedViews:
+        """Enqueue up to 500 jobs in one call. Each has an answer, in order."""
+        body: Fields = {"jobs": [dict(one) for one in jobs]}
+        answer: Reply[EnqueuedViews] = self.call("POST", f"{self._jobs}/batch", body)
+        return answer.body
+
+    def jobs(
+        self, *, limit: int = 100, state: str | None = None, flow: str | None = None
+    ) -> Iterator[JobView]:
+        """Yield the jobs by id, page by page: those in a state, such as `pending`, or of a flow."""
+        return self.pages(self._jobs, "jobs", limit, {"state": state, "flow": flow})
+
+    def job(self, name: str) -> JobView:
+        """Return the job of an id."""
+        answer: Reply[JobView] = self.call("GET", self._job(name))
+        return answer.body
+
+    def cancel_job(self, name: str) -> JobView:
+        """End a job that waits or runs."""
+        answer: Reply[JobView] = self.call("POST", f"{self._job(name)}/cancel")
+        return answer.body
+
+    def job_history(self, name: str, *, limit: int = 50) -> Iterator[OccurrenceView]:
+        """Yield what became of a job, and what told of its death."""
+        return self.pages(f"{self._job(name)}/history", "history", limit, {})
+
+    def explain_job(self, name: str) -> ExplanationView:
+        """Return what became of a job, or what will, and why."""
+        answer: Reply[ExplanationView] = self.call("GET", f"{self._job(name)}/explain")
+        return answer.body
+
+    def _job(self, name: str) -> str:
+        return f"{self._jobs}/{to_path(name)}"
 
     def upcoming(self, key: str, *, limit: int = 10) -> UpcomingView:
         """Return the next fire times."""
@@ -323,6 +414,10 @@ def _refusal(reply: Reply[Any]) -> ApiError:
     code = str(reply.body.get("error", "refused"))
     message = str(reply.body.get("message", "No reason given."))
     return ApiError(reply.status, code, message, reply.body.get("problems", ()))
+
+
+def _dry(dry_run: bool) -> str:
+    return "?dryRun=true" if dry_run else ""
 
 
 def _matching(etag: str | None) -> dict[str, str]:

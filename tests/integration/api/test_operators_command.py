@@ -15,6 +15,7 @@ from duetick.core.audit import audit
 from duetick.core.flows import Flows
 from duetick.core.gone import find_gone
 from duetick.core.operations import NEWEST
+from duetick.core.static import register
 from duetick.core.verify import Progress
 from duetick.core.wire import iso
 from duetick.domain.errors import MIGRATE, SchemaOutdated
@@ -47,6 +48,8 @@ def at_work(running: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("DUETICK_TOKEN", raising=False)
     monkeypatch.setattr("duetick.cli.doctor.time.time_ns", lambda: running.clock.now * 1_000_000)
     running.client("ann").put("digest", HELLO)
+    nightly = Schedule("", "garden/nightly", "0 9 * * *", "garden", "water")
+    register(running.store, [nightly], "")
     return running
 
 

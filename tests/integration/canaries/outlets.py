@@ -9,6 +9,8 @@ from tests.integration.canaries.planted import Reader
 
 ROUTES: Final = (
     "GET /api/actions",
+    "GET /api/flows",
+    "POST /api/upcoming",
     "GET /api/schedules",
     "POST /api/schedules",
     "GET /api/schedules/by-external/{key}",
@@ -36,6 +38,20 @@ ROUTES: Final = (
     "GET /api/users/{user}/schedules/{key}/upcoming",
     "GET /api/users/{user}/schedules/{key}/history",
     "GET /api/users/{user}/schedules/{key}/explain",
+    "GET /api/jobs",
+    "POST /api/jobs",
+    "POST /api/jobs/batch",
+    "GET /api/jobs/{key}",
+    "POST /api/jobs/{key}/cancel",
+    "GET /api/jobs/{key}/history",
+    "GET /api/jobs/{key}/explain",
+    "GET /api/users/{user}/jobs",
+    "POST /api/users/{user}/jobs",
+    "POST /api/users/{user}/jobs/batch",
+    "GET /api/users/{user}/jobs/{key}",
+    "POST /api/users/{user}/jobs/{key}/cancel",
+    "GET /api/users/{user}/jobs/{key}/history",
+    "GET /api/users/{user}/jobs/{key}/explain",
     "GET /api/users/{user}/export",
     "DELETE /api/users/{user}",
     "POST /api/users/{user}/schedules/{key}/mend",
@@ -56,6 +72,8 @@ ROUTES: Final = (
     "POST /api/users/{user}/backfills/{key}/continue",
     "POST /api/users/{user}/backfills/{key}/stop",
     "POST /api/users/{user}/schedules/{key}/backfills",
+    "POST /api/static-schedules/{flow}/{id}/pause",
+    "POST /api/static-schedules/{flow}/{id}/resume",
     "PUT /api/limits/{scope}",
     "PUT /api/pauses/{scope}",
     "GET /api/overview",
@@ -161,7 +179,9 @@ such a one is told.
 
 
 def _reader_of(route: str) -> Reader:
-    users = ("/api/schedules", "/api/actions")
+    users = ("/api/schedules", "/api/actions", "/api/jobs", "/api/upcoming")
+    if route == "GET /api/flows":
+        return "anybody"
     if route.endswith("by-external/{key}/dispatch"):
         return "operator"
     return "owner" if route.partition(" ")[2].startswith(users) else "operator"

@@ -1,6 +1,6 @@
 """The bodies and queries that the API takes. Names are camelCase, times are UTC text."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
@@ -57,6 +57,10 @@ def _without_defaults(schema: dict[str, JsonValue]) -> None:
             one.pop("default", None)
 
 
+MOST_JOBS: Final = 500
+"""The most jobs of one call."""
+
+
 class RetryShape(Shape):
     """The retries of failed attempts (at least once). Durations are seconds."""
 
@@ -96,6 +100,14 @@ class PoliciesShape(Shape):
     on_failure: str | None = None
 
 
+class PrincipalShape(Shape):
+    """Whom the action runs as; operators alone name one."""
+
+    user_id: Annotated[str, Field(min_length=1)]
+    org_id: str | None = None
+    attributes: dict[str, str] | None = None
+
+
 class ScheduleBody(Shape):
     """A whole schedule, to create or replace one."""
 
@@ -108,12 +120,66 @@ class ScheduleBody(Shape):
     policies: PoliciesShape | None = None
     labels: dict[str, str] | None = None
     external_id: Id | None = None
+    principal: PrincipalShape | None = None
+
+
+class JobPoliciesShape(Shape):
+    """The policies of a job. An absent field has the action's default."""
+
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
+
+    delivery: Literal["at_most_once", "at_least_once", "effectively_once"] = "at_most_once"
+    retry: RetryShape = RetryShape()
+    priority: int = 0
+    timeout: int = 25
+    on_failure: str | None = None
+
+
+class JobBody(Shape):
+    """A job: an action that runs once, `at` a time, or after a `delay` of so many seconds, or at
+    once. Within a day, the same `key` in one flow makes nothing more.
+    """
+
+    flow: str
+    action: str
+    input: JsonValue = None
+    at: Instant | None = None
+    delay: Annotated[int | float | None, Field(ge=0)] = None
+    key: Annotated[str | None, Field(min_length=1, max_length=256)] = None
+    policies: JobPoliciesShape | None = None
+    labels: dict[str, str] | None = None
+
+
+class JobsBody(Shape):
+    """The jobs to enqueue: each as the body of a single one."""
+
+    jobs: Annotated[list[dict[str, JsonValue]], Field(min_length=1, max_length=MOST_JOBS)]
 
 
 class NewSchedule(ScheduleBody):
     """A schedule to create. Without a key, it gets a random one."""
 
     key: Id | None = None
+
+
+class PreviewBody(Shape):
+    """An expression to look at before anything is saved: its next `limit` times after `after`, or
+    from now on. Of the policies, those count that name fire times.
+    """
+
+    cron: Annotated[str, Field(examples=["0 9 * * MON-FRI"])] | DayMap
+    timezone: Annotated[str | None, Field(examples=["Europe/Berlin"])] = None
+    policies: PoliciesShape | None = None
+    after: Instant | None = None
+    limit: Count = 10
+
+
+class DryQuery(Shape):
+    """With `dryRun`, everything is checked and nothing is stored."""
+
+    model_config = ConfigDict(strict=False)
+
+    dry_run: bool = False
 
 
 class ScheduleChange(Shape):
@@ -130,6 +196,7 @@ class ScheduleChange(Shape):
     policies: dict[str, JsonValue] | None = None
     labels: dict[str, str | None] | None = None
     external_id: Id | None = None
+    principal: PrincipalShape | None = None
 
 
 class PauseBody(Shape):
@@ -192,10 +259,29 @@ class ExplainQuery(Shape):
     at: Instant | None = None
 
 
-class ListQuery(PageQuery):
-    """A part of a list. Without `state`, it has the active and the paused schedules."""
+class SoughtQuery(PageQuery):
+    """A part of a list of schedules: of a flow, with a `label` (NAME=TEXT), with a `text` in key,
+    cron, flow, action, outside id or labels.
+    """
+
+    flow: str | None = None
+    label: Annotated[str | None, Field(examples=["team=garden"])] = None
+    text: str | None = None
+
+
+class ListQuery(SoughtQuery):
+    """A part of a list. Without `state`, it has the active and the paused schedules. A `text` is
+    looked for in key, cron, flow, action, outside id and labels.
+    """
 
     state: Literal["active", "paused", "done", "all"] | None = None
+
+
+class JobsQuery(PageQuery):
+    """A part of a list of jobs: in one state, of one flow. `pending` have not ended."""
+
+    state: Literal["pending", "ended", "all"] | Shown | None = None
+    flow: str | None = None
 
 
 class OperationsQuery(PageQuery):
@@ -213,8 +299,10 @@ class WorkersQuery(Shape):
     limit: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 20
 
 
-class AllQuery(PageQuery):
-    """A part of all schedules. Without `state`, it has all but those that are done."""
+class AllQuery(SoughtQuery):
+    """A part of all schedules. Without `state`, it has all but those that are done. A `text` is
+    looked for in the name of the user, too.
+    """
 
     state: Literal["active", "paused", "done", "unreadable", "all"] | None = None
 

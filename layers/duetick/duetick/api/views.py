@@ -51,6 +51,16 @@ class PoliciesView(TypedDict):
     onFailure: str | None
 
 
+class JobPoliciesView(TypedDict):
+    """The policies of a job."""
+
+    delivery: Literal["at_most_once", "at_least_once", "effectively_once"]
+    retry: RetryView
+    priority: int
+    timeout: int
+    onFailure: str | None
+
+
 class ActionView(TypedDict):
     """An action. Its schedules have its `policies` unless they choose others; they may choose those
     in `mayChange`. If `users` is false, only the application may schedule it.
@@ -61,6 +71,30 @@ class ActionView(TypedDict):
     users: bool
     policies: PoliciesView
     mayChange: list[str]
+
+
+class OfferView(TypedDict):
+    """An action of a flow, with the JSON Schema of its input. The rest is as in `/api/actions`."""
+
+    action: str
+    users: bool
+    policies: PoliciesView
+    mayChange: list[str]
+    background: bool
+    input: dict[str, object]
+
+
+class FlowView(TypedDict):
+    """A flow and those of its actions that a schedule may name."""
+
+    flow: str
+    actions: list[OfferView]
+
+
+class FlowsView(TypedDict):
+    """The flows of the deployment; for a user, those with an action that users may schedule."""
+
+    flows: list[FlowView]
 
 
 class ActionsView(TypedDict):
@@ -85,13 +119,24 @@ class HeldView(TypedDict):
     until: IsoTime | None
 
 
+class PrincipalView(TypedDict):
+    """Whom the action runs as."""
+
+    userId: str
+    orgId: str | None
+    attributes: dict[str, str]
+
+
 class ScheduleView(TypedDict):
     """A schedule. `enabled` is false while it is paused; `heldBy` is a pause that an operator set
     on its user, its flow or everything. One that will never fire again is done. Machines and
-    operators read its `user`.
+    operators read its `user`, and the `principal` that the application named. If `dryRun` is true,
+    nothing is stored.
     """
 
+    dryRun: NotRequired[bool]
     user: NotRequired[str]
+    principal: NotRequired[PrincipalView | None]
     key: str
     state: Literal["active", "paused", "done"]
     cron: str
@@ -134,6 +179,16 @@ class UpcomingView(TypedDict):
     """The next fire times."""
 
     upcoming: list[FireTime]
+
+
+class PreviewView(TypedDict):
+    """An expression as a put keeps it, in words, with its next fire times, and what to mind."""
+
+    cron: str
+    words: str
+    timezone: str | None
+    upcoming: list[FireTime]
+    warnings: list[str]
 
 
 class FailureView(TypedDict):
@@ -181,6 +236,40 @@ class OccurrenceView(TypedDict):
     nextAttemptAt: IsoTime | None
     begunAt: IsoTime | None
     updatedAt: IsoTime
+
+
+class JobView(TypedDict):
+    """A job: one occurrence without a schedule, due `at` a time. Its other fields are those of a
+    line of the history. It has `endedAt` once nothing more becomes of it.
+    """
+
+    user: NotRequired[str]
+    id: str
+    key: str | None
+    flow: str
+    action: str
+    input: object
+    at: IsoTime
+    policies: JobPoliciesView
+    state: str
+    reason: str | None
+    labels: dict[str, str]
+    attempts: int
+    error: str | None
+    failures: list[FailureView]
+    failureHook: str | None
+    nextAttemptAt: IsoTime | None
+    begunAt: IsoTime | None
+    updatedAt: IsoTime
+    createdAt: IsoTime
+    endedAt: IsoTime | None
+
+
+class JobsPage(TypedDict):
+    """Jobs ordered by id. `cursor` asks for the next page; null: there is none."""
+
+    jobs: list[JobView]
+    cursor: str | None
 
 
 class HistoryPage(TypedDict):
@@ -391,6 +480,7 @@ class ExportView(TypedDict):
 
     user: str
     schedules: list[ScheduleView]
+    jobs: list[JobView]
     history: list[UserOccurrence]
     cursor: str | None
 
@@ -679,3 +769,17 @@ class ErrorView(TypedDict):
     problems: NotRequired[list[ProblemView]]
     limit: NotRequired[str]
     value: NotRequired[int]
+
+
+class EnqueuedView(TypedDict):
+    """The answer to one job of a batch: its status, and its job or its error."""
+
+    status: int
+    job: JobView | None
+    error: ErrorView | None
+
+
+class EnqueuedViews(TypedDict):
+    """The answers to a batch, in its order."""
+
+    jobs: list[EnqueuedView]

@@ -28,6 +28,7 @@ class Quotas:
     runs_a_minute: int = 30
     writes_a_minute: int = 120
     look_ahead: bool = True
+    jobs: int = 1_000
 
 
 def find_refusals(
@@ -40,20 +41,31 @@ def find_refusals(
     fires = schedule.enabled and not schedule.pause and not may_be_done
     over = end_over(schedule, now) if fires else None
     timing = refusals_of([lambda: parse(schedule.cron), lambda: check_zone(schedule.timezone)])
-    size = refusals_of([lambda: _check_size(schedule, quotas)])
-    check = flows.action_of if size else flows.check_input  # a huge input stays unread
-    work = refusals_of([lambda: check(schedule), lambda: flows.check_hook(schedule)])
-    found = timing + work + size
+    found = timing + find_flaws_of_work(schedule, flows, quotas)
     if over:
         found.append(over)
         schedule = replace(schedule, policies=replace(schedule.policies, ends_at=None))
     if timing:
         return found
+    return found + doubts_of(schedule, quotas, now, may_be_done=may_be_done)
+
+
+def doubts_of(
+    schedule: Schedule, quotas: Quotas, now: int, *, may_be_done: bool = False
+) -> list[Refusal]:
+    """Return what is wrong with the fire times of a schedule whose cron and zone can be read."""
     times = [lambda: _check_pace(schedule, quotas), lambda: _check_gap(schedule, quotas, now)]
     if not may_be_done:
         times.append(lambda: check_future(schedule, now))
     doubt = refusals_of([lambda: confirm(schedule.cron, now)])
-    return found + (doubt or refusals_of(times))
+    return doubt or refusals_of(times)
+
+
+def find_flaws_of_work(schedule: Schedule, flows: Flows, quotas: Quotas) -> list[Refusal]:
+    """Return everything that is wrong with the action, the input and the hook."""
+    size = refusals_of([lambda: _check_size(schedule, quotas)])
+    check = flows.action_of if size else flows.check_input  # a huge input stays unread
+    return refusals_of([lambda: check(schedule), lambda: flows.check_hook(schedule)]) + size
 
 
 def _check_pace(schedule: Schedule, quotas: Quotas) -> None:

@@ -36,7 +36,7 @@ from duetick.domain.errors import (
     check_all,
 )
 from duetick.domain.group_pauses import GroupPause
-from duetick.domain.identity import BACKFILL_ORIGIN, SCHEDULE_ORIGIN
+from duetick.domain.identity import BACKFILL_ORIGIN, SCHEDULE_ORIGIN, is_job
 from duetick.domain.occurrence import LATEST, Occurrence
 from duetick.domain.pausing import is_paused
 from duetick.domain.redaction import redact_text
@@ -123,7 +123,7 @@ class Backfills:
         now = self._store.now()
         _check(wanted, now)
         found = self._store.schedules.get(wanted.user_id, wanted.key)
-        if found is None:
+        if found is None or is_job(found.key):
             raise NotFound
         check_timing(found.cron, found.timezone)
         one = _backfill(wanted, found)

@@ -1,6 +1,6 @@
 """The schedules of all users, and the rows that cannot be read: in pages, for operators."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from duetick.core.store import Store
@@ -11,7 +11,7 @@ from duetick.domain.errors import NotFound
 from duetick.domain.group_pauses import Pauses
 from duetick.domain.paging import make_cursor, read_count
 from duetick.domain.redaction import redact_text
-from duetick.domain.schedule import Json
+from duetick.domain.schedule import IndexRow, Json, Record
 from duetick.ports import Listed
 
 AnyState: TypeAlias = Literal["active", "paused", "done", "unreadable", "all"] | None
@@ -27,10 +27,26 @@ class DirectoryPage(NamedTuple):
     cursor: str | None
 
 
+def line_of(store: Store, record: Record, now: int) -> dict[str, Json]:
+    """Return a schedule as a page shows it."""
+    row = store.index.get(record.user_id, record.key)
+    is_unreadable = record.defect is not None
+    name = record.user_id, record.key
+    listed = Listed(*name, record, row, unreadable=is_unreadable, mark=None, zone=None)
+    return _line(listed, now, store.pauses.current(now))
+
+
 def directory_page(
-    store: Store, limit: int, cursor: str | None, state: AnyState, now: int
+    store: Store,
+    limit: int,
+    cursor: str | None,
+    state: AnyState,
+    now: int,
+    *,
+    takes: Callable[[Record | IndexRow | None], bool] = lambda _: True,
 ) -> DirectoryPage:
-    """Return a page of the schedules of all users, and of the rows without a record.
+    """Return a page of the schedules of all users, and of the rows without a record: of those that
+    `takes` accepts; of what cannot be read it gets None.
 
     Without `state` it has the active and the paused ones, and those that cannot be read.
     """
@@ -38,11 +54,9 @@ def directory_page(
     pauses = store.pauses.current(now)
     for read, one in enumerate(store.shelf.every_book(cursor or ""), 1):
         shown = _line(one, now, pauses)
-        if (
-            state == "all"
-            or shown["state"] == state
-            or (state is None and shown["state"] != "done")
-        ):
+        source = one.record or one.row
+        fits = state in ("all", shown["state"]) or (state is None and shown["state"] != "done")
+        if fits and takes(source):
             found.append(shown)
         if len(found) == limit or read == MOST_READ:
             return DirectoryPage(found, one.place)

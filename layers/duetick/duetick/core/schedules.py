@@ -16,16 +16,17 @@ from duetick.core.rights import (
     check_action,
     check_external_id,
     check_hook,
+    check_named_principal,
     check_not_withheld,
     check_principal,
     check_reserved_key,
     check_work,
     vouch,
 )
-from duetick.core.store import Listing, Page, Store
+from duetick.core.store import Listing, Page, Sift, Store
 from duetick.domain.creation import Made, Repeatable
 from duetick.domain.errors import NotFound, Refusal, VersionConflict, refusals_of
-from duetick.domain.identity import InvalidId, check_external, check_key
+from duetick.domain.identity import InvalidId, check_external, check_key, is_job
 from duetick.domain.pausing import ends_pause, keep_pause, pause, resume
 from duetick.domain.schedule import FLOW_USER, Record, Schedule, dump_input
 from duetick.domain.versions import Expected, check_version
@@ -47,6 +48,7 @@ class UserSchedules:
 
     With `owns_names`, the application is the caller: it may set outside ids, which are unique
     across all users, and change schedules that run as another principal. Users and agents may not.
+    Unless `stores`, a put is a dry run: checked as any, and not stored.
     """
 
     store: Store
@@ -55,6 +57,7 @@ class UserSchedules:
     clock: Clock
     quotas: Quotas = field(default_factory=Quotas)
     owns_names: bool = False
+    stores: bool = True
 
     def __post_init__(self) -> None:
         if not self.user_id:
@@ -64,7 +67,7 @@ class UserSchedules:
     def find(self, key: str) -> Record | None:
         """Return the schedule, or None."""
         check_key(self.user_id, key)
-        return self.store.schedules.get(self.user_id, key)
+        return None if is_job(key) else self.store.schedules.get(self.user_id, key)
 
     def get(self, key: str) -> Record:
         """Return the schedule. Raises NotFound."""
@@ -87,21 +90,29 @@ class UserSchedules:
             raise NotFound
         return found
 
-    def list(self, limit: int = 100, cursor: str | None = None, state: Listing = None) -> Page:
+    def list(
+        self,
+        limit: int = 100,
+        cursor: str | None = None,
+        state: Listing = None,
+        takes: Sift | None = None,
+    ) -> Page:
         """Return a page, ordered by key. It may be short if the inputs are large.
 
-        Without a `state`, it has the schedules that are active or paused.
+        Without a `state`, it has the schedules that are active or paused; with `takes`, those that
+        it accepts.
         """
-        page = self._page(limit, cursor, state)
+        page = self._page(limit, cursor, state, takes)
         sizes = [len(dump_input(schedule.input)) for schedule in page.schedules]
         fitting = sum(total <= LARGEST_PAGE for total in accumulate(sizes))
         if fitting == len(sizes):
             return page
-        return self._page(fitting, cursor, state)
+        return self._page(fitting, cursor, state, takes)
 
-    def _page(self, limit: int, cursor: str | None, state: Listing) -> Page:
+    def _page(self, limit: int, cursor: str | None, state: Listing, takes: Sift | None) -> Page:
+        now = self.clock()
         return self.store.schedules.list(
-            self.user_id, limit=limit, cursor=cursor, state=state, now=self.clock()
+            self.user_id, limit=limit, cursor=cursor, state=state, now=now, takes=takes
         )
 
     def create(self, wanted: Schedule, repeatable: Repeatable | None = None) -> Record:
@@ -208,6 +219,8 @@ class UserSchedules:
         Raises NotFound if there is neither a schedule nor a history.
         """
         check_key(self.user_id, key)
+        if is_job(key):
+            raise NotFound
         now = self.clock()
         return explain(self.store, self.user_id, key, now if at is None else at, now)
 
@@ -256,6 +269,11 @@ class UserSchedules:
         if self.owns_names:
             wanted = vouch(self.flows, current, wanted)
         refuse_once(self._refusals(wanted, current))
+        if not self.stores:
+            at_most = self.quotas.schedules
+            return self.store.schedules.try_put(
+                wanted, now=now, if_version=if_version, at_most=at_most
+            )
         return self.store.schedules.put(
             wanted,
             now=now,
@@ -298,6 +316,7 @@ class UserSchedules:
             yield lambda: check_hook(self.flows, current, wanted)
         else:
             yield lambda: check_not_withheld(current, wanted)
+            yield lambda: check_named_principal(current, wanted)
         if current is None:
             yield lambda: check_reserved_key(wanted)
 

@@ -19,7 +19,7 @@ from duetick.domain.limits import Limit
 from duetick.domain.occurrence import Death
 from duetick.domain.pausing import is_paused, resume
 from duetick.domain.policies import DAY, LAST_INSTANT, Policies
-from duetick.domain.schedule import Json, Occurrence, Pause, Record, Schedule
+from duetick.domain.schedule import Json, Occurrence, Pause, Principal, Record, Schedule
 from duetick.domain.states import WAITING, Reason
 from duetick.ports import Deliverable
 
@@ -37,6 +37,7 @@ _Link: TypeAlias = tuple["_Link", str | int] | None
 
 WRITABLE: Final = (
     "cron", "timezone", "flow", "action", "input", "enabled", "policies", "labels", "externalId",
+    "principal",
 )  # fmt: skip
 
 
@@ -228,8 +229,15 @@ def held_json(pause: GroupPause | None) -> dict[str, Json] | None:
 
 def definition_json(schedule: Schedule) -> dict[str, Json]:
     """Return the fields of a schedule that `read_draft` takes."""
-    shown = schedule_json(Record.of(schedule))
+    shown = schedule_json(Record.of(schedule)) | {"principal": principal_json(schedule.principal)}
     return {name: shown[name] for name in WRITABLE}
+
+
+def principal_json(one: Principal | None) -> Json:
+    """Return whom a schedule runs as, if the application named somebody."""
+    if one is None:
+        return None
+    return {"userId": one.user_id, "orgId": one.org_id, "attributes": dict(one.attributes)}
 
 
 def static_json(key: str, schedule: Schedule) -> dict[str, Json]:

@@ -17,10 +17,11 @@ from duetick.domain.claims import spread_ms
 from duetick.domain.definitions import Definition
 from duetick.domain.expression import InvalidTimezone, clock_rule
 from duetick.domain.group_pauses import GroupPause
+from duetick.domain.identity import is_job
 from duetick.domain.occurrence import Occurrence
 from duetick.domain.policies import DAY, LAST_INSTANT, Misfire, Overlap, Policies
 from duetick.domain.schedule import Json
-from duetick.domain.states import State
+from duetick.domain.states import Reason, State
 from duetick.domain.transitions import has_ended
 from duetick.domain.verdicts import Verdict
 
@@ -123,6 +124,9 @@ def _definition_json(one: Definition) -> dict[str, Json]:
 def _verdict(found: Explanation) -> Iterator[str]:
     entry = found.occurrence
     ended = entry is not None and has_ended(entry)
+    if entry and entry.reason is Reason.OPERATOR and is_job(entry.origin):
+        yield "It was cancelled before it came to its end."
+        return
     yield (RECORDED if ended and found.verdict in RECORDED else FORESEEN)[found.verdict]
     why = lost_in_words(entry) if entry else None
     if why:

@@ -140,6 +140,7 @@ def quotas() -> "Quotas":
         runs_a_minute=chosen.quota_runs,
         writes_a_minute=chosen.quota_writes,
         look_ahead=chosen.look_ahead > 0,
+        jobs=chosen.quota_jobs,
     )
 
 

@@ -16,6 +16,7 @@ from duetick.domain.rows import Disagreement, disagreement
 from duetick.ports import Clock, Counted, Dialect, Listed, Shelf
 
 if TYPE_CHECKING:
+    from duetick.core.store.jobs import Jobs
     from duetick.domain.workers import NamedLock, Worker
 
 WORKERS: Final = 1_000
@@ -58,6 +59,13 @@ class Store:
         self.index = Index(shelf, self.now, self.pauses)
         self.limits = ScopeLimits(shelf, self.standing)
         self.ledger = Ledger(shelf, self.now, new_id, self.pauses, self.limits)
+
+    @property
+    def jobs(self) -> "Jobs":
+        """The jobs. Their module is loaded when it is needed: a tick makes none."""
+        from duetick.core.store.jobs import Jobs
+
+        return Jobs(self.shelf, self.now, new_id)
 
     @property
     def dialect(self) -> Dialect | None:
