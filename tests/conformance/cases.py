@@ -32,6 +32,7 @@ RETRIES = st.builds(
     attempts=st.sampled_from([1, 2, 5, 185]),
     first=st.sampled_from([1, 10, 3_600]),
     longest=st.sampled_from([3_600, 86_400]),
+    jitter=st.sampled_from([0, 0, 50, 100]),
 )
 RETRIED = Policies(delivery=Delivery.AT_LEAST_ONCE)
 POLICIES = st.builds(

@@ -16,6 +16,7 @@ every = pytest.mark.parametrize("parameters", combinations(), ids=spoken)
 PAGE: Final = {"AllowedOrigin": "https://app.example.com"}
 PRIVATE: Final = {**NETWORK, "PrivateApi": "true"}
 SECRET: Final = {"DispatchSecretArn": KEPT_IN}
+OUTSIDE_IDS: Final = "/api/schedules/by-external/"
 ACCOUNT: Final = {"AWS": {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:root"}}
 
 
@@ -37,11 +38,15 @@ def test_users_routes_are_there_only_with_an_authorizer(parameters: dict[str, st
     assert ("UsersApi" in deployment.resources) == (parameters.get("Users") != "none")
     for name, api in deployment.of_type("AWS::Serverless::Api").items():
         for path, methods in api["Properties"]["DefinitionBody"]["paths"].items():
-            secret = "DispatchSecretArn" in parameters and path.startswith("/api/flows/")
-            wanted: Value = (
-                [{"user": []}] if name == "UsersApi" else [] if secret else [{"iam": []}]
-            )
-            assert all(method["security"] == wanted for method in methods.values())
+            for method, one in methods.items():
+                dispatches = path.startswith("/api/flows/") or (
+                    path.startswith(OUTSIDE_IDS) and method == "post"
+                )
+                secret = "DispatchSecretArn" in parameters and dispatches
+                wanted: Value = (
+                    [{"user": []}] if name == "UsersApi" else [] if secret else [{"iam": []}]
+                )
+                assert one["security"] == wanted
 
 
 @every
@@ -54,12 +59,15 @@ def test_a_browser_may_ask_without_a_token_where_an_origin_is_allowed(
         made = Deployment(**parameters, **origin)
         body = definition(made, "UsersApi")
         asked = [methods.get("options") for methods in body["paths"].values()]
-        assert [one and one["security"] for one in asked] == [[] if origin else None] * 3
+        assert [one and one["security"] for one in asked] == [[] if origin else None] * 5
         assert ("x-amazon-apigateway-gateway-responses" in body) == bool(origin)
         assert "options" not in str(made.resources["Api"])
 
 
-@pytest.mark.parametrize("path", ["/api/actions", "/api/schedules", "/api/schedules/{proxy+}"])
+@pytest.mark.parametrize(
+    "path",
+    ["/api/actions", "/api/flows", "/api/upcoming", "/api/schedules", "/api/schedules/{proxy+}"],
+)
 def test_the_gateway_answers_a_browser_by_itself_as_the_local_stack_does(path: str) -> None:
     made = definition(Deployment(Users="cognito", **PAGE), "UsersApi")
     asked = made["paths"][path]["options"]
@@ -89,13 +97,27 @@ def test_each_path_of_operators_leads_to_the_schedules_function_but_those_of_flo
     """A route that is new needs no change of the gateway."""
     made = Deployment(Users="cognito")
     paths = definition(made, "Api")["paths"]
-    assert paths.keys() == {"/api/flows/{proxy+}", "/api/{proxy+}"}
+    assert paths.keys() == {"/api/flows/{proxy+}", f"{OUTSIDE_IDS}{{proxy+}}", "/api/{proxy+}"}
     assert paths["/api/{proxy+}"].keys() == METHODS
     for method in paths["/api/{proxy+}"].values():
         assert method["security"] == [{"iam": []}]
         assert "SchedulesFunction" in str(method["x-amazon-apigateway-integration"]["uri"])
     called = made.resources["SchedulesCalledByApi"]["Properties"]["SourceArn"]
     assert str(called["Fn::Sub"]).endswith("${Api}/*/*/api/*")
+
+
+def test_g08_an_outside_id_is_looked_up_by_one_function_and_dispatched_by_another() -> None:
+    made = Deployment(Users="cognito")
+    methods = definition(made, "Api")["paths"][f"{OUTSIDE_IDS}{{proxy+}}"]
+    leads = {
+        name: str(one["x-amazon-apigateway-integration"]["uri"]) for name, one in methods.items()
+    }
+    assert leads.keys() == {"get", "post"}
+    assert "SchedulesFunction" in leads["get"]
+    assert "DispatchFunction" in leads["post"]
+    called = made.resources["OutsideIdsCalledByApi"]["Properties"]
+    assert called["FunctionName"] == {"Ref": "DispatchFunction"}
+    assert str(called["SourceArn"]["Fn::Sub"]).endswith("${Api}/*/POST/api/schedules/by-external/*")
 
 
 def allowed(policy: Values, principal: Value, method: str, path: str) -> bool:
@@ -119,7 +141,8 @@ def test_a_private_api_lets_strangers_dispatch_in_secret_mode_and_nothing_else(
     policy = made["x-amazon-apigateway-policy"]
     dispatch = ("POST", "/api/flows/reminders/schedules/ann~2Fhello/dispatch")
     listing = ("GET", "/api/flows/reminders/schedules")
-    for method, path in (dispatch, listing):
+    outside = ("POST", f"{OUTSIDE_IDS}crm-7/dispatch")
+    for method, path in (dispatch, listing, outside):
         assert allowed(policy, "anybody", method, path) == bool(mode)
         assert allowed(policy, ACCOUNT, method, path)
     for method in ("GET", "PUT", "POST", "PATCH", "DELETE"):
@@ -127,11 +150,12 @@ def test_a_private_api_lets_strangers_dispatch_in_secret_mode_and_nothing_else(
             assert not allowed(policy, "anybody", method, path)
             assert allowed(policy, ACCOUNT, method, path)
     assert not allowed(policy, "anybody", "DELETE", listing[1])
+    assert not allowed(policy, "anybody", "GET", f"{OUTSIDE_IDS}crm-7")
     assert [one["Effect"] for one in policy["Statement"]].count("Deny") == 1
-    (outside,) = (one for one in policy["Statement"] if one["Effect"] == "Deny")
-    assert outside["Principal"] == "*"
-    assert outside["Resource"] == "execute-api:/*"
-    assert outside["Condition"] == {"StringNotEquals": {"aws:SourceVpce": {"Ref": "ApiEndpoint"}}}
+    (strangers,) = (one for one in policy["Statement"] if one["Effect"] == "Deny")
+    assert strangers["Principal"] == "*"
+    assert strangers["Resource"] == "execute-api:/*"
+    assert strangers["Condition"] == {"StringNotEquals": {"aws:SourceVpce": {"Ref": "ApiEndpoint"}}}
 
 
 def limits(deployment: Deployment, api: str) -> dict[str, str]:
@@ -151,6 +175,7 @@ def test_each_api_has_a_limit_and_dispatch_one_of_its_own() -> None:
     assert known == {
         "* *": "OperatorsPerSecond",
         "POST /api/flows/{proxy+}": "DispatchesPerSecond",
+        f"POST {OUTSIDE_IDS}{{proxy+}}": "DispatchesPerSecond",
     }
     paths = definition(deployment, "Api")["paths"]
     assert "post" in paths["/api/flows/{proxy+}"]

@@ -65,7 +65,8 @@ def test_a_retry_is_taken_as_a_mapping() -> None:
     [
         (
             {"attemps": 3},
-            "policies.retry.attemps: is not known; known are backoff, attempts, first, longest.",
+            "policies.retry.attemps: is not known; known are backoff, attempts, first, longest, "
+            "jitter.",
         ),
         ({"attempts": 0}, "policies.retry.attempts: expected a whole number from 1 to 185, got 0."),
         ("often", "policies.retry: expected an object, got text."),

@@ -21,6 +21,8 @@ OPERATIONS = {
 }
 METHODS: dict[str, Callable[..., object]] = {
     "list_actions": Client.actions,
+    "list_flows": Client.flows,
+    "preview": Client.preview,
     "list_schedules": Client.list,
     "create_schedule": Client.create,
     "get_by_external": Client.by_external,

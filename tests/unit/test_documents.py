@@ -50,6 +50,7 @@ PACKAGE = TOP / "layers/duetick/duetick"
 DISPATCH = {
     "GET /api/flows/{flow}/schedules",
     "POST /api/flows/{flow}/schedules/{id}/dispatch",
+    "POST /api/schedules/by-external/{key}/dispatch",
 }
 SPEAKING = [
     *TOP.glob("functions/*/app.py"),

@@ -57,6 +57,7 @@ RETRIES = st.builds(
     attempts=st.integers(1, 185),
     first=st.integers(1, 60),
     longest=st.integers(60, 86_400),
+    jitter=st.integers(0, 100),
 )
 
 POLICIES = st.builds(
@@ -150,10 +151,23 @@ def test_j06_none_has_no_second_attempt() -> None:
     assert Retry(Backoff.NONE).delay(1) is None
 
 
-@given(RETRIES, st.integers(1, 200))
-def test_j06_a_delay_lies_between_the_first_and_the_longest(retry: Retry, attempt: int) -> None:
-    delay = retry.delay(attempt)
-    assert delay is None or retry.first * 1_000 <= delay <= retry.longest * 1_000
+@given(RETRIES, st.integers(1, 200), st.text(max_size=8))
+def test_j06_a_delay_lies_between_the_first_and_the_longest(
+    retry: Retry, attempt: int, name: str
+) -> None:
+    """The jitter may take its part of it, and takes the same of one name whenever it is asked."""
+    delay = retry.delay(attempt, name)
+    least = retry.first * 10 * (100 - retry.jitter)
+    assert delay is None or least <= delay <= retry.longest * 1_000
+    assert delay == retry.delay(attempt, name)
+
+
+def test_j06_a_retry_without_jitter_is_kept_as_before_there_was_one() -> None:
+    assert Policies(retry=Retry(attempts=2)).dump() == (
+        '{"retry":{"attempts":2,"backoff":"exponential","first":10,"longest":3600}}'
+    )
+    jittery = Policies(retry=Retry(jitter=30))
+    assert Policies.load(jittery.dump()) == jittery
 
 
 def test_t03_at_most_once_never_retries() -> None:

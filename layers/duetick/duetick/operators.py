@@ -5,7 +5,7 @@ for schedule in operators.schedules(state="paused"):
     operators.of(schedule["user"]).resume(schedule["key"])
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 from urllib.parse import urlencode
 
@@ -19,6 +19,7 @@ from duetick.api.views import (
     OperationView,
     OverviewView,
     RecoveredView,
+    ScheduleView,
     UnreadableView,
     WorkersView,
 )
@@ -26,10 +27,12 @@ from duetick.client import Client, Fields, Reply, SignCall
 from duetick.domain.identity import to_path
 from duetick.domain.limits import Per
 from duetick.domain.recovering import Recovery
+from duetick.domain.schedule import Json
 from duetick.occurrences import OccurrencesClient
 
 PAUSES: Final = "/api/pauses"
 LIMITS: Final = "/api/limits"
+BY_EXTERNAL: Final = "/api/schedules/by-external"
 STATIC: Final = "/api/static-schedules"
 
 
@@ -62,6 +65,26 @@ class Operators:
         """Return the client of one user's schedules."""
         return self._of(user)
 
+    def by_external(self, external_id: str) -> Reply[ScheduleView]:
+        """Return the schedule that has an outside id, with its `user`."""
+        return self.client.by_external(external_id)
+
+    def dispatch(
+        self,
+        external_id: str,
+        body: Mapping[str, Json] | None = None,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Fields:
+        """Run the schedule that has an outside id, now. The body reaches the action as `ctx.body`.
+
+        An idempotency key stands for one run in a day. In secret mode, the token is the secret.
+        """
+        path = f"{BY_EXTERNAL}/{to_path(external_id)}/dispatch"
+        once = {} if idempotency_key is None else {"idempotency-key": idempotency_key}
+        answer: Reply[Fields] = self.client.call("POST", path, body, once)
+        return answer.body
+
     @property
     def occurrences(self) -> OccurrencesClient:
         """The occurrences of all users."""
@@ -88,10 +111,14 @@ class Operators:
         self,
         *,
         state: Literal["active", "paused", "done", "unreadable", "all"] | None = None,
+        flow: str | None = None,
+        label: str | None = None,
+        text: str | None = None,
         limit: int = 100,
     ) -> Iterator[AnyScheduleView]:
-        """Yield the schedules of all users, page by page."""
-        return self.client.pages("/api/all-schedules", "schedules", limit, {"state": state})
+        """Yield the schedules of all users, page by page; filters are as in `Client.list`."""
+        filters = {"state": state, "flow": flow, "label": label, "text": text}
+        return self.client.pages("/api/all-schedules", "schedules", limit, filters)
 
     def unreadable(self, *, limit: int = 100) -> Iterator[UnreadableView]:
         """Yield the rows that cannot be read, the latest last."""

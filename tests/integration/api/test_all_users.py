@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 from duetick.core.audit import audit
+from duetick.core.flows import Flows
+from duetick.core.gone import find_gone
 from duetick.core.overview import USUAL_READ
 from duetick.core.verify import Progress
 from duetick.domain.occurrence import IndexRow
 from duetick.domain.workers import NamedLock, Worker
+from duetick.runtime import wiring
 
 from tests.integration.api.asking import HELLO
 from tests.integration.local_product import NINE, Product, tick_seldom
@@ -81,6 +84,20 @@ def test_j07_the_overview_tells_the_last_hourly_count(running: Product) -> None:
     counted = ask(running, "/api/overview")["counted"]
     none = dict.fromkeys(("done", "unindexed", "stale", "overdue"), 0)
     assert counted == {"at": "2026-12-01T09:00:00Z", "active": 2, "paused": 1, **none}
+
+
+def test_t12_the_overview_tells_what_names_a_flow_that_is_not_deployed(anywhere: Product) -> None:
+    assert ask(anywhere, "/api/overview")["gone"] is None
+    anywhere.client("ann").put("k", HELLO)
+    find_gone(anywhere.store, Flows({}), NINE)
+    assert ask(anywhere, "/api/overview")["gone"] == {
+        "at": "2026-12-01T09:00:00Z",
+        "count": 1,
+        "first": [{"flow": HELLO["flow"], "schedules": 1}],
+    }
+    find_gone(anywhere.store, wiring.flows(), NINE + 1_000)
+    gone = ask(anywhere, "/api/overview")["gone"]
+    assert gone == {"at": "2026-12-01T09:00:01Z", "count": 0, "first": []}
 
 
 def test_j07_the_schedules_of_all_users_are_listed_by_pages_and_state(anywhere: Product) -> None:

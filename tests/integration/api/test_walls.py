@@ -36,6 +36,8 @@ CONDITIONAL = [
 ]
 ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("GET", "/actions"): PLAIN,
+    ("GET", "/flows"): PLAIN,
+    ("POST", "/upcoming"): [Attempt({"cron": "@daily"})],
     ("GET", "/schedules"): PLAIN,
     ("POST", "/schedules"): [
         Attempt({**SCHEDULE, "key": "{key}"}),
@@ -96,7 +98,7 @@ PUBLISHED = [
     ].items()
     for method in item
 ]
-OF_USERS = ("/api/schedules", "/api/actions")
+OF_USERS = ("/api/schedules", "/api/actions", "/api/flows", "/api/upcoming")
 USERS = [one for one in PUBLISHED if one[1].startswith(OF_USERS)]
 OPERATORS = [one for one in PUBLISHED if not one[1].startswith(OF_USERS)]
 FORMS = (to_path, lambda text: quote(text, safe=""))

@@ -71,6 +71,9 @@ def told(office: Office) -> None:
             for rest in ("", "/upcoming", "/history", "/explain"):
                 office.ask(f"GET {base}{ONE}{rest}", key=key)
             office.ask(f"GET {base}{ONE}/explain?at=2026-12-01T09:00:00Z", key=key)
+    office.ask("GET /api/flows")
+    office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "timezone": FAULT})
+    office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "token": "canary-token"})
     office.ask("GET /api/users/{user}/export")
     for route in ("overview", "operations", "unreadable", "all-schedules", "workers", "locks"):
         office.ask(f"GET /api/{route}")
@@ -96,6 +99,9 @@ def callers_dispatch(office: Office) -> None:
     for key in ("k", "behind", "told", "none"):
         for body in (keyed, keyed, {"token": "canary-token", "origin": 5}):
             office.ask(dispatch, body, id=f"ann~2F{key}")
+    for key in ("crm-7", "none"):
+        pushed = {"apiKey": "canary-token", "note": "x"}
+        office.ask("POST /api/schedules/by-external/{key}/dispatch", pushed, key=key)
     office.run_queue()
     office.throttled = True
     office.ask(dispatch, keyed | {"idempotencyKey": "2"}, id="ann~2Fbehind")
@@ -125,6 +131,8 @@ def commands_speak(office: Office) -> None:
     for verb in ("check", "rebuild", "doctor", "locks", "workers", "purge"):
         for store in (mine, DATABASE):
             office.command(verb, "--store", store)
+    office.command("schedules", "by-external", "crm-7")
+    office.command("schedules", "dispatch", "crm-7", "--body", '{"apiKey": "canary-token"}')
     for words in (("overview",), ("operations",), ("unreadable",), ("users", "export", "ann")):
         office.command(*words)
     office.command("doctor")

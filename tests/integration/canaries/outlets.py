@@ -9,6 +9,8 @@ from tests.integration.canaries.planted import Reader
 
 ROUTES: Final = (
     "GET /api/actions",
+    "GET /api/flows",
+    "POST /api/upcoming",
     "GET /api/schedules",
     "POST /api/schedules",
     "GET /api/schedules/by-external/{key}",
@@ -69,8 +71,9 @@ ROUTES: Final = (
     "GET /api/all-schedules",
     "GET /api/flows/{flow}/schedules",
     "POST /api/flows/{flow}/schedules/{id}/dispatch",
+    "POST /api/schedules/by-external/{key}/dispatch",
 )
-"""Each route of the published document, and the two of dispatch."""
+"""Each route of the published document, and the three of dispatch."""
 
 COMMANDS: Final[dict[str, Reader]] = {
     "local": "operator",
@@ -106,11 +109,12 @@ COMMANDS: Final[dict[str, Reader]] = {
     "upcoming": "operator",
     "doctor": "operator",
     "schedules mend": "operator",
+    "schedules dispatch": "operator",
     **{
         f"schedules {verb}": "owner"
         for verb in (
             "list", "actions", "get", "put", "pause", "resume", "run", "delete", "history",
-            "upcoming", "explain",
+            "upcoming", "explain", "by-external",
         )
     },
 }  # fmt: skip
@@ -162,7 +166,11 @@ such a one is told.
 
 
 def _reader_of(route: str) -> Reader:
-    users = ("/api/schedules", "/api/actions")
+    users = ("/api/schedules", "/api/actions", "/api/upcoming")
+    if route == "GET /api/flows":
+        return "anybody"
+    if route.endswith("by-external/{key}/dispatch"):
+        return "operator"
     return "owner" if route.partition(" ")[2].startswith(users) else "operator"
 
 

@@ -34,6 +34,7 @@ SCHEDULE: Final = {
 }
 
 
+OF_USERS: Final = ("/api/schedules", "/api/actions", "/api/upcoming")
 OF_OPERATORS: Final = frozenset(
     (
         *("overview", "operations", "unreadable", "users", "doctor", "schedules mend"),
@@ -61,7 +62,9 @@ class Office:
         path = path.format(**{"user": "ann", "key": "k", "flow": "office"} | names)
         stack = self.running.stack
         token = stack.operator
-        if path.startswith(("/api/schedules", "/api/actions")):
+        if path.endswith("/dispatch"):
+            token = stack.secret
+        elif path == "/api/flows" or path.startswith(OF_USERS):
             token = stack.token_of("ann")
         elif "/flows/" in path:
             token = stack.secret
@@ -96,6 +99,8 @@ class Office:
         if words[0] == "schedules":
             stack = self.running.stack
             known = ("--url", stack.server.url, "--token", stack.token_of("ann"))
+        if verb == "schedules dispatch":
+            known = ("--url", self.running.stack.server.url)
         if verb in OF_OPERATORS or words[0] in OF_OPERATORS:
             known = ("--url", self.running.stack.server.url)
         if verb == "schedules mend":

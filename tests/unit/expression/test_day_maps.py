@@ -74,7 +74,10 @@ def test_g05_a_map_that_enables_no_day_is_refused(days: dict[str, object]) -> No
 @pytest.mark.parametrize(
     ("days", "words"),
     [
-        ({"monday": "09:00"}, "'monday' is not a day"),
+        ({"moonday": "09:00"}, "'moonday' is not a day"),
+        ({"mon": "09:00", "Monday": "10:00"}, "'Monday' has its time already"),
+        ({"x": {"time": "09:00"}}, "'time' is not a day"),
+        ({"x": {"mon": "09:00"}, "wed": {"time": "10:00"}}, "'wed' has a time beside targets"),
         ({"mon": "9"}, "is no time from 00:00"),
         ({"mon": "٠٩:00"}, "is no time from 00:00"),
         ({"mon": "09:00, tue 10:00"}, "is no time from 00:00"),
@@ -89,6 +92,27 @@ def test_g05_a_map_that_is_wrong_is_refused_with_the_piece(
 ) -> None:
     with pytest.raises(InvalidExpression, match=words):
         from_day_map(days)
+
+
+def test_g05_days_have_long_and_short_names_and_a_time_may_stand_in_an_object() -> None:
+    days = {"Monday": {"time": "09:00"}, "tuesday": {"time": None}, "thu": "17:30", "sunday": None}
+    assert from_day_map(days) == "days(mon 09:00, thu 17:30)"
+    assert from_day_map({"x": days, "mon": {"fri": "08:00"}}) == (
+        "days(x: mon 09:00, thu 17:30; mon: fri 08:00)"
+    )
+    assert parse("days(Monday 09:00, thursday 17:30)") == "days(mon 09:00, thu 17:30)"
+
+
+def test_g05_each_day_that_is_wrong_is_named() -> None:
+    days = {"mon": "9", "moonday": "09:00", "wed": {"time": "25:00"}, "thu": "10:00"}
+    with pytest.raises(InvalidExpression) as problem:
+        from_day_map({"x": days, "y z": {"fri": "09:00"}})
+    assert [flaw.path for flaw in problem.value.flaws] == [
+        ("cron", "x", "mon"),
+        ("cron", "x", "moonday"),
+        ("cron", "x", "wed"),
+        ("cron", "y z"),
+    ]
 
 
 @pytest.mark.parametrize("days", [None, "mon 09:00", ["mon"], {5: {"mon": "09:00"}}])

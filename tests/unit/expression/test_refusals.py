@@ -97,7 +97,7 @@ REFUSED = [
     ("cron(0 9 1 1 ? 1969)", "year: '1969' is outside 1970-2199"),
     ("days()", "enables no day"),
     ("days(mon 25:00)", "'25:00' is no time"),
-    ("days(monday 09:00)", "'monday' is not a day"),
+    ("days(moonday 09:00)", "'moonday' is not a day"),
     ("days(mon 09:00, mon 10:00)", "has its time already"),
     ("days(x: mon 09:00; x: tue 10:00)", "a target's name of its own"),
     ("days(mon 09:00; x: tue 10:00)", "a target's name of its own"),

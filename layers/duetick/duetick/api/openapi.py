@@ -80,7 +80,7 @@ def _operation(route: Route, base: str) -> Node:
         "operationId": name if base == OWN else f"{name}_for_user",
         "summary": inspect.cleandoc(route.run.__doc__ or "").replace("\n", " "),
         "tags": ["operators" if route.is_of_operators(base) else "users"],
-        "security": [{"iam": []} if route.is_of_operators(base) else {"userToken": []}],
+        "security": _security(route, base),
         "parameters": _parameters(route, base),
         "responses": _responses(route),
     }
@@ -89,6 +89,13 @@ def _operation(route: Route, base: str) -> Node:
         required = route.body.__name__ != "PauseBody"
         described["requestBody"] = {"required": required, "content": content}
     return described
+
+
+def _security(route: Route, base: str) -> list[Node]:
+    operators: Node = {"iam": []}
+    if route.is_of_operators(base):
+        return [operators]
+    return [{"userToken": []}, operators] if route.of_any else [{"userToken": []}]
 
 
 def _parameters(route: Route, base: str) -> list[Node]:

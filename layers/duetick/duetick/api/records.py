@@ -43,9 +43,14 @@ def list_all_schedules(call: ApiCall) -> Answer:
     """Return a page of the schedules of all users, without their inputs. A page may be short, or
     empty: go on until `cursor` is null. A schedule that is new may be missing.
     """
+    from duetick.core.sought import Sought  # for lists alone
+
     query = call.read_query(AllQuery)
     now = call.store.now()
-    found = directory_page(call.store, query.limit, query.cursor, query.state, now)
+    sought = Sought.read(query.flow, query.label, query.text, operator=True)
+    found = directory_page(
+        call.store, query.limit, query.cursor, query.state, now, takes=sought.takes
+    )
     return Answer(200, {"schedules": [*found.found], "cursor": found.cursor})
 
 

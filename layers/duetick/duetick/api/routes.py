@@ -19,6 +19,7 @@ from duetick.api.models import (
     BackfillBody,
     CountQuery,
     CursorQuery,
+    DryQuery,
     ExplainQuery,
     HistoryQuery,
     LimitBody,
@@ -31,6 +32,7 @@ from duetick.api.models import (
     PageQuery,
     PauseBody,
     PausesQuery,
+    PreviewBody,
     RecoverBody,
     ScheduleBody,
     ScheduleChange,
@@ -49,6 +51,7 @@ from duetick.api.views import (
     ErasedView,
     ExplanationView,
     ExportView,
+    FlowsView,
     GroupPausesView,
     GroupPauseView,
     HistoryPage,
@@ -60,6 +63,7 @@ from duetick.api.views import (
     OccurrencesPage,
     OperationsView,
     OverviewView,
+    PreviewView,
     RecoveredView,
     RunView,
     SchedulePage,
@@ -83,7 +87,10 @@ class Route:
 
     A `conditional` route takes If-Match; a route that `creates` takes If-None-Match too. `refusals`
     are the statuses beyond those that every route may have. A route `of_all` users, which names
-    none, is for operators. One that `erases` a user is recorded without the user.
+    none, is for operators. One that is `of_any` is for the user of a token, and for machines and
+    operators too, who name no user there; if it is `alone`, it has no twin below a user. One that
+    `reads` changes nothing, whatever its method. One that `erases` a user is recorded without the
+    user.
     """
 
     method: str
@@ -98,6 +105,9 @@ class Route:
     idempotent: bool = False
     operators_only: bool = False
     of_all: bool = False
+    of_any: bool = False
+    alone: bool = False
+    reads: bool = False
     erases: bool = False
     exports: bool = False
 
@@ -106,7 +116,7 @@ class Route:
         """True if an operator's call is logged and recorded: it writes, or exports all data of a
         user.
         """
-        return self.method != "GET" or self.exports
+        return (self.method != "GET" and not self.reads) or self.exports
 
     def is_of_operators(self, base: str) -> bool:
         """Return True if the route is for machines and operators, below that prefix."""
@@ -115,17 +125,22 @@ class Route:
     @property
     def writes(self) -> bool:
         """True if a call counts as a write of the user. A run does not: it has its own limit."""
-        return self.method != "GET" and self.run is not operations.run_schedule
+        counts = self.method != "GET" and not self.reads
+        return counts and self.run is not operations.run_schedule
 
     @property
     def bases(self) -> tuple[str, ...]:
         """The prefixes of the path."""
-        if self.of_all:
+        if self.of_all or self.alone:
             return (OWN,)
         return (ANY,) if self.operators_only else (OWN, ANY)
 
 
 ACTIONS: Final = "/actions"
+FLOWS: Final = "/flows"
+UPCOMING: Final = "/upcoming"
+OF_USERS: Final = ("/schedules", ACTIONS, FLOWS, UPCOMING)
+"""The beginnings of the paths that a user's token opens."""
 LIST: Final = "/schedules"
 ONE: Final = "/schedules/{key}"
 BACKFILLS: Final = "/backfills"
@@ -139,21 +154,27 @@ CHANGED_MANY: Final[dict[int, type | None]] = {200: ChangedOccurrences}
 
 ROUTES: Final = (
     Route("GET", ACTIONS, operations.list_actions, {200: ActionsView}),
+    Route("GET", FLOWS, operations.list_flows, {200: FlowsView}, of_any=True, alone=True),
+    Route(
+        "POST", UPCOMING, operations.preview, {200: PreviewView},
+        body=PreviewBody, refusals=(413,), of_any=True, alone=True, reads=True,
+    ),
     Route("GET", LIST, operations.list_schedules, {200: SchedulePage}, query=ListQuery),
     Route(
-        "POST", LIST, operations.create_schedule, {201: ScheduleView},
-        body=NewSchedule, refusals=(409, 413, 429), idempotent=True,
+        "POST", LIST, operations.create_schedule, PUT,
+        body=NewSchedule, query=DryQuery, refusals=(409, 413, 429), idempotent=True,
     ),
     Route("GET", f"{LIST}/{BY_EXTERNAL}/{{key}}", operations.get_by_external, SHOWN,
-          refusals=(404,)),
+          refusals=(404,), of_any=True),
     Route("GET", ONE, operations.get_schedule, SHOWN, refusals=(404,)),
     Route(
         "PUT", ONE, operations.put_schedule, PUT,
-        body=ScheduleBody, refusals=(409, 412, 413, 429), conditional=True, creates=True,
+        body=ScheduleBody, query=DryQuery, refusals=(409, 412, 413, 429),
+        conditional=True, creates=True,
     ),
     Route(
         "PATCH", ONE, operations.change_schedule, SHOWN,
-        body=ScheduleChange, refusals=(404, 409, 412, 413, 429), conditional=True,
+        body=ScheduleChange, query=DryQuery, refusals=(404, 409, 412, 413, 429), conditional=True,
     ),
     Route(
         "DELETE", ONE, operations.delete_schedule, {204: None},

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
 from duetick.api.calls import ApiCall, TooLarge
+from duetick.api.models import DryQuery
 from duetick.api.routes import ROUTES, Route
 from duetick.core.answers import Answer, error, wrong_method
 from duetick.core.operations import Asked, pseudonym, recorded
@@ -29,7 +31,8 @@ def _serve(route: Route, base: str) -> Callable[..., Response[str]]:
     """Return the route's handler, as the resolver calls it."""
 
     def serve(user: str = "", **names: str) -> Response[str]:
-        event, operator = app.current_event.raw_event, route.is_of_operators(base)
+        event = app.current_event.raw_event
+        operator = route.is_of_operators(base) or (route.of_any and _is_machine(event))
         refusal = _refuse_caller(event, operator=operator)
         answer = refusal or _answer(route, event, names, user, operator=operator)
         if operator and route.is_logged:
@@ -38,6 +41,11 @@ def _serve(route: Route, base: str) -> Callable[..., Response[str]]:
         return _response(answer)
 
     return serve
+
+
+def _is_machine(event: dict[str, Any]) -> bool:
+    """Return True if a signature vouches for the caller, and no token does."""
+    return not _subject(event) and gateway.caller(event) is not None
 
 
 def _describe(event: dict[str, Any]) -> dict[str, object]:
@@ -102,13 +110,14 @@ def _answer(
     user_id = ""
     try:
         read = from_signed_path if operator else from_path
+        names_user = bool(user) if operator else not route.of_all
         user_id = read(user) if operator else _subject(event)
         read_names = {name: read(text) for name, text in names.items()}
-        own = None if route.of_all else _own_of(user_id, operator=operator)
+        own = _own_of(user_id, operator=operator) if names_user else None
         call = _call(event, read_names, own, operator=operator)
         if operator and route.is_logged:
             return _run_recorded(route, call, user_id)
-        if route.writes and not operator and not (route.idempotent and call.is_repeat()):
+        if route.writes and not operator and not _stores_nothing(route, call):
             call.schedules.count_write()
         return route.run(call)
     except TooLarge as problem:
@@ -118,6 +127,13 @@ def _answer(
         return _refusal(InvalidSchedule((), deep, "not_json"), user_id, operator=operator)
     except (ValueError, DuetickError) as problem:
         return _refusal(problem, user_id, operator=operator)
+
+
+def _stores_nothing(route: Route, call: ApiCall) -> bool:
+    """Return True if a call of a route that writes is a dry run, or repeats a creation."""
+    if route.query is DryQuery and call.is_dry_run:
+        return True
+    return route.idempotent and call.is_repeat()
 
 
 def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
@@ -155,7 +171,10 @@ def _call(
     caller = gateway.caller(event) if operator else None
     return ApiCall(
         store=wiring.store(),
+        flows=wiring.flows(),
+        quotas=wiring.quotas(),
         own=own,
+        own_of=partial(_own_of, operator=operator),
         transport=wiring.runs,
         witness=wiring.witness,
         operator=operator,

@@ -26,6 +26,7 @@ class RetryView(TypedDict):
     attempts: int
     first: int
     longest: int
+    jitter: int
 
 
 class PoliciesView(TypedDict):
@@ -63,6 +64,30 @@ class ActionView(TypedDict):
     mayChange: list[str]
 
 
+class OfferView(TypedDict):
+    """An action of a flow, with the JSON Schema of its input. The rest is as in `/api/actions`."""
+
+    action: str
+    users: bool
+    policies: PoliciesView
+    mayChange: list[str]
+    background: bool
+    input: dict[str, object]
+
+
+class FlowView(TypedDict):
+    """A flow and those of its actions that a schedule may name."""
+
+    flow: str
+    actions: list[OfferView]
+
+
+class FlowsView(TypedDict):
+    """The flows of the deployment; for a user, those with an action that users may schedule."""
+
+    flows: list[FlowView]
+
+
 class ActionsView(TypedDict):
     """The actions of all flows."""
 
@@ -77,9 +102,23 @@ class PauseView(TypedDict):
     until: IsoTime | None
 
 
-class ScheduleView(TypedDict):
-    """A schedule. `enabled` is false while it is paused. One that will never fire again is done."""
+class PrincipalView(TypedDict):
+    """Whom the action runs as."""
 
+    userId: str
+    orgId: str | None
+    attributes: dict[str, str]
+
+
+class ScheduleView(TypedDict):
+    """A schedule. `enabled` is false while it is paused. One that will never fire again is done.
+    Machines and operators read its `user`, and the `principal` that the application named. If
+    `dryRun` is true, nothing is stored.
+    """
+
+    dryRun: NotRequired[bool]
+    user: NotRequired[str]
+    principal: NotRequired[PrincipalView | None]
     key: str
     state: Literal["active", "paused", "done"]
     cron: str
@@ -121,6 +160,16 @@ class UpcomingView(TypedDict):
     """The next fire times."""
 
     upcoming: list[FireTime]
+
+
+class PreviewView(TypedDict):
+    """An expression as a put keeps it, in words, with its next fire times, and what to mind."""
+
+    cron: str
+    words: str
+    timezone: str | None
+    upcoming: list[FireTime]
+    warnings: list[str]
 
 
 class FailureView(TypedDict):
@@ -455,6 +504,23 @@ class CountedView(TypedDict):
     overdue: int
 
 
+class GoneFlow(TypedDict):
+    """A flow, or a `flow/action`, that is not deployed, and how many active schedules name it."""
+
+    flow: str
+    schedules: int
+
+
+class GoneView(TypedDict):
+    """The active schedules whose flow or action is not deployed, as the last deployment or hour
+    counted them, and the five flows or actions that most of them name. Their times die.
+    """
+
+    at: IsoTime
+    count: int
+    first: list[GoneFlow]
+
+
 class VerifiedView(TypedDict):
     """Up to when the hourly verification has seen every schedule, when it ended that, and how many
     `faults` it found: times that do not add up; null if that is not known. It has found
@@ -547,7 +613,8 @@ class BackfillsInShort(TypedDict):
 class OverviewView(TypedDict):
     """The rows that are due, and those due for more than `lateAfter` seconds, which is two ticks.
     Occurrences by state, those that died in the last day, and the rows that cannot be read. The
-    last ticks, the pauses that hold, the limits and the backfills that stand.
+    last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly work
+    has found last.
     """
 
     at: IsoTime
@@ -565,6 +632,7 @@ class OverviewView(TypedDict):
     limits: LimitsInShort
     backfills: BackfillsInShort
     counted: CountedView | None
+    gone: GoneView | None
     verified: VerifiedView
 
 

@@ -2,22 +2,25 @@
 
 import argparse
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from duetick.cli import local_note
 from duetick.cli.asking import add_json, add_place, operators_of, place_of
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import plain, show_many
 from duetick.cli.store_address import hide_secrets
-from duetick.cli.wrong import COUNTED
+from duetick.cli.wrong import COUNTED, count_of
 from duetick.client import ApiError
-from duetick.core.overview import AT_MOST, late_after
+from duetick.core.overview import overview
 from duetick.core.wire import iso
 from duetick.domain.errors import DuetickError, NotPermitted, SchemaOutdated, StoreUnavailable
 from duetick.domain.expression import next_fire
@@ -32,6 +35,13 @@ SKEW_MS: Final = 2_000
 """The difference of two clocks from which on tokens and leases begin to suffer."""
 
 ZONE: Final = "Europe/Berlin"
+
+
+class Asks(NamedTuple):
+    """The options with which the next command asks the same place: its API, or its store."""
+
+    api: str
+    store: str
 
 
 class Look(NamedTuple):
@@ -131,8 +141,18 @@ def _look_into(store: "Store", address: str) -> Iterator[Look]:
     yield Look("schema", True, "as this code needs it")
     yield _try("rights", lambda: _writes(store), "Grant the user what `migrate` grants.")
     yield _skew("clock", store.now(), "the database's clock")
-    late = store.index.backlog(store.now() - late_after(store) * 1_000, limit=AT_MOST)
-    yield _try("ticks", lambda: _ticks(late, late_after(store)))
+    is_empty = next(iter(store.shelf.every_book()), None) is None
+    found = overview(store, store.now())
+    yield from _look_at(found, _asks_of_store(address), is_empty=is_empty)
+
+
+def _asks_of_store(address: str) -> Asks:
+    """Return the options of the commands that go on: those that ask an API need the stack that
+    works on this store. The local one that runs here is found without a name.
+    """
+    is_here = any(one.store == address for one in local_note.find(Path.cwd()))
+    api = "" if is_here else " --stack NAME"
+    return Asks(api, f" --store {shlex.quote(hide_secrets(address))}")
 
 
 def _writes(store: "Store") -> str:
@@ -151,38 +171,117 @@ def _skew(name: str, there: int, whose: str) -> Look:
     return Look(name, False, f"{whose} differs from this machine's by {away / 1_000:+.1f} s. {how}")
 
 
-def _ticks(late: int, seconds: int) -> str:
-    if late:
+def _look_at(found: Mapping[str, Any], asks: Asks, *, is_empty: bool = False) -> Iterator[Look]:
+    """Look at what an overview tells, the causes before what they lead to."""
+    yield _try("ticks", lambda: _heard(found["ticks"], found["at"], asks, is_empty=is_empty))
+    yield _try("rows due", lambda: _due(found, asks))
+    yield _try("rows", lambda: _read(found["unreadable"], asks))
+    yield _try("rows of schedules", lambda: _count(found["counted"], asks))
+    yield _try("flows", lambda: _deployed(found["gone"], asks))
+    yield _try("deaths", lambda: _died(found["dead"], asks))
+    yield _try("verification", lambda: _verified(found["verified"], asks))
+
+
+def _heard(ticks: Mapping[str, Any], at: str, asks: Asks, *, is_empty: bool) -> str:
+    """Say how old the report of the last tick is; raise if it is too old, or could not claim."""
+    if not ticks["last"]:
+        if is_empty:
+            return "none has reported, and there is no schedule yet"
         raise CliProblem(
-            f"{late:,} rows are due for more than {seconds} s, so no tick takes them, or too few. "
-            "Does the tick run, and what does its log say?"
+            "none has reported in eight days, so nothing fires. The first one comes at the next "
+            f"full minute after a start; if none does: {START_IT}"
+        )
+    last = ticks["last"][0]
+    if last["counts"].get("raised"):
+        raise CliProblem(
+            f"the last one, of {last['startedAt']}, could not claim. Its log has claim_failed; "
+            f"`duetick workers{asks.api}` shows those before it"
+        )
+    told = f"the last one began {_since(last['startedAt'], at)}"
+    if last["endedAt"]:
+        told += f" and ended {_since(last['endedAt'], at)}"
+    if ticks["silent"]:
+        raise CliProblem(f"none has ended for {ticks['silentAfter']} s; {told}. {START_IT}")
+    return told
+
+
+START_IT: Final = (
+    "Is its schedule in EventBridge ENABLED (`aws scheduler list-schedules --name-prefix "
+    "duetick-tick`), or does `make run` run? Then what does its log say?"
+)
+
+
+def _since(then: str, now: str) -> str:
+    """Return how long ago an instant was."""
+    seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(then)).total_seconds()
+    return f"{seconds:,.0f} s ago"
+
+
+def _due(found: Mapping[str, Any], asks: Asks) -> str:
+    if found["late"]["count"]:
+        raise CliProblem(
+            f"{count_of(found['late'])} are due for more than {found['lateAfter']} s: no tick "
+            f"takes them, or too few do. `duetick workers{asks.api}` shows what the last ones did"
         )
     return "nothing is due for long"
 
 
-def _heard(ticks: Mapping[str, Any]) -> str:
-    if not ticks["last"]:
-        return "none has reported yet"
-    last = ticks["last"][0]["startedAt"]
-    if ticks["last"][0]["counts"].get("raised"):
-        raise CliProblem(f"the last one, of {last}, could not claim; its log has claim_failed")
-    if ticks["silent"]:
+def _read(unreadable: Mapping[str, Any], asks: Asks) -> str:
+    if unreadable["count"]:
         raise CliProblem(
-            f"none has ended for {ticks['silentAfter']} s; the last one began {last}. Is its "
-            "schedule in EventBridge ENABLED (`aws scheduler list-schedules`), and what does its "
-            "log say?"
+            f"{count_of(unreadable)} cannot be read, and their schedules do not fire. `duetick "
+            f"unreadable{asks.api}` names them; once one can be read, `duetick schedules mend KEY "
+            f"--user USER{asks.api}` brings it back"
         )
-    return f"the last one began {last}"
+    return "each can be read"
 
 
-def _count(counted: Mapping[str, Any] | None) -> str:
+def _count(counted: Mapping[str, Any] | None, asks: Asks) -> str:
     """Say what the last hourly count found; raise if schedules fire at a wrong time or never."""
     if counted is None:
-        return "not counted yet: that comes each hour"
+        return f"not counted yet: that comes each hour, and `duetick check{asks.store}` does it now"
     wrong = ", ".join(f"{counted[name]:,} {name}" for name in COUNTED if counted[name])
     if wrong:
-        raise CliProblem(f"{wrong}, at {counted['at']}; `duetick check` names them")
+        raise CliProblem(
+            f"{wrong}, at {counted['at']}. `duetick check{asks.store}` names them, and `duetick "
+            f"rebuild --yes{asks.store}` mends all but those that are overdue"
+        )
     return f"each schedule has the right one, at {counted['at']}"
+
+
+def _deployed(gone: Mapping[str, Any] | None, asks: Asks) -> str:
+    """Say whether the flow of each active schedule is deployed, as it was last counted."""
+    if gone is None:
+        return "not counted yet: each deployment and each hour does"
+    if gone["count"]:
+        most = ", ".join(f"{one['flow']} {one['schedules']:,}" for one in gone["first"])
+        flow = gone["first"][0]["flow"].partition("/")[0]
+        raise CliProblem(
+            f"{gone['count']:,} active schedules name a flow or an action that is not deployed "
+            f"({most}), at {gone['at']}: each of their times dies. Deploy it. Meanwhile `duetick "
+            f"pause flow {shlex.quote(flow)}{asks.api}` skips their times instead"
+        )
+    return f"each active schedule has its flow, at {gone['at']}"
+
+
+def _died(dead: Mapping[str, Any], asks: Asks) -> str:
+    if dead["count"]:
+        raise CliProblem(
+            f"{count_of(dead)} in the last day. `duetick occurrences list --state dead{asks.api}` "
+            "says why; once the cause is mended, `duetick occurrences retry --state dead"
+            f"{asks.api}` is the dry run of another attempt"
+        )
+    return "none in the last day"
+
+
+def _verified(verified: Mapping[str, Any], asks: Asks) -> str:
+    faults = (verified["faults"] or 0) + verified["faultsSince"]
+    if faults:
+        raise CliProblem(
+            f"{faults:,} times do not add up. `duetick verify{asks.store}` names those of the last "
+            "day"
+        )
+    return f"every schedule up to {verified['until'] or '(none yet)'}"
 
 
 def _local(chosen: argparse.Namespace) -> Iterator[Look]:
@@ -212,14 +311,15 @@ def _ask(chosen: argparse.Namespace) -> Iterator[Look]:
     yield Look("API", True, "it answers, and so does its database; the schema is the code's")
     there = datetime.fromisoformat(found["at"]).timestamp() * 1_000
     yield _skew("clock", int(there), "the API's clock")
-    yield _try("ticks", lambda: _heard(found["ticks"]))
-    yield _try("rows due", lambda: _ticks(found["late"]["count"], found["lateAfter"]))
-    unreadable = found["unreadable"]["count"]
-    broken = f"{unreadable:,} cannot be read; `duetick unreadable` names them"
-    yield Look("rows", not unreadable, broken if unreadable else "each can be read")
-    yield _try("rows of schedules", lambda: _count(found["counted"]))
-    verified = found["verified"]["until"]
-    yield Look("verification", True, f"every schedule up to {verified or '(none yet)'}")
+    yield from _look_at(found, _asks_of_api(chosen))
+
+
+def _asks_of_api(chosen: argparse.Namespace) -> Asks:
+    """Return the options of the commands that go on. One that reads a store takes no address of an
+    API: without a stack it finds the store of the local one.
+    """
+    stack = f" --stack {shlex.quote(chosen.stack)}" if chosen.stack else ""
+    return Asks(stack or (f" --url {shlex.quote(chosen.url)}" if chosen.url else ""), stack)
 
 
 def _stack(chosen: argparse.Namespace) -> Iterator[Look]:

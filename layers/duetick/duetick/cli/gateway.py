@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-from duetick.api.routes import ACTIONS, LIST, OWN
+from duetick.api.routes import OF_USERS, OWN
 from duetick.cli.context import LocalContext
 from duetick.cli.tokens import TOKEN_HOURS
 from duetick.runtime import gateway
@@ -21,7 +21,7 @@ PlainAnswer: TypeAlias = tuple[int, str, str]
 """A status, a code and a message."""
 
 LARGEST_BODY: Final = 10 * 1024 * 1024
-OF_USERS: Final = (OWN + LIST, OWN + ACTIONS)
+BROWSERS: Final = tuple(OWN + path for path in OF_USERS)
 
 logger = logging.getLogger("duetick.local")
 
@@ -35,7 +35,8 @@ UNAUTHORIZED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LocalRoute:
-    """The paths below a prefix, their handler, and the check of its callers.
+    """The paths below a prefix, their handler, and the check of its callers. Of several routes
+    that a path fits, the one that names more of it counts.
 
     `authorize` gets the Authorization header. It returns the caller's part of the event's
     `requestContext`, or None; `refusal` then returns the answer.
@@ -45,6 +46,17 @@ class LocalRoute:
     handler: Handler
     authorize: Authorizer
     refusal: Callable[[str], PlainAnswer] = lambda _header: UNAUTHORIZED
+    suffix: str = ""
+
+    def fits(self, path: str) -> bool:
+        """Return True if the path is below the prefix, and ends with the suffix."""
+        rest = path.removeprefix(self.prefix)
+        return path.startswith(self.prefix) and rest.endswith(self.suffix)
+
+    @property
+    def named(self) -> int:
+        """How much of a path the route names."""
+        return len(self.prefix) + len(self.suffix)
 
 
 class LocalServer(ThreadingHTTPServer):
@@ -92,7 +104,8 @@ class LocalRequest(BaseHTTPRequestHandler):
 
     def _answer(self, body: bytes) -> None:
         parts = urlsplit(self.path)
-        route = next((r for r in self.server.routes if parts.path.startswith(r.prefix)), None)
+        fitting = (one for one in self.server.routes if one.fits(parts.path))
+        route = max(fitting, key=lambda one: one.named, default=None)
         if route is None:
             self._refuse(404, "not_found", "No such route; layers/duetick/README.md lists them.")
             return
@@ -132,7 +145,7 @@ class LocalRequest(BaseHTTPRequestHandler):
 
     def _serve_preflight(self) -> None:
         """Answer a browser's preflight request. No route has it if no web page may call."""
-        if self.server.origin and urlsplit(self.path).path.startswith(OF_USERS):
+        if self.server.origin and urlsplit(self.path).path.startswith(BROWSERS):
             self._send(204, b"", gateway.preflight_headers(self.server.origin))
         else:
             self._refuse_method()

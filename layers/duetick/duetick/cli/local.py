@@ -7,7 +7,7 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from duetick.cli.problem import CliProblem
 from duetick.cli.store_address import advice, from_anywhere, hide_secrets
 from duetick.cli.tokens import TOKEN_HOURS, mint, verify
 from duetick.core.declarations import check_dialects
+from duetick.core.rights import BY_EXTERNAL
 from duetick.core.static import register
 from duetick.core.witness import keep_witness
 from duetick.domain.errors import DuetickError, StoreUnavailable, WitnessUnavailable
@@ -32,6 +33,7 @@ logger = logging.getLogger("duetick.local")
 USER: Final = "you"
 OPERATOR: Final = "arn:aws:iam::000000000000:user/local"
 MINUTE: Final = 60.0
+OUTSIDE_IDS: Final = f"/api/schedules/{BY_EXTERNAL}/"
 OPERATORS: Final = (
     "This path is for machines and operators: in AWS they sign with IAM, and here they send "
     "`Authorization: Bearer` with the operator's token, which the local stack prints at its start "
@@ -75,7 +77,13 @@ class LocalStack:
         self.server.routes += [
             LocalRoute("/api/schedules", schedules, self._authorize_user, self._refuse_user),
             LocalRoute("/api/actions", schedules, self._authorize_user, self._refuse_user),
+            LocalRoute("/api/flows", schedules, self._authorize_anybody, self._refuse_user),
+            LocalRoute("/api/upcoming", schedules, self._authorize_anybody, self._refuse_user),
             LocalRoute("/api/flows/", dispatch, lambda _header: {}),
+            LocalRoute(
+                OUTSIDE_IDS, self._with_secret(dispatch), self._note_operator, suffix="/dispatch"
+            ),
+            LocalRoute(OUTSIDE_IDS, schedules, self._authorize_anybody, self._refuse_user),
             LocalRoute("/api/", schedules, self._authorize_operator, self._refuse_operator),
         ]
         self._tick = self._handler("tick")
@@ -150,6 +158,25 @@ class LocalStack:
         if not secrets.compare_digest(header.encode(), known):
             return None
         return {"identity": {"userArn": OPERATOR}}
+
+    def _authorize_anybody(self, header: str) -> dict[str, Any] | None:
+        return self._authorize_user(header) or self._authorize_operator(header)
+
+    def _note_operator(self, header: str) -> dict[str, Any]:
+        return self._authorize_operator(header) or {}
+
+    def _with_secret(self, dispatch: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the handler of dispatch. An operator's token is as good there as the secret: in a
+        deployed stack, whose gateway checks signatures, an operator signs instead.
+        """
+
+        def handle(event: dict[str, Any], context: LocalContext) -> Mapping[str, Any]:
+            if event["requestContext"]["identity"].get("userArn"):
+                event["headers"] |= {"authorization": f"Bearer {self.secret}"}
+            answer: Mapping[str, Any] = dispatch(event, context)
+            return answer
+
+        return handle
 
     def _refuse_user(self, header: str) -> PlainAnswer:
         if self._authorize_operator(header) is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from duetick.cli.problem import CliProblem
 from duetick.client import ApiError, Client, Reply
 from duetick.core.wire import require_json
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.errors import InvalidSchedule, kind_of
 from duetick.domain.schedule import Json
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
     """Add the fields of a schedule."""
     for name in ("cron", "flow", "action"):
         parser.add_argument(f"--{name}", help="needed to create one")
+    parser.add_argument("--principal", help='operators: JSON, such as \'{"userId": "svc"}\'')
+    parser.add_argument("--dry-run", action="store_true", help="check everything, store nothing")
     parser.add_argument("--timezone", help="an IANA name; '' takes it back")
     parser.add_argument("--input", help="JSON")
     parser.add_argument(
@@ -39,8 +41,8 @@ def put(client: Client, chosen: argparse.Namespace) -> "Reply[ScheduleView]":
     except ApiError as problem:
         if problem.code != "schedule_not_found":
             raise
-        return client.put(key, _whole(fields, chosen))
-    return client.change(key, fields, if_match=found.etag)
+        return client.put(key, _whole(fields, chosen), dry_run=chosen.dry_run)
+    return client.change(key, fields, if_match=found.etag, dry_run=chosen.dry_run)
 
 
 def _whole(fields: dict[str, Json], chosen: argparse.Namespace) -> dict[str, Json]:
@@ -59,17 +61,32 @@ def _fields(chosen: argparse.Namespace) -> dict[str, Json]:
     """Return the fields that the options name."""
     fields: dict[str, Json] = {
         name: getattr(chosen, name)
-        for name in ("cron", "flow", "action")
+        for name in ("flow", "action")
         if getattr(chosen, name) is not None
     }
+    if chosen.cron is not None:
+        fields["cron"] = cron_of(chosen.cron)
     if chosen.timezone is not None:
         fields["timezone"] = chosen.timezone or None
-    for name in ("input", "policies"):
+    for name in ("input", "policies", "principal"):
         if getattr(chosen, name) is not None:
             fields[name] = _json(f"--{name}", getattr(chosen, name))
     labels: dict[str, Json] = dict(map(_label, chosen.label))
     labels |= dict.fromkeys(chosen.no_label)
     return fields | ({"labels": labels} if labels else {})
+
+
+def cron_of(text: str) -> Json:
+    """Return a cron, which may be a day map in JSON."""
+    return object_of("--cron", text) if text.lstrip().startswith("{") else text
+
+
+def object_of(option: str, text: str) -> dict[str, Json]:
+    """Return the JSON object that an option gives."""
+    value = _json(option, text)
+    if not isinstance(value, dict):
+        raise CliProblem(f"{option} is a JSON object; got {kind_of(value)}.")
+    return value
 
 
 def _json(option: str, text: str) -> Json:

@@ -2,14 +2,23 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import WrongUsage
-from duetick.cli.putting import add_fields, put
-from duetick.cli.showing import Column, ShownItem, field, plain, say, show_many, show_one
+from duetick.cli.putting import add_fields, object_of, put
+from duetick.cli.showing import (
+    NOMINAL_TIME,
+    Column,
+    ShownItem,
+    field,
+    plain,
+    say,
+    show_many,
+    show_one,
+)
 from duetick.client import Client, Reply
 
 if TYPE_CHECKING:
@@ -27,7 +36,7 @@ def add_schedules(commands: "Commands") -> None:
     for verb, told in _VERBS.items():
         one = known_by_its_parser(verbs.add_parser(verb, help=told, description=told))
         if verb not in _OF_ALL:
-            one.add_argument("key")
+            one.add_argument("key", metavar="outside-id" if verb in _BY_EXTERNAL else None)
         _add_options(verb, one)
         _add_connection(one.add_argument_group("who asks whom"), again=True)
     noun.set_defaults(command=_run)
@@ -44,6 +53,9 @@ def _add_connection(parser: "Options", *, again: bool = False) -> None:
 _OF_ALL: Final = frozenset({"list", "actions"})
 """The verbs that take no key."""
 
+_BY_EXTERNAL: Final = frozenset({"by-external", "dispatch"})
+"""The verbs that take an outside id."""
+
 _OF_STATIC: Final = frozenset({"pause", "resume"})
 """The verbs that take the flow of a static schedule in place of a user."""
 
@@ -57,6 +69,8 @@ _VERBS: Final = {
     "run": "fire it now",
     "delete": "delete it; its history stays",
     "mend": "operators: bring its row in line with it, also one that could not be read",
+    "by-external": "one, by its outside id; for an operator of any user, by --all-users",
+    "dispatch": "machines and operators: run the one with an outside id now",
     "history": "what became of its fire times",
     "upcoming": "its next fire times",
     "explain": "why it fired at a time, or did not, or whether it will",
@@ -66,40 +80,56 @@ _VERBS: Final = {
 def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
     if verb == "put":
         add_fields(parser)
-    if verb == "run":
+    if verb in ("run", "dispatch"):
         parser.add_argument("--idempotency-key", help="repeated with it, it fires once in a day")
+    if verb == "dispatch":
+        parser.add_argument("--body", help="a JSON object, for the action to read as ctx.body")
     if verb == "pause":
         parser.add_argument("--note", default="")
         parser.add_argument("--until", help="such as 2026-12-01T09:00:00Z; without it for ever")
     if verb in _OF_STATIC:
         told = "operators: the flow of a static schedule, whose name the key is then"
         parser.add_argument("--flow", help=told)
-    if verb == "list":
-        parser.add_argument(
-            "--all-users", action="store_true", help="operators: those of all users"
-        )
-        parser.add_argument(
-            "--state",
-            choices=["active", "paused", "done", "all"],
-            help="those in that state, or all",
-        )
-    if verb == "explain":
-        parser.add_argument("--at", help="such as 2026-12-01T09:00:00Z; now without it")
-    if verb == "history":
-        parser.add_argument("--state", help="such as dead")
-        parser.add_argument("--from", dest="since", help="such as 2026-12-01T09:00:00Z")
-        parser.add_argument("--to", dest="until", help="before that time")
+    _add_filters(verb, parser)
     if verb in ("list", "history"):
         add_limit(parser)
     if verb != "delete":
         add_json(parser)
 
 
+def _add_filters(verb: str, parser: argparse.ArgumentParser) -> None:
+    if verb in ("list", "by-external"):
+        parser.add_argument(
+            "--all-users", action="store_true", help="operators: those of all users"
+        )
+    if verb == "list":
+        parser.add_argument(
+            "--state",
+            choices=["active", "paused", "done", "all"],
+            help="those in that state, or all",
+        )
+        parser.add_argument("--flow", help="those of that flow")
+        parser.add_argument("--label", metavar="NAME=TEXT", help="those with that label")
+        parser.add_argument("--text", help="those with it in key, cron, action or labels")
+    if verb == "explain":
+        parser.add_argument("--at", help="such as 2026-12-01T09:00:00Z; now without it")
+    if verb == "history":
+        parser.add_argument("--state", help="such as dead")
+        parser.add_argument("--from", dest="since", help="such as 2026-12-01T09:00:00Z")
+        parser.add_argument("--to", dest="until", help="before that time")
+
+
 def _run(chosen: argparse.Namespace) -> None:
     with asking.advice(chosen):
         if chosen.verb == "list" and _means_all(chosen):
-            found = asking.operators_of(chosen).schedules(state=chosen.state)
+            found = asking.operators_of(chosen).schedules(**_sought(chosen))
             _show_list(found, chosen, _OF_USERS)
+            return
+        if chosen.verb == "by-external" and _means_all(chosen):
+            _show(asking.operators_of(chosen).by_external(chosen.key), chosen)
+            return
+        if chosen.verb == "dispatch":
+            _dispatch(chosen)
             return
         if chosen.verb in _OF_STATIC and chosen.flow:
             show_one(_change_static(chosen), as_json=chosen.json)
@@ -116,6 +146,10 @@ def _change_static(chosen: argparse.Namespace) -> "AnyScheduleView":
     if chosen.verb == "resume":
         return operators.resume_static(chosen.flow, chosen.key)
     return operators.pause_static(chosen.flow, chosen.key, note=chosen.note, until=chosen.until)
+
+
+def _sought(chosen: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(chosen, name) for name in ("state", "flow", "label", "text")}
 
 
 def _means_all(chosen: argparse.Namespace) -> bool:
@@ -140,7 +174,7 @@ _OF_ONE: Final = (
 _OF_USERS: Final = (field("USER", "user"), *_OF_ONE)
 UPCOMING: Final = (field("UTC", "utc"), field("LOCAL", "local"), field("CLOCKS", "clock"))
 _HISTORY: Final = (
-    field("NOMINAL TIME", "nominalFireTime"),
+    NOMINAL_TIME,
     field("STATE", "state"),
     field("REASON", "reason"),
     field("ATTEMPTS", "attempts"),
@@ -158,7 +192,11 @@ _ACTIONS: Final = (
 def _show_list(
     items: Iterable[ShownItem], chosen: argparse.Namespace, columns: Sequence[Column]
 ) -> None:
-    none = "No schedules." if chosen.state else "No schedules that are active or paused."
+    none = (
+        "No schedules."
+        if any(_sought(chosen).values())
+        else "No schedules that are active or paused."
+    )
     show_many(items, columns, as_json=chosen.json, limit=chosen.limit, none=none)
 
 
@@ -202,10 +240,20 @@ def _fire(client: Client, chosen: argparse.Namespace) -> None:
     show_one(ran, as_json=chosen.json)
 
 
+def _dispatch(chosen: argparse.Namespace) -> None:
+    if chosen.user:
+        raise WrongUsage("dispatch takes an outside id, which is one name across all users.")
+    body = object_of("--body", chosen.body) if chosen.body else None
+    once = chosen.idempotency_key
+    ran = asking.operators_of(chosen).dispatch(chosen.key, body, idempotency_key=once)
+    show_one(ran, as_json=chosen.json)
+
+
 _DONE: Final[Mapping[str, Callable[[Client, argparse.Namespace], None]]] = {
-    "list": lambda client, one: _show_list(client.list(state=one.state), one, _OF_ONE),
+    "list": lambda client, one: _show_list(client.list(**_sought(one)), one, _OF_ONE),
     "actions": _show_actions,
     "get": lambda client, one: _show(client.get(one.key), one),
+    "by-external": lambda client, one: _show(client.by_external(one.key), one),
     "put": lambda client, one: _show(put(client, one), one),
     "pause": _pause,
     "resume": lambda client, one: _show(client.resume(one.key), one),

@@ -47,6 +47,7 @@ def _wrong(found: Mapping[str, Any], where: str) -> Iterator[str]:
             f"Rows that cannot be read: {count_of(found['unreadable'])}. They do not fire. "
             f"Which? duetick unreadable{where}"
         )
+    yield from _of_gone(found["gone"], where)
     yield from _of_count(found["counted"], where)
     yield from _of_verification(found["verified"], where)
 
@@ -90,6 +91,17 @@ def _of_lateness(ticks: Mapping[str, Any], late_after: int, where: str) -> Itera
         yield (
             f"The last ticks delivered up to {latest // 1_000:,} s late{behind}: actions are slow, "
             f"or too much is due at once. Which? duetick workers{where}"
+        )
+
+
+def _of_gone(gone: Mapping[str, Any] | None, where: str) -> Iterator[str]:
+    """Say that schedules name what is not deployed."""
+    if gone and gone["count"]:
+        named = ", ".join(one["flow"] for one in gone["first"])
+        yield (
+            f"Active schedules whose flow or action is not deployed: {gone['count']:,} ({named}), "
+            f"at {gone['at']}. Their times die until it is. Which? duetick schedules list "
+            f"--all-users{where}"
         )
 
 

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypedDict, Unpack
 
-from duetick.core.definitions import Draft, GivenPolicies, draft, draft_policies
+from duetick.core.definitions import (
+    Draft,
+    GivenCron,
+    GivenPolicies,
+    draft,
+    draft_cron,
+    draft_policies,
+)
 from duetick.core.histories import Wanted, history_page, lines
 from duetick.core.offers import offers, schema_of
 from duetick.core.schedules import UserSchedules
@@ -54,11 +61,26 @@ class AgentSchedules:
         """Return the schedule, or None."""
         return self.schedules.find(key)
 
-    def list(self, state: Listing = None) -> Iterator[Record]:
-        """Yield the schedules that are active or paused, by key; or those in one `state`."""
+    def list(
+        self,
+        state: Listing = None,
+        *,
+        flow: str | None = None,
+        label: str | None = None,
+        text: str | None = None,
+    ) -> Iterator[Record]:
+        """Yield the schedules that are active or paused, by key; or those in one `state`.
+
+        They are of the `flow`, have the `label` (NAME=TEXT), and the `text` in key, cron, flow,
+        action, outside id or labels.
+        """
+        from duetick.core.sought import Sought  # few actions list any
+
+        sought = Sought.read(flow, label, text)
+        takes = None if sought.anything else sought.takes
         cursor: str | None = None
         while True:
-            page = self.schedules.list(cursor=cursor, state=state)
+            page = self.schedules.list(cursor=cursor, state=state, takes=takes)
             yield from page.schedules
             cursor = page.cursor
             if cursor is None:
@@ -91,7 +113,9 @@ class AgentSchedules:
         found = self.schedules.explain(key, moment("at", at))
         return explanation_json(found, operator=False)
 
-    def create(self, key: str, *, cron: str, action: str, **more: Unpack[ScheduleFields]) -> Record:
+    def create(
+        self, key: str, *, cron: GivenCron, action: str, **more: Unpack[ScheduleFields]
+    ) -> Record:
         """Create a schedule. If exactly the same one exists, return it: a retried action may repeat
         its call. Raises VersionConflict if another schedule has the key.
         """
@@ -110,7 +134,7 @@ class AgentSchedules:
             raise
 
     def replace(
-        self, key: str, *, cron: str, action: str, **more: Unpack[ScheduleFields]
+        self, key: str, *, cron: GivenCron, action: str, **more: Unpack[ScheduleFields]
     ) -> Record:
         """Create or replace a schedule. A replaced schedule keeps its pause."""
         self.schedules.count_write()
@@ -139,7 +163,7 @@ class AgentSchedules:
         """Return the schedule of a request. Raises InvalidSchedule naming all that is wrong."""
         return _as_kept(request.schedule(self.schedules.find_refusals))
 
-    def _draft(self, key: str, cron: str, action: str, more: ScheduleFields) -> Draft:
+    def _draft(self, key: str, cron: GivenCron, action: str, more: ScheduleFields) -> Draft:
         """Read a request. A model may have invented the arguments: their names are checked too."""
         known = ", ".join(ScheduleFields.__annotations__)
         unknown = [
@@ -152,8 +176,9 @@ class AgentSchedules:
             name: value for name, value in more.items() if name in ScheduleFields.__annotations__
         }
         policies, unfit, doubts = draft_policies(given.get("policies"))
-        fields = {"flow": self.flow, **given, "cron": cron, "action": action, "policies": policies}
-        drafted = draft(self.schedules.user_id, key, fields, [*unknown, *unfit])
+        text, wrong = draft_cron(cron)
+        fields = {"flow": self.flow, **given, "cron": text, "action": action, "policies": policies}
+        drafted = draft(self.schedules.user_id, key, fields, [*unknown, *wrong, *unfit])
         return replace(drafted, doubts=doubts).with_defaults(self.schedules.flows.with_defaults)
 
 

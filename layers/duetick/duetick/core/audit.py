@@ -26,7 +26,7 @@ WHY: Final[Mapping[Finding, str]] = {
 }
 
 _FOUND: Final[Mapping[Disagreement, Finding]] = {
-    "missing": "unindexed",
+    "unindexed": "unindexed",
     "stale": "stale",
     "stray": "stale",
     "unreadable": "unreadable",
@@ -53,6 +53,9 @@ class Audit:
 
 CENSUS: Final = "census"
 """The note of the last count."""
+
+GONE: Final = "gone"
+"""The note of the last count of what names a flow that is gone: `duetick.core.gone` keeps it."""
 
 
 class Census(NamedTuple):

@@ -57,7 +57,9 @@ NOBODY_WROTE: Final = "Others wrote the backfill meanwhile. Try again."
 class BackfillRequest:
     """The backfill that an operator wants: the times in [since, until), and how they are made.
 
-    `by` is the operator, `note` says why. A span that names more than `most` times is refused.
+    Without an `overlap` they run side by side if more than one may `at_once`, else one after
+    another. `by` is the operator, `note` says why. A span that names more than `most` times is
+    refused.
     """
 
     user_id: str
@@ -65,7 +67,7 @@ class BackfillRequest:
     since: int
     until: int
     at_once: int = 1
-    overlap: Together = "wait"
+    overlap: Together | None = None
     only_missing: bool = True
     newest_first: bool = False
     most: int = MOST_TIMES
@@ -248,10 +250,13 @@ def _check_whole(name: str, value: int, most: int) -> None:
 
 def _check_overlap(wanted: BackfillRequest) -> None:
     known = get_args(Together)
-    if wanted.overlap not in known:
+    if wanted.overlap is not None and wanted.overlap not in known:
         raise InvalidSchedule("overlap", f"expected one of {', '.join(known)}.", "not_one_of")
     if wanted.overlap == "wait" and wanted.at_once > 1:
-        alone = "is more than 1, and with overlap `wait` one runs after another; choose `allow`."
+        alone = (
+            "is more than 1, and with overlap `wait` one runs after another; choose `allow`, or "
+            "leave overlap out."
+        )
         raise InvalidSchedule("at_once", alone, "out_of_range")
 
 
@@ -299,7 +304,7 @@ def _backfill(wanted: BackfillRequest, found: Record) -> Backfill:
         until=wanted.until,
         total=0,
         at_once=wanted.at_once,
-        overlap=wanted.overlap,
+        overlap=wanted.overlap or ("allow" if wanted.at_once > 1 else "wait"),
         only_missing=wanted.only_missing,
         newest_first=wanted.newest_first,
         by=wanted.by,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from duetick.domain.errors import ConfigurationError
 from duetick.domain.expression import targets
 from duetick.domain.identity import SCHEDULE_ORIGIN
-from duetick.domain.schedule import Occurrence, Principal, Schedule
+from duetick.domain.schedule import Json, Occurrence, Principal, Schedule
 from duetick.ports import Transaction
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ class Context:
 
     The action runs as the `principal`. `labels` are those of the schedule as this attempt began.
     `targets` are the due targets of a day map, as written. If the nominal time was past its grace,
-    the run makes a misfire good, and `catching_up` is True.
+    the run makes a misfire good, and `catching_up` is True. `body` is what an outside caller sent;
+    None where a tick delivers.
     """
 
     flow: str
@@ -40,6 +41,7 @@ class Context:
     labels: Mapping[str, str] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
     catching_up: bool = False
+    body: Json = None
     settling: Settling | None = field(default=None, repr=False, compare=False)
     open_schedules: OpenSchedules | None = field(default=None, repr=False, compare=False)
 

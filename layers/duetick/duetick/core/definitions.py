@@ -15,15 +15,19 @@ from duetick.core.wire import (
     snake,
 )
 from duetick.domain.errors import Flaw, InvalidSchedule, Refusal, kind_of, refusals_of
+from duetick.domain.expression import from_day_map
 from duetick.domain.pausing import resume
 from duetick.domain.policies import Policies
-from duetick.domain.schedule import Json, Schedule
+from duetick.domain.schedule import Json, Principal, Schedule
 
 Check: TypeAlias = Callable[[Schedule], Sequence[Refusal]]
 ReadTime: TypeAlias = Callable[[str, Json], int | None]
 
 GivenPolicies: TypeAlias = Policies | Mapping[str, object]
 """Policies as Python code gives them: an object, or a mapping with the names of JSON."""
+
+GivenCron: TypeAlias = str | Mapping[str, object]
+"""A cron as Python code gives it: its text, or a day map as JSON has it."""
 
 UNREADABLE: Final[Mapping[str, str]] = {
     "cron": "?",
@@ -34,6 +38,9 @@ UNREADABLE: Final[Mapping[str, str]] = {
 """The texts in a draft for fields that could not be read. Checks refuse them, so they leave out all
 further checks of these fields.
 """
+
+_PARTED: Final = (("cron",), ("principal",))
+"""The fields whose parts are refused one by one."""
 
 TIMES: Final[tuple[str, ...]] = ("startsAt", "endsAt")
 
@@ -67,11 +74,17 @@ class Draft:
 
 
 def refuse_once(found: Sequence[Refusal]) -> None:
-    """Raise the refusals, with the first flaw of each field. Fields have their names in JSON."""
+    """Raise the refusals, with the first flaw of each field. Fields have their names in JSON.
+
+    Of a day map whose days have flaws, or a principal, nothing else is said: what could not be read
+    is refused too.
+    """
     first: dict[tuple[str | int, ...], Flaw] = {}
     for flaw in (flaw for refusal in found for flaw in refusal.flaws):
         path = in_json(flaw).path
-        if not any(path[:size] in first for size in range(len(path) + 1)):
+        if not any(path[:size] in first for size in range(len(path) + 1)) and not (
+            path in _PARTED and any(known[:1] == path for known in first)
+        ):
             first[path] = flaw
     if first:
         raise found[0] if len(first) == 1 else InvalidSchedule.of(first.values())
@@ -205,6 +218,22 @@ def _text(name: str, value: Json) -> str:
     return value
 
 
+def read_cron(name: str, value: object) -> str:
+    """Return the text of a cron, which may be a day map. Raise a refusal that names each day."""
+    if isinstance(value, Mapping):
+        return from_day_map(value)
+    return _text(name, cast("Json", value))
+
+
+def draft_cron(given: GivenCron) -> tuple[str, list[Refusal]]:
+    """Return a cron, a day map as its text, and the refusals of a map that cannot be read."""
+    if not isinstance(given, Mapping):
+        return given, []
+    texts = [UNREADABLE["cron"]]
+    found = refusals_of([lambda: texts.append(from_day_map(given))])
+    return texts[-1], found
+
+
 def _maybe_text(name: str, value: Json) -> str | None:
     return None if value is None else _text(name, value)
 
@@ -219,6 +248,26 @@ def _object(name: str, value: Json) -> dict[str, Json]:
     if value is not None and not isinstance(value, dict):
         raise InvalidSchedule(name, f"expected an object, got {kind_of(value)}.", "wrong_type")
     return value or {}
+
+
+def _principal(name: str, value: Json) -> Principal | None:
+    """Read whom a schedule runs as. Raise a refusal of all that is wrong with it."""
+    if value is None:
+        return None
+    given, read = _object(name, value), dict[str, Any]()
+    readers = {"userId": _text, "orgId": _maybe_text, "attributes": _object}
+
+    def read_one(field: str) -> None:
+        read[snake(field)] = readers[field](f"{name}.{snake(field)}", given.get(field))
+
+    known = f"is not a field; the fields are {', '.join(readers)}."
+    unknown = [
+        InvalidSchedule((name, field), known, "unknown_field")
+        for field in given
+        if field not in readers
+    ]
+    refuse_once([*unknown, *refusals_of(partial(read_one, field) for field in readers)])
+    return Principal(**read)
 
 
 def _input(_name: str, value: Json) -> Json:
@@ -283,7 +332,7 @@ def _snake_keys(given: Mapping[str, Json]) -> dict[str, Json]:
 
 
 _READERS: Final[Mapping[str, Callable[[str, Json], object]]] = {
-    "cron": _text,
+    "cron": read_cron,
     "timezone": _maybe_text,
     "flow": _text,
     "action": _text,
@@ -291,4 +340,5 @@ _READERS: Final[Mapping[str, Callable[[str, Json], object]]] = {
     "enabled": _read_enabled,
     "labels": _object,
     "externalId": _maybe_text,
+    "principal": _principal,
 }

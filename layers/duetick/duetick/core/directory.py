@@ -1,6 +1,6 @@
 """The schedules of all users, and the rows that cannot be read: in pages, for operators."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from duetick.core.store import Store
@@ -10,7 +10,7 @@ from duetick.domain.ending import state_of
 from duetick.domain.errors import NotFound
 from duetick.domain.paging import make_cursor, read_count
 from duetick.domain.redaction import redact_text
-from duetick.domain.schedule import Json, Record
+from duetick.domain.schedule import IndexRow, Json, Record
 from duetick.ports import Listed
 
 AnyState: TypeAlias = Literal["active", "paused", "done", "unreadable", "all"] | None
@@ -35,20 +35,25 @@ def line_of(store: Store, record: Record, now: int) -> dict[str, Json]:
 
 
 def directory_page(
-    store: Store, limit: int, cursor: str | None, state: AnyState, now: int
+    store: Store,
+    limit: int,
+    cursor: str | None,
+    state: AnyState,
+    now: int,
+    *,
+    takes: Callable[[Record | IndexRow | None], bool] = lambda _: True,
 ) -> DirectoryPage:
-    """Return a page of the schedules of all users, and of the rows without a record.
+    """Return a page of the schedules of all users, and of the rows without a record: of those that
+    `takes` accepts; of what cannot be read it gets None.
 
     Without `state` it has the active and the paused ones, and those that cannot be read.
     """
     found: list[dict[str, Json]] = []
     for read, one in enumerate(store.shelf.every_book(cursor or ""), 1):
         shown = _line(one, now)
-        if (
-            state == "all"
-            or shown["state"] == state
-            or (state is None and shown["state"] != "done")
-        ):
+        source = one.record or one.row
+        fits = state in ("all", shown["state"]) or (state is None and shown["state"] != "done")
+        if fits and takes(source):
             found.append(shown)
         if len(found) == limit or read == MOST_READ:
             return DirectoryPage(found, one.place)

@@ -19,7 +19,7 @@ from duetick.domain.explaining import Judgement, Sight, judge, look
 from duetick.domain.expression import InvalidTimezone
 from duetick.domain.failures import Event, Failure, failures_of
 from duetick.domain.group_pauses import GroupPause, Pauses
-from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.identity import BACKFILL_ORIGIN, SCHEDULE_ORIGIN
 from duetick.domain.limits import Limit
 from duetick.domain.occurrence import Occurrence, ScheduleName
 from duetick.domain.schedule import Record
@@ -87,10 +87,11 @@ def explain(store: Store, user_id: str, key: str, at: int, now: int) -> Explanat
     rules, missing = rules_of_store(store), list[Fault]()
     if sight.verdict is None and at <= now:
         missing += reckon_schedule(store, name, at - 1, at, rules).faults
-    judged = judge(sight, account, missing, at, rules, pauses=pauses)
+    besides = _besides(store, name, at)
+    made = any(one.origin.startswith(BACKFILL_ORIGIN) for one in besides)
+    judged = judge(sight, account, missing, at, rules, pauses=pauses, backfilled=made)
     if judged.verdict == "unaccounted" and _is_forgotten(store, at, now):
         judged = judged._replace(verdict="unknown")
-    besides = _besides(store, name, at)
     if not (sight.record or sight.row or sight.entry or account.definitions or besides):
         raise NotFound
     return Explanation(

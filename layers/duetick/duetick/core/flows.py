@@ -15,7 +15,7 @@ from duetick.core.declarations import (
     check_withheld,
     naming,
 )
-from duetick.core.definitions import GivenPolicies, read_policies
+from duetick.core.definitions import GivenCron, GivenPolicies, read_cron, read_policies
 from duetick.core.failure_hooks import FIELD, check_hook, input_of_hook
 from duetick.core.inputs import InputType, input_type
 from duetick.core.promises import Declared
@@ -156,7 +156,7 @@ class Flow:
         self,
         key: str,
         *,
-        cron: str,
+        cron: GivenCron,
         action: str,
         timezone: str | None = None,
         input: Json | Compute = None,
@@ -167,7 +167,8 @@ class Flow:
         if key in self.static:
             raise InvalidSchedule("key", f"{self.name} has a static schedule {key!r} already.")
         with naming(f"{self.name}/{key}"):
-            check_timing(cron, timezone)
+            text = cron if isinstance(cron, str) else read_cron("cron", cron)
+            check_timing(text, timezone)
             chosen = read_policies(policies)
         check_key("", f"{self.name}/{key}")
         if callable(input):
@@ -175,7 +176,7 @@ class Flow:
         self.static[key] = Schedule(
             user_id="",
             key=f"{self.name}/{key}",
-            cron=cron,
+            cron=text,
             flow=self.name,
             action=action,
             timezone=timezone,

@@ -4,6 +4,7 @@ Each of their times would die. Each deployment and each hour counts them and nam
 deployment says so, it also pauses them, and resumes them once their flow is back.
 """
 
+import json
 import logging
 import time
 from collections import Counter
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final
 
+from duetick.core.audit import GONE
 from duetick.core.flows import Flows
 from duetick.core.store import Store
 from duetick.domain.attempts import died_of_gone
@@ -116,8 +118,8 @@ class GoneLook:
             self._look_at(record, self._flows.missing(record.flow, record.action))
 
     def end(self, may_go_on: Callable[[], bool]) -> Gone:
-        """Pause and resume while `may_go_on` returns True. Return the counts, and log them if there
-        are any.
+        """Pause and resume while `may_go_on` returns True. Return the counts, keep them for
+        overviews, and log them if there are any.
 
         Each hour begins at another place: if the time is never enough for all, each has its turn.
         """
@@ -127,6 +129,8 @@ class GoneLook:
                 break
             self._change(*name)
         found = self._report(unfinished=not may_go_on())
+        kept = {"at": self._now, "schedules": found.schedules, "first": found.first}
+        self._store.shelf.keep_note(GONE, json.dumps(kept))
         if found.schedules or found.paused or found.resumed:
             log = logger.error if found.schedules else logger.info
             log("gone", extra={"action": "gone", **_fields(found)})

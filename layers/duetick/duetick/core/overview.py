@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from duetick.core.audit import CENSUS, Census
+from duetick.core.audit import CENSUS, GONE, Census
 from duetick.core.backfills import backfill_json, ordered
 from duetick.core.reports import worker_json
 from duetick.core.store import Store
@@ -44,7 +44,8 @@ def overview(store: Store, now: int) -> dict[str, Json]:
     for name, (count, more) in _counts(store, now).items():
         shown[name] = {"count": count, "more": more}
     shown |= {"ticks": _ticks(store, now)} | _ordered(store.shelf.standing(), now)
-    return shown | {"counted": _counted(store), "verified": _verified(store)}
+    hourly = {"counted": _counted(store), "gone": _gone(store), "verified": _verified(store)}
+    return shown | hourly
 
 
 def late_after(store: Store) -> int:
@@ -135,6 +136,18 @@ def _counted(store: Store) -> dict[str, Json] | None:
         return None
     kept = Census(**json.loads(note))
     return {**kept._asdict(), "at": iso(kept.at)}
+
+
+def _gone(store: Store) -> dict[str, Json] | None:
+    """Return how many active schedules name a flow or an action that is not deployed, as the last
+    deployment or hour counted them, and the first that they name; None before.
+    """
+    note = store.shelf.note(GONE)
+    if note is None:
+        return None
+    kept = json.loads(note)
+    first: list[Json] = [{"flow": flow, "schedules": count} for flow, count in kept["first"]]
+    return {"at": iso(kept["at"]), "count": kept["schedules"], "first": first[:SHOWN]}
 
 
 def _verified(store: Store) -> dict[str, Json]:

@@ -5,6 +5,7 @@
                                   └ entries            ┘
 
 A fault is told after a second read of its schedule: a tick or an edit may have written meanwhile.
+That read also looks for the occurrences of backfills, which account for their times.
 """
 
 import json
@@ -12,6 +13,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -22,12 +24,15 @@ from duetick.domain.accounts import WHY, Account, Fault, Reckoned, Rules, reckon
 from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.expression import learn
 from duetick.domain.group_pauses import Pauses
-from duetick.domain.identity import schedule_id
-from duetick.domain.occurrence import LATEST, ScheduleName
+from duetick.domain.identity import BACKFILL_ORIGIN, schedule_id
+from duetick.domain.occurrence import LATEST, Identity, ScheduleName
 from duetick.domain.policies import DAY
 
 MOST_NAMED: Final = 20
 NOTE: Final = "verify"
+READ_AT_ONCE: Final = 500
+"""The occurrences of one read that looks for backfills."""
+
 FIRST_SPAN_MS: Final = DAY * 1_000
 """The span of the first hourly verification: the day before it."""
 
@@ -156,10 +161,24 @@ def reckon_schedule(
     def of(rules: Rules) -> Reckoned:
         account = store.shelf.account(*name, since, until)
         pauses = store.pauses.since(since)  # after it: a claim under a pause comes after the pause
-        return reckon(account, since, until, rules, pauses)
+        made = partial(_backfilled, store, name)
+        return reckon(account, since, until, rules, pauses, backfilled=made)
 
     found = of(rules)
     return found if not found.faults else min(found, of(_todays), key=_problems)
+
+
+def _backfilled(store: Store, name: ScheduleName, after: int, until: int) -> Sequence[int]:
+    """Return the times in (after, until] that backfills of a schedule have made."""
+    found: set[int] = set()
+    before: Identity | int = until + 1
+    while True:
+        page = store.ledger.find(*name, before=before, limit=READ_AT_ONCE)
+        mine = [one for one in page if one.nominal_at > after]
+        found |= {one.nominal_at for one in mine if one.origin.startswith(BACKFILL_ORIGIN)}
+        if len(mine) < READ_AT_ONCE:
+            return sorted(found)
+        before = mine[-1].identity
 
 
 def _add(

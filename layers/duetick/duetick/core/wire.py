@@ -19,7 +19,7 @@ from duetick.domain.limits import Limit
 from duetick.domain.occurrence import Death
 from duetick.domain.pausing import is_paused, resume
 from duetick.domain.policies import DAY, LAST_INSTANT, Policies
-from duetick.domain.schedule import Json, Occurrence, Pause, Record, Schedule
+from duetick.domain.schedule import Json, Occurrence, Pause, Principal, Record, Schedule
 from duetick.domain.states import WAITING, Reason
 from duetick.ports import Deliverable
 
@@ -37,6 +37,7 @@ _Link: TypeAlias = tuple["_Link", str | int] | None
 
 WRITABLE: Final = (
     "cron", "timezone", "flow", "action", "input", "enabled", "policies", "labels", "externalId",
+    "principal",
 )  # fmt: skip
 
 
@@ -173,11 +174,12 @@ def snake(name: str) -> str:
 def in_json(flaw: Flaw) -> Flaw:
     """Return the flaw for an answer: our names in camelCase, and without the advice.
 
-    Names inside an input, names of labels and unknown fields stay as the caller wrote them.
+    Names inside an input or a day map, names of labels and unknown fields stay as the caller wrote
+    them.
     """
     path = flaw.path
     if flaw.code != "unknown_field":
-        ours = path[:1] if path[:1] in (("input",), ("labels",)) else path
+        ours = path[:1] if path[:1] in (("input",), ("labels",), ("cron",)) else path
         named = (camel(part) if isinstance(part, str) else part for part in ours)
         path = (*named, *path[len(ours) :])
     return Flaw(path, flaw.code, flaw.problem)
@@ -217,8 +219,15 @@ def _pause_json(pause: Pause) -> dict[str, Json]:
 
 def definition_json(schedule: Schedule) -> dict[str, Json]:
     """Return the fields of a schedule that `read_draft` takes."""
-    shown = schedule_json(Record.of(schedule))
+    shown = schedule_json(Record.of(schedule)) | {"principal": principal_json(schedule.principal)}
     return {name: shown[name] for name in WRITABLE}
+
+
+def principal_json(one: Principal | None) -> Json:
+    """Return whom a schedule runs as, if the application named somebody."""
+    if one is None:
+        return None
+    return {"userId": one.user_id, "orgId": one.org_id, "attributes": dict(one.attributes)}
 
 
 def static_json(key: str, schedule: Schedule) -> dict[str, Json]:

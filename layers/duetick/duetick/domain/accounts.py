@@ -2,8 +2,9 @@
 
 Every nominal time of an active schedule has one entry: an occurrence, or a range that covers it. So
 has every time that its own pause kept from firing, once that is over. A pause of a group is the
-outcome of the times in it that have no entry. `reckon` names each other time without an entry, and
-each entry that no definition names. It reads nothing else.
+outcome of the times in it that have no entry, and an occurrence of a backfill is that of its time.
+`reckon` names each other time without an entry, and each entry that no definition names. It reads
+nothing else.
 """
 
 from bisect import bisect_left
@@ -41,6 +42,17 @@ OPEN: Final = frozenset({State.SCHEDULED, State.QUEUED, State.PROCESSING, State.
 
 Rules: TypeAlias = Callable[[str], str | None]
 """A function that returns the name of the zone whose rules have a digest; None if none has."""
+
+
+Backfilled: TypeAlias = Callable[[int, int], Sequence[int]]
+"""A function that returns the times in (after, until] that backfills have made, ascending. It is
+asked only about spans with times that have no entry.
+"""
+
+
+def none_backfilled(_after: int, _until: int) -> Sequence[int]:
+    """Return no time."""
+    return ()
 
 
 class LedgerEntry(NamedTuple):
@@ -110,10 +122,17 @@ class Stretch(NamedTuple):
 
 
 def reckon(
-    account: Account, since: int, until: int, rules: Rules, pauses: Pauses = NO_PAUSES
+    account: Account,
+    since: int,
+    until: int,
+    rules: Rules,
+    pauses: Pauses = NO_PAUSES,
+    *,
+    backfilled: Backfilled = none_backfilled,
 ) -> Reckoned:
     """Compare the entries with the definitions, for the times in (since, until]."""
     found = _Reckoning(account, since, until, rules, pauses)
+    found.backfilled = backfilled
     entries = iter(account.entries)
     while block := list(islice(entries, AT_ONCE)):
         found.take(block)
@@ -131,6 +150,8 @@ class _Reckoning:
         self, account: Account, since: int, until: int, rules: Rules, pauses: Pauses
     ) -> None:
         self.since, self.until = since, until
+        self.backfilled: Backfilled = none_backfilled
+        self.has_row = account.row is not None
         self.reached, self.covered = since, since
         self.times = self.under_way = 0
         self.faults: list[Fault] = []
@@ -190,7 +211,7 @@ class _Reckoning:
         """Take a range, or the occurrence of a row that could not be read."""
         first, last = one.nominal_at, one.range_end or one.nominal_at
         if last <= self.since:
-            if one.reason == Reason.POISONED and self._place(first) == self._place(self.since + 1):
+            if self._excuses(one) and self._place(first) == self._place(self.since + 1):
                 self.reached = max(self.reached, self._stretch_at(self.since + 1).until)
             return
         if first <= self.covered and first > self.since:
@@ -202,20 +223,35 @@ class _Reckoning:
         self.times += one.counted
         self.covered = max(self.covered, last)
         self.reached = max(self.reached, last)
-        if one.reason == Reason.POISONED:
+        if self._excuses(one):
             self.reached = max(self.reached, self._stretch_at(first).until)
+
+    def _excuses(self, one: LedgerEntry) -> bool:
+        """Return True if an entry says that no row fires until the next definition: it could not be
+        read, and has not come back.
+        """
+        return one.reason == Reason.POISONED and not self.has_row
 
     def _owe(self, until: int) -> None:
         """Find the owed times up to `until` that have no entry, and go on after it."""
         for one in self._within(self.reached, until):
             after, end = max(one.after, self.reached), min(one.until, until)
             times = one.owes()
-            count = times.count(after, end) if times else 0
-            first = times.after(after) if count and times else None
-            last = times.newest(after, end) if count and times else None
-            if first is not None and last is not None:
-                self._find("missing", first, last, count)
+            if times and (count := times.count(after, end)):
+                self._owe_times(times, after, end, count)
         self.reached = max(self.reached, until)
+
+    def _owe_times(self, times: Times, after: int, end: int, count: int) -> None:
+        """Find the times in (after, end] that have no entry, but for those of backfills."""
+        made = {at for at in self.backfilled(after, end) if times.names(at)}
+        self.times += len(made)
+        first, last = times.after(after), times.newest(after, end)
+        while first is not None and first in made:
+            first = times.after(first)
+        while last is not None and last in made:
+            last = times.newest(after, last - 1)
+        if count > len(made) and first is not None and last is not None:
+            self._find("missing", first, last, count - len(made))
 
     def _owed(self, after: int, until: int, most: int) -> list[int]:
         """Return the first `most` owed times in (after, until]."""
@@ -365,7 +401,7 @@ def _parts(
             resumed = min(max(one.paused_until - 1, after), end)
             yield after, resumed, following is not None and not _waits(account, one)
             after = resumed
-        due = end if following or not account.row else min(account.row.next_fire_at - 1, end)
+        due = min(account.row.next_fire_at - 1, end) if account.row else end
         yield after, max(due, after), True
         yield max(due, after), end, False
     else:

@@ -271,10 +271,12 @@ def judge(
     rules: Rules,
     *,
     pauses: Pauses = NO_PAUSES,
+    backfilled: bool = False,
 ) -> Judgement:
     """Return the answer for a time: what was seen, or else what the definitions say.
 
-    `missing` is what `reckon` finds wrong at that time, if it is past.
+    `missing` is what `reckon` finds wrong at that time, if it is past. `backfilled` says that a
+    backfill has made it.
     """
     definitions = account.definitions
     place = place_in_force([one.since for one in definitions], at)
@@ -286,6 +288,7 @@ def judge(
         verdict = _by_definition(sight, definition, times, missing, at)
         group = _group_then(definition, pauses, at) if verdict in _LEFT_OUT else None
         verdict = "paused" if group else verdict
+    verdict = "backfilled" if backfilled and verdict == "unindexed" else verdict
     found = Judgement(verdict or _without_definition(account, at), definition, group=group)
     if found.verdict not in BESIDE:
         return found
@@ -299,7 +302,7 @@ def _group_then(definition: Definition, pauses: Pauses, at: int) -> GroupPause |
     return next((one for one in of_schedule if one.covers(at)), None)
 
 
-_LEFT_OUT: Final = frozenset[Verdict]({"not_indexed", "quota", "unaccounted"})
+_LEFT_OUT: Final = frozenset[Verdict]({"unindexed", "quota", "unaccounted"})
 """The verdicts of a fire time without an entry."""
 
 BESIDE: Final = frozenset[Verdict](
@@ -326,7 +329,7 @@ def _by_definition(
     if any(one.problem == "missing" for one in missing):
         return "unaccounted"
     used_up = definition.standing == "done" or (sight.record and sight.record.used_up)
-    return "quota" if used_up else "not_indexed"
+    return "quota" if used_up else "unindexed"
 
 
 def _without_definition(account: Account, at: int) -> Verdict:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import lru_cache, partial
+from hashlib import blake2b
 from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 from duetick.domain.choosing import Choosing
@@ -112,6 +113,7 @@ RETRY: Final[tuple[Bounds, ...]] = (
     ("attempts", 1, 185),
     ("first", 1, DAY),
     ("longest", 1, DAY),
+    ("jitter", 0, 100),
 )
 _KINDS: Final = (("delivery", Delivery), ("overlap", Overlap), ("misfire", Misfire))
 CHOICES: Final[tuple[Choice, ...]] = (
@@ -147,6 +149,7 @@ class Retry(Choosing):
     attempts: int = 5
     first: int = 10
     longest: int = 3_600
+    jitter: int = 0
 
     def __post_init__(self) -> None:
         found = _find_wrong("policies.retry", self, BACKOFFS, RETRY)
@@ -164,13 +167,18 @@ class Retry(Choosing):
         """Return the defaults, but for the fields that were chosen here."""
         return replace(defaults, **self.chosen)
 
-    def delay(self, attempt: int) -> int | None:
-        """Return the milliseconds to wait after a failed `attempt`; None if none remains."""
+    def delay(self, attempt: int, name: str = "") -> int | None:
+        """Return the milliseconds to wait after a failed `attempt`; None if none remains.
+
+        The jitter, in percent of the delay, is how much sooner the next attempt may come. The
+        random id of the occurrence (`name`) says how much: who works it out again gets the same.
+        """
         if self.backoff is Backoff.NONE or attempt >= self.attempts:
             return None
-        if self.backoff is Backoff.FIXED:
-            return self.first * 1_000
-        return min(self.first << (attempt - 1), self.longest) * 1_000
+        fixed = self.backoff is Backoff.FIXED
+        seconds = self.first if fixed else min(self.first << (attempt - 1), self.longest)
+        most = seconds * 10 * self.jitter
+        return seconds * 1_000 - (_random(f"{name}#{attempt}", most) if most else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +286,12 @@ class Policies(Choosing):
         return made[0]
 
 
+def _random(name: str, most: int) -> int:
+    """Return a number from 0 to `most`: as random as the name, and always the same for it."""
+    digest = blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest) % (most + 1)
+
+
 @lru_cache(maxsize=1_000)
 def _dump(policies: Policies) -> str | None:
     """Return the text of the policies, cached: a claim writes the same for each of its rows."""
@@ -287,7 +301,8 @@ def _dump(policies: Policies) -> str | None:
         if f.name != "retry" and getattr(policies, f.name) != getattr(_DEFAULTS, f.name)
     }
     if policies.retry != _DEFAULTS.retry:
-        different["retry"] = {f.name: getattr(policies.retry, f.name) for f in fields(Retry)}
+        named = {f.name: getattr(policies.retry, f.name) for f in fields(Retry)}
+        different["retry"] = {n: value for n, value in named.items() if n != "jitter" or value}
     return json.dumps(different, sort_keys=True, separators=(",", ":")) if different else None
 
 

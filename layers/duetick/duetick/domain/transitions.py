@@ -181,15 +181,16 @@ def fail(
     """Return the occurrence after a failed attempt: another attempt follows, or it is dead."""
     then = Next(State.DEAD, reason)
     if not final:
-        then = _after_failure(before.policies, before.attempts, reason, now)
+        then = _after_failure(before, reason, now)
     check_transition(before.state, State.FAILED)
     check_transition(State.FAILED, then.state)
     return _become(before, then, now, said)
 
 
-def _after_failure(policies: Policies, attempts: int, reason: Reason, now: int) -> Next:
+def _after_failure(before: Occurrence, reason: Reason, now: int) -> Next:
+    policies = before.policies
     if policies.retries and reason is not Reason.REJECTED:
-        delay = policies.retry.delay(attempts)
+        delay = policies.retry.delay(before.attempts, before.id)
         if delay is not None:
             return Next(State.RETRYING, due_at=now + delay)
     return Next(State.DEAD, reason)

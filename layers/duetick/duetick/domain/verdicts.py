@@ -26,7 +26,8 @@ Verdict: TypeAlias = Literal[
     "outside_window",
     "no_schedule",
     "unreadable",
-    "not_indexed",
+    "backfilled",
+    "unindexed",
     "unaccounted",
     "unknown",
 ]

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from duetick.core.answers import Answer, error
 from duetick.core.dispatch import Request
+from duetick.core.rights import BY_EXTERNAL
 from duetick.domain.schedule import Principal
 
 GatewayEvent: TypeAlias = Mapping[str, Any]
@@ -47,21 +48,36 @@ def dispatch_request(event: GatewayEvent, seconds: float | None = None) -> Reque
     The path is read as it was sent, still encoded: an id may have a slash.
     """
     parts = str(event["path"]).split("/")
+    if parts[1:4] == ["api", "schedules", BY_EXTERNAL] and parts[-1] == "dispatch":
+        return _request(event, seconds, external_id="/".join(parts[4:-1]))
     flow_alone = len(parts) == 5
     is_dispatch = len(parts) > 6 and parts[-1] == "dispatch"
     if parts[1:3] != ["api", "flows"] or parts[4:5] != ["schedules"]:
         return error("not_found", "The routes begin with /api/flows/{flow}/schedules.")
     if not flow_alone and not is_dispatch:
         return error("not_found", "The route is /api/flows/{flow}/schedules/{id}/dispatch.")
+    path_id = None if flow_alone else "/".join(parts[5:-1])
+    return _request(event, seconds, flow=parts[3], path_id=path_id)
+
+
+def _request(
+    event: GatewayEvent,
+    seconds: float | None,
+    *,
+    flow: str = "",
+    path_id: str | None = None,
+    external_id: str | None = None,
+) -> Request:
     return Request(
-        flow=parts[3],
-        path_id=None if flow_alone else "/".join(parts[5:-1]),
+        flow=flow,
+        path_id=path_id,
         headers=headers(event),
         body=body(event),
         request_id=request_id(event),
         method=event["httpMethod"],
         caller=caller(event),
         seconds=seconds,
+        external_id=external_id,
     )
 
 

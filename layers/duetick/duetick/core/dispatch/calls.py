@@ -31,9 +31,10 @@ MOST_FENCES: Final = 2**53 - 1
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A call as it came: `flow` and `path_id` are still encoded.
+    """A call as it came: `flow`, `path_id` and `external_id` are still encoded.
 
-    Without a `path_id`, the call is about the flow itself. `caller` is the caller that the gateway
+    Without a `path_id`, the call is about the flow itself. With an `external_id` it is about the
+    schedule that has this outside id, and `flow` is empty. `caller` is the caller that the gateway
     names. `seconds` is the remaining time of the invocation when the call came; None if nothing
     ends it.
     """
@@ -46,6 +47,7 @@ class Request:
     method: str = "POST"
     caller: Principal | None = None
     seconds: float | None = None
+    external_id: str | None = None
     came_at: float = field(default_factory=time.monotonic, compare=False)
 
     @property
@@ -86,7 +88,7 @@ def request_of(occurrence: Deliverable) -> Request:
 @dataclass(frozen=True, slots=True)
 class Call:
     """The content of a body. With a fence it is a tick's delivery, else an outside caller's
-    request.
+    request. `sent` is what the caller has for the action.
     """
 
     flow: str
@@ -97,6 +99,7 @@ class Call:
     fence: int
     origin: str
     caller_key: CallerKey | None
+    sent: Json = None
 
     @property
     def own_key(self) -> CallerKey | None:
@@ -133,6 +136,7 @@ def read_call(flow: str, schedule_id: str, body: Mapping[str, Json]) -> Call:
         fence=fence(),
         origin=origin(),
         caller_key=caller_key(),
+        sent=body.get("body"),
     )
 
 

@@ -210,7 +210,7 @@ class Dispatch:
         stop: Stop | None = None
         try:
             schedule = self._definition_of_begun(begun, definition)
-            self.parts.runner.run(schedule, attempt, self.request.left)
+            self.parts.runner.run(schedule, attempt, self.request.left, self.call.sent)
         except Stop as raised:
             stop = raised
         settled = self.parts.settle(attempt, stop)

@@ -80,16 +80,29 @@ class Dispatcher:
             return answer_to(request, lambda: self._dispatch(request, queued=True).deliver())
 
     def _answer(self, request: Request) -> Answer:
+        if request.external_id is not None:
+            return self._answer_outside(request)
         if request.path_id is not None:
             check_id(from_signed_path(request.path_id))
-        if not self._authenticate(request):
-            raise Stop(error("unauthorized", "The secret or signature is missing or wrong."))
-        wanted = "GET" if request.path_id is None else "POST"
-        if request.method != wanted:
-            raise Stop(wrong_method(wanted))
+        self._admit(request, "GET" if request.path_id is None else "POST")
         if request.path_id is None:
             return _describe(self._flow(request, queued=False))
         return self._dispatch(request).deliver()
+
+    def _answer_outside(self, request: Request) -> Answer:
+        """Answer a call by an outside id. The store is asked for its owner once it is admitted."""
+        from duetick.core.dispatch.outside_ids import check_outside_id, to_owner  # no tick needs it
+
+        external_id = check_outside_id(request)
+        self._admit(request, "POST")
+        parts = self._parts
+        return self._dispatch(to_owner(parts.store, external_id, request, parts.clock())).deliver()
+
+    def _admit(self, request: Request, method: str) -> None:
+        if not self._authenticate(request):
+            raise Stop(error("unauthorized", "The secret or signature is missing or wrong."))
+        if request.method != method:
+            raise Stop(wrong_method(method))
 
     def _dispatch(self, request: Request, *, queued: bool = False) -> Dispatch:
         if not is_too_large(request.body):

@@ -7,11 +7,12 @@ from typing import Final
 
 from duetick.core.answers import error
 from duetick.core.dispatch.calls import Request, about_call
-from duetick.core.dispatch.stopping import Stop, describe_error, reason_of_error
+from duetick.core.dispatch.stopping import Stop, describe_error, reason_of_error, refuse_invalid
 from duetick.core.flows import Flow
 from duetick.core.store import Store
 from duetick.core.timeouts import TimedOut, cap_timeout, run_coroutine, run_within
 from duetick.domain.attempts import Outcome
+from duetick.domain.errors import InvalidSchedule
 from duetick.domain.identity import split_id
 from duetick.domain.schedule import Principal, Record, Schedule
 from duetick.domain.states import Reason, State
@@ -82,6 +83,8 @@ def _call_resolver(flow: Flow, context: ResolveContext) -> Record | None:
         late = f"The flow's resolver took longer than {limit:g} s."
         logger.error(late, extra=details)
         raise _failure(late) from problem
+    except InvalidSchedule as problem:  # the answer names a principal, or a flow, that cannot be
+        raise Stop(refuse_invalid(problem)) from problem
     except BaseException as problem:
         logger.exception("resolver failed", extra=details)
         why, reason = describe_error(problem), reason_of_error(problem)

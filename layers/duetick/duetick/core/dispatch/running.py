@@ -6,6 +6,7 @@ import logging
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 
 from duetick.core.accepting import Quotas
@@ -52,9 +53,11 @@ class Runner:
         self._quotas = quotas
         self._within = within
 
-    def run(self, schedule: Schedule, attempt: Attempt, left: float | None) -> None:
+    def run(
+        self, schedule: Schedule, attempt: Attempt, left: float | None, sent: Json = None
+    ) -> None:
         """Run the action as the schedule's principal. A schedule that has become invalid is
-        rejected.
+        rejected. `sent` is what an outside caller has for the action.
         """
         try:
             if attempt.occurrence.death is None:  # a hook may tell of a cron that is unreadable
@@ -64,6 +67,7 @@ class Runner:
             context = Context.of(
                 schedule, attempt.occurrence, self._clock(), attempt.transaction, self._schedules
             )
+            context = replace(context, body=sent)
         except ValueError as problem:
             gone = self._flows.missing(schedule.flow, schedule.action) is not None
             raise (NotDeployed if gone else Stop)(refuse_invalid(problem)) from problem
@@ -80,7 +84,11 @@ class Runner:
 
             limit = cap_timeout(timeout, left)
             within = partial(self._within, limit, call)
-            _run_to_end(within, limit, lambda: action.secrets(inputs[-1]), attempt.occurrence)
+
+            def secrets() -> Secrets:
+                return action.secrets(inputs[-1] if sent is None else [inputs[-1], sent])
+
+            _run_to_end(within, limit, secrets, attempt.occurrence)
 
     def _schedules(self, user_id: str, flow: str) -> AgentSchedules:
         schedules = UserSchedules(self._store, self._flows, user_id, self._clock, self._quotas)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetick.domain.errors import Flaw, Refusal
+from duetick.domain.errors import Flaw, Refusal, sentence
 
 if TYPE_CHECKING:
     from duetick.domain.codes import Code
@@ -16,14 +16,24 @@ class InvalidExpression(Refusal, ValueError):
     The message says what is wrong and where, and shows a correct expression.
     """
 
-    def __init__(self, message: str, code: Code = "invalid_cron") -> None:
+    def __init__(
+        self, message: str, code: Code = "invalid_cron", path: tuple[str, ...] = ("cron",)
+    ) -> None:
         super().__init__(message)
         self.code: Code = code
+        self._flaws: tuple[Flaw, ...] = (Flaw(path, code, message),)
+
+    @classmethod
+    def of(cls, flaws: list[Flaw]) -> InvalidExpression:
+        """Return one refusal for several flaws of a day map."""
+        made = InvalidExpression(" ".join(sentence(one.problem) for one in flaws), flaws[0].code)
+        made._flaws = tuple(flaws)
+        return made
 
     @property
     def flaws(self) -> tuple[Flaw, ...]:
         """See `Refusal`."""
-        return (Flaw(("cron",), self.code, str(self)),)
+        return self._flaws
 
 
 class InvalidTimezone(InvalidExpression):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from duetick.domain.errors import kind_of
 from duetick.domain.expression import cron
 from duetick.domain.expression.almanac import day_of
-from duetick.domain.expression.daymap import day_map_text, read_days
+from duetick.domain.expression.daymap import read_days
 from duetick.domain.expression.errors import InvalidExpression, quoted
 from duetick.domain.expression.firing import HORIZON, Interval, Once, Recurring
 
@@ -55,6 +55,8 @@ def parse(text: str) -> str:
 
 def from_day_map(mapping: Mapping[str, object]) -> str:
     """Return the canonical form of {"mon": "09:00", "tue": None}, or of such a map per target."""
+    from duetick.domain.expression.mapped import day_map_text  # only writes need this import
+
     return parse(day_map_text(mapping))
 
 

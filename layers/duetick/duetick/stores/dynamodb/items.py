@@ -309,6 +309,8 @@ def fill(book: Book, item: Mapping[str, Any]) -> BookItem:
     if row and "per" in item:
         book.row = None
         book.unreadable = Unreadable(row, item["per"]["S"], int(item["pat"]["N"]))
+    elif "st" not in item:  # somebody took it away, and without it no tick finds the row
+        book.row = None
     found = BookItem(
         book,
         rev=int(item["rev"]["N"]),

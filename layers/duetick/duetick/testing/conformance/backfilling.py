@@ -130,6 +130,37 @@ class BackfillConformance(StoreSuite):
         assert told.verdict == "no_schedule"
         assert [one.origin for one in told.besides] == [f"backfill:{id_of(order)}"]
 
+    def test_a02_it_accounts_for_times_that_the_ledger_has_no_outcome_of(
+        self, store: Store
+    ) -> None:
+        """A hand moved the row past three times, and an operator has two of them made."""
+        stored(store)
+        drain(store, NOON + HOUR + 1_000)
+        moved = must(store.index.get("ada", "digest"))
+        store.index.upsert(replace(moved, next_fire_at=NOON + 5 * HOUR))
+        drain(store, NOON + 5 * HOUR + 1_000)
+        now = NOON + 5 * HOUR + MINUTE
+        store.now = lambda: now
+
+        def found() -> list[tuple[int, int, int]]:
+            faults = verify(store, NOON, now, now=now).faults
+            assert {one.problem for _, one in faults} <= {"missing"}
+            return [
+                ((one.first - NOON) // HOUR, (one.last - NOON) // HOUR, one.counted)
+                for _, one in faults
+            ]
+
+        assert found() == [(2, 4, 3)]
+        assert explain(store, "ada", "digest", NOON + 2 * HOUR, now).verdict == "unaccounted"
+        backfills = Backfills(store)
+        for hour, left in ((2, [(3, 4, 2)]), (4, [(3, 3, 1)]), (3, [])):
+            span = NOON + hour * HOUR, NOON + hour * HOUR + MINUTE
+            order = backfills.start(backfills.plan(BackfillRequest("ada", "digest", *span)))
+            ran(store, step(store, standing(store, order.name), now), now=now)
+            assert found() == left
+        assert explain(store, "ada", "digest", NOON + 2 * HOUR, now).verdict == "backfilled"
+        assert verify(store, NOON, now, now=now).times == 5
+
     def test_d08_one_after_another_unless_they_may_run_side_by_side(self, store: Store) -> None:
         stored(store)
         order = ordered(store, ALONE)

@@ -108,6 +108,22 @@ class RetryConformance(StoreSuite):
             retried = must(store.ledger.settle(running, FAILED, now=now))
         assert (retried.state, retried.reason, retried.attempts) == (State.DEAD, Reason.FAILED, 5)
 
+    def test_j06_jitter_brings_an_attempt_sooner_and_leaves_its_name_alone(
+        self, store: Store
+    ) -> None:
+        """Twenty that fail together come back apart, each within the half of its wait."""
+        held = with_retry(backoff=Backoff.FIXED, first=1_000, jitter=50)
+        for number in range(20):
+            store.index.upsert(row(f"k{number}", policies=held))
+        running = [start(store, one, SOON) for one in drain(store, SOON)]
+        waiting = [must(store.ledger.settle(one, FAILED, now=SOON)) for one in running]
+        delays = {one.due_at - SOON for one in waiting}
+        assert len(delays) > 10
+        assert min(delays) >= 500 * SECOND
+        assert max(delays) <= 1_000 * SECOND
+        assert [one.identity for one in waiting] == [one.identity for one in running]
+        assert [store.ledger.settle(one, FAILED, now=SOON) for one in running] == waiting
+
     def test_j06_without_retries_the_first_failure_is_the_end(self, store: Store) -> None:
         assert failed(store, with_retry(backoff=Backoff.NONE)).state is State.DEAD
 
