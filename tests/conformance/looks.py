@@ -23,6 +23,7 @@ def whole(sides: Sides) -> None:
     """Compare all data of the stores."""
     sides.each("the ledger", lambda store, _: store.ledger.find(USER, limit=ALL))
     sides.each("the schedules", lambda store, _: [store.schedules.get(USER, key) for key in KEYS])
+    sides.each("the jobs", lambda store, _: [_jobs(store, one) for one in (None, True, False)])
     sides.each("the rows", lambda store, _: [store.index.get(USER, key) for key in (*KEYS, BARE)])
     sides.each("the poisoned", lambda store, _: by_name(store.index.unreadable()))
     sides.each("the events", lambda store, _: _events(store))
@@ -57,6 +58,10 @@ def _find(sides: Sides, state: State, whose: tuple[str, str] | tuple[()] = ()) -
 
 def _holds(store: Store, name: str, now: int) -> object:
     return store.ledger.holds(CallerKey("flow", name, 60_000), now=now)
+
+
+def _jobs(store: Store, ended: bool | None) -> object:
+    return [each for one in store.jobs.list(USER, limit=ALL, ended=ended).jobs for each in one]
 
 
 def _events(store: Store) -> object:

@@ -16,11 +16,18 @@ from duetick.domain.claims import Templates, pick_shares
 from duetick.domain.creation import Made
 from duetick.domain.definitions import Definition
 from duetick.domain.ending import KEPT_GONE_MS, counts
-from duetick.domain.errors import ConfigurationError, InvalidSchedule, VersionConflict, too_many
+from duetick.domain.errors import (
+    ConfigurationError,
+    CreationStands,
+    InvalidSchedule,
+    too_many,
+    too_many_jobs,
+)
 from duetick.domain.expression import rules_of
-from duetick.domain.failure_hooks import hooks_of
+from duetick.domain.failure_hooks import action_run, hooks_of
 from duetick.domain.failures import Event
-from duetick.domain.identity import is_failure_hook
+from duetick.domain.identity import is_failure_hook, is_job
+from duetick.domain.jobs import mark_job
 from duetick.domain.occurrence import Identity, IndexRow, Leased, Occurrence, ScheduleName
 from duetick.domain.operations import BEGUN, Operation, OperationPlace
 from duetick.domain.overlap import may_be_leased, needs_reserving, pick_one_of_each, reserve
@@ -37,7 +44,9 @@ from duetick.ports import (
     Chunk,
     Clock,
     Counted,
+    Effects,
     Fair,
+    JobsFound,
     KeyHeld,
     Listed,
     Migrated,
@@ -45,16 +54,22 @@ from duetick.ports import (
     Records,
     StateCounts,
     Terms,
-    Transaction,
 )
 
 T = TypeVar("T")
 
 
+@dataclass
 class NoEffects:
-    """An action can write nothing of its own into dictionaries."""
+    """An action can write nothing of its own into dictionaries, but it may change other books."""
 
+    shelf: "MemoryShelf"
     dialect = None
+
+    def change(
+        self, user_id: str, key: str, now: int, alter: Alter[T], terms: Terms | None = None
+    ) -> T:
+        return self.shelf.change(user_id, key, now, alter, terms=terms or NO_TERMS)
 
     def run(self, sql: str, /, **params: object) -> Sequence[Sequence[object]]:
         del sql, params
@@ -172,14 +187,17 @@ class MemoryShelf:
             return answer
 
     def _check_room(self, book: Book, terms: Terms) -> None:
-        mine = [one.record for (user, _), one in self.books.items() if user == book.user_id]
-        if terms.at_most is not None and sum(map(counts, mine)) >= terms.at_most:
-            raise too_many(terms.at_most)
+        job = is_job(book.key)
+        mine = [one for (user, _), one in self.books.items() if user == book.user_id]
+        alike = [one.record for one in mine if is_job(one.key) == job]
+        if terms.at_most is not None and sum(map(counts, alike)) >= terms.at_most:
+            raise too_many_jobs(terms.at_most) if job else too_many(terms.at_most)
 
     def _create(self, book: Book, terms: Terms, now: int) -> None:
         if terms.creation and book.record:
-            if self.creation(book.user_id, terms.creation.name, now):
-                raise VersionConflict(0, 1)
+            stands = self.creation(book.user_id, terms.creation.name, now)
+            if stands:
+                raise CreationStands(stands.digest)
             first = book.row.next_fire_at if book.row else None
             made = Made.read(terms.creation.note(book.record), book.record.created_at, first)
             self.creations[book.user_id, terms.creation.name] = made, terms.creation.until
@@ -203,19 +221,33 @@ class MemoryShelf:
             self.happened.setdefault(identity, []).append(event)
 
     @contextmanager
-    def effects(self, held: Leased, clock: Clock, alter: Alter[object]) -> Iterator[Transaction]:
+    def effects(self, held: Leased, clock: Clock, alter: Alter[object]) -> Iterator[Effects]:
         with self.lock:
-            yield NoEffects()
-            self.change(held.user_id, held.key, clock(), alter)
+            before = self.books, self.ledger, self.creations, self.happened
+            self.books, self.creations = {**self.books}, {**self.creations}
+            self.happened = {name: [*events] for name, events in self.happened.items()}
+            try:
+                yield NoEffects(self)
+                self.change(held.user_id, held.key, clock(), alter)
+            except BaseException:
+                self.books, self.ledger, self.creations, self.happened = before
+                raise
 
     def record(self, user_id: str, key: str) -> Record | None:
         return self._book(user_id, key).view()
 
     def records(self, user_id: str, after: str, limit: int, *, done: bool | None = None) -> Records:
-        names = sorted(key for user, key in self.books if user == user_id and key > after)
+        keys = (key for user, key in self.books if user == user_id and key > after)
+        names = sorted(key for key in keys if not is_job(key))
         every = (self.record(user_id, key) for key in names)
         found = [one for one in every if one and done in (None, not counts(one))][:limit]
         return Records(found, found[-1].key if len(found) == limit else None)
+
+    def jobs(self, user_id: str, after: str, limit: int, *, ended: bool | None = None) -> JobsFound:
+        names = sorted(key for user, key in self.books if user == user_id and key > after)
+        every = (self._book(user_id, key).job() for key in names)
+        found = [one for one in every if one and ended in (None, not one.is_pending)][:limit]
+        return JobsFound(found, found[-1].record.key if len(found) == limit else None)
 
     def leaving(self, until: int, limit: int) -> Sequence[ScheduleName]:
         found = [
@@ -232,7 +264,7 @@ class MemoryShelf:
     def every_book(self, place: str = "") -> Iterator[Listed]:
         after = read_name(place)
         for (user_id, key), one in sorted(self.books.items(), key=lambda item: item[0]):
-            if (user_id, key) <= after:
+            if (user_id, key) <= after or is_job(key):
                 continue
             yield Listed(
                 *(user_id, key, one.record, one.row, bool(one.unreadable), one.mark),
@@ -305,7 +337,7 @@ class MemoryShelf:
 
     def _action_of(self, one: Occurrence) -> str:
         record = self._book(one.user_id, one.key).record
-        return record.action if record else ""
+        return action_run(record, one.origin) if record else ""
 
     def _may_lease(self, waiting: Occurrence) -> bool:
         pages = MemoryPages(self, (waiting.user_id, waiting.key))
@@ -315,6 +347,10 @@ class MemoryShelf:
         after, note = lease_again(held, now)
         self.ledger[after.identity] = after
         self.ledger |= {one.identity: one for one in hooks_of([after], new_id)}
+        book = self._book(held.user_id, held.key)
+        if is_job(held.origin) and book.record:
+            book.record = mark_job(book.record, after)
+            self.books[held.user_id, held.key] = book
         if note is not None:
             event = Event(after.updated_at, held.state, after.state, note)
             self.happened.setdefault(held.identity, []).append(event)
@@ -559,7 +595,7 @@ class MemoryShelf:
             self.ordered = {n: o for n, o in self.ordered.items() if not n[1].startswith(about)}
             self.keys = {k: v for k, v in self.keys.items() if v[0][0] != user_id}
             self.recorded = {n: o for n, o in self.recorded.items() if o.user_id != user_id}
-            return sum(book.record is not None for book in mine)
+            return sum(book.record is not None and not is_job(book.key) for book in mine)
 
 
 def _is_old(worker: Worker, now: int) -> bool:

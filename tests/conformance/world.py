@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from duetick.core.purge import purge
 from duetick.core.store import Store
+from duetick.core.store.jobs import Jobs
 from duetick.domain.attempts import Begun, CallerKey
 from duetick.domain.backfilling import Backfill, Together, window_of
 from duetick.domain.creation import Repeatable
@@ -84,6 +85,7 @@ class World:
             *(self.retry, self.retry, self.cancel, self.discard),
             *(self.pause_group, self.resume_group, self.resume_group),
             *(self.limit, self.lift, self.lift, self.hold_back, self.hold_back),
+            *(self.enqueue,) * 3,
         )
 
     def each(self, question: str, ask: Ask, *details: object) -> Answers:
@@ -346,6 +348,21 @@ class World:
             lambda store, _: run(store, brought(store), self.now, key),
             *(brought(None), key),
         )
+
+    def enqueue(self) -> None:
+        """Make a job, due now, later, or a while ago; at times with a key that made one before."""
+        self.runs += 1
+        name = f"occ_{self.runs:028x}"
+        wanted = self.any.schedule(KEYS[0], self.now)
+        due_at = self.now + self.any.choice((0, 0, -HOUR, 90 * SECOND, HOUR))
+        key, at_most = self.any.choice((None, None, "j0", "j1")), self.any.choice((None, 3))
+
+        def ask(store: Store, _: str) -> object:
+            jobs = Jobs(store.shelf, store.now, lambda: name)
+            made = jobs.enqueue(wanted, due_at=due_at, key=key, at_most=at_most, now=self.now)
+            return [made.made, *made.job]
+
+        self.each("enqueue", ask, wanted.flow, due_at - self.now, key, at_most)
 
     def bring(self) -> None:
         """Bring an occurrence that is begun later."""

@@ -10,6 +10,7 @@ from duetick.domain.errors import ConfigurationError
 from duetick.domain.schedule import Json
 from duetick.domain.states import Reason, State
 from duetick.stores import open_store
+from duetick.stores.dynamodb.shelf import DynamoShelf
 from duetick.stores.dynamodb.transaction import DynamoTransaction
 
 from tests.delivery.scene import MINUTE, NINE, Scene
@@ -119,8 +120,10 @@ def test_t04_on_dynamodb_an_attempt_that_lost_its_lease_writes_nothing(
     assert table.items() == set()
 
 
-def test_t04_a_transaction_on_dynamodb_takes_99_writes() -> None:
-    effects = DynamoTransaction()
+def test_t04_a_transaction_on_dynamodb_takes_99_writes(table_scene: tuple[Scene, Table]) -> None:
+    shelf = table_scene[0].store.shelf
+    assert isinstance(shelf, DynamoShelf)
+    effects = DynamoTransaction(shelf._books)
     for number in range(99):
         effects.write({"Put": {"Item": number}})
     with pytest.raises(ConfigurationError, match="99"):

@@ -100,6 +100,8 @@ def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[P
     ):
         made_once.cache_clear()
     patch.setattr(wiring, "store", lambda: store)
+    # A thread of the local stack would race with the test: a tick delivers, unless a test says so.
+    patch.setattr(wiring, "hand_on", lambda: None)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("DUETICK_STORE", address)
         stack = LocalStack(TOP, address, 0, lambda: clock.now / 1_000)

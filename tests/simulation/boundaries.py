@@ -39,7 +39,9 @@ from duetick.ports import (
     Clock,
     Counted,
     Dialect,
+    Effects,
     Fair,
+    JobsFound,
     Listed,
     Migrated,
     Query,
@@ -47,7 +49,6 @@ from duetick.ports import (
     Shelf,
     StateCounts,
     Terms,
-    Transaction,
 )
 
 from tests.simulation.slots import Dead, Slots
@@ -142,9 +143,9 @@ class Boundaries:
 
 
 class CrossedTransaction:
-    """`ports.Transaction` whose every write crosses a boundary."""
+    """`ports.Effects` whose every write crosses a boundary."""
 
-    def __init__(self, transaction: Transaction, boundaries: Boundaries) -> None:
+    def __init__(self, transaction: Effects, boundaries: Boundaries) -> None:
         self._transaction = transaction
         self._boundaries = boundaries
 
@@ -163,6 +164,16 @@ class CrossedTransaction:
         """See `ports.Transaction`."""
         self._boundaries.cross(
             "effects.write", lambda: self._transaction.write(item), of_store=False
+        )
+
+    def change(
+        self, user_id: str, key: str, now: int, alter: "Alter[T]", terms: Terms | None = None
+    ) -> T:
+        """See `ports.Effects`."""
+        return self._boundaries.cross(
+            "effects.write",
+            lambda: self._transaction.change(user_id, key, now, alter, terms),
+            of_store=False,
         )
 
 
@@ -235,7 +246,7 @@ class CrossedShelf:
         )
 
     @contextmanager
-    def effects(self, held: Leased, clock: Clock, alter: "Alter[object]") -> Iterator[Transaction]:
+    def effects(self, held: Leased, clock: Clock, alter: "Alter[object]") -> Iterator[Effects]:
         """See `ports.Shelf`. Nobody else acts while it is open."""
         seen: list[Snapshot] = []
 
@@ -247,7 +258,7 @@ class CrossedShelf:
         boundaries, is_open = self._boundaries, False
         opened = self._shelf.effects(held, clock, altered)
 
-        def enter() -> Transaction:
+        def enter() -> Effects:
             nonlocal is_open
             is_open = True
             return opened.__enter__()
@@ -276,6 +287,10 @@ class CrossedShelf:
     def records(self, user_id: str, after: str, limit: int, *, done: bool | None = None) -> Records:
         """See `ports.Shelf`."""
         return self._cross("records", lambda: self._shelf.records(user_id, after, limit, done=done))
+
+    def jobs(self, user_id: str, after: str, limit: int, *, ended: bool | None = None) -> JobsFound:
+        """See `ports.Shelf`."""
+        return self._cross("jobs", lambda: self._shelf.jobs(user_id, after, limit, ended=ended))
 
     def leaving(self, until: int, limit: int) -> Sequence[ScheduleName]:
         """See `ports.Shelf`."""

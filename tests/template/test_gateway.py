@@ -66,7 +66,15 @@ def test_a_browser_may_ask_without_a_token_where_an_origin_is_allowed(
 
 @pytest.mark.parametrize(
     "path",
-    ["/api/actions", "/api/flows", "/api/upcoming", "/api/schedules", "/api/schedules/{proxy+}"],
+    [
+        "/api/actions",
+        "/api/flows",
+        "/api/jobs",
+        "/api/jobs/{proxy+}",
+        "/api/upcoming",
+        "/api/schedules",
+        "/api/schedules/{proxy+}",
+    ],
 )
 def test_the_gateway_answers_a_browser_by_itself_as_the_local_stack_does(path: str) -> None:
     made = definition(Deployment(Users="cognito", **PAGE), "UsersApi")

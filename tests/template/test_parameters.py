@@ -131,7 +131,7 @@ def test_the_functions_take_every_number_that_the_template_takes(edge: str) -> N
         for name, value in told.items()
         if isinstance(value, dict) and value.get("Ref") in numbers
     }
-    quotas = ("SCHEDULES", "GAP_SECONDS", "RUNS", "WRITES")
+    quotas = ("SCHEDULES", "GAP_SECONDS", "RUNS", "WRITES", "JOBS")
     kept = ("RETENTION_DAYS", "RETENTION_DEAD_DAYS")
     wanted = {f"DUETICK_QUOTA_{name}" for name in quotas} | {f"DUETICK_{name}" for name in kept}
     assert values.keys() == wanted
@@ -140,6 +140,7 @@ def test_the_functions_take_every_number_that_the_template_takes(edge: str) -> N
     assert read.quota_gap_seconds == int(numbers["SmallestGapSeconds"])
     assert read.quota_runs == int(numbers["RunsPerMinute"])
     assert read.quota_writes == int(numbers["WritesPerMinute"])
+    assert read.quota_jobs == int(numbers["JobsPerUser"])
     assert read.retention_days == int(numbers["RetentionDays"])
     assert read.retention_dead_days == int(numbers["RetentionDeadDays"])
 

@@ -63,7 +63,7 @@ SPEAKING = [
 """The modules that write log lines."""
 VIEWS = (ScheduleView, OccurrenceView)
 TARGETS = set(actions.__all__)
-IN_PYTHON = {"settling", "open_schedules"}
+IN_PYTHON = {"settling", "open_schedules", "enqueue_job"}
 """What a context has for itself."""
 
 

@@ -22,11 +22,13 @@ from duetick.api.views import (
     BackfillAnswer,
     BackfillList,
     BackfillView,
+    EnqueuedViews,
     ErasedView,
     ExplanationView,
     ExportView,
     FlowsView,
     FlowView,
+    JobView,
     MendedView,
     OccurrenceView,
     PreviewView,
@@ -109,6 +111,7 @@ class Client:
         self._why = {"duetick-why": quote(why, safe=WHY_SAFE)} if why else {}
         self._user = "/api" if user is None else f"/api/users/{to_path(user)}"
         self._base = f"{self._user}/schedules"
+        self._jobs = f"{self._user}/jobs"
 
     def actions(self) -> Iterator[ActionView]:
         """Yield the actions that may be scheduled, with their defaults."""
@@ -228,6 +231,46 @@ class Client:
         path, once = f"{self._of(key)}/run", _once(idempotency_key)
         answer: Reply[RunView] = self.call("POST", path, None, once)
         return answer.body
+
+    def enqueue(self, job: Mapping[str, Json]) -> Reply[JobView]:
+        """Enqueue a job: an action that runs once, at once or at a time. If its key made one within
+        a day, return that (status 200).
+        """
+        return self.call("POST", self._jobs, job)
+
+    def enqueue_many(self, jobs: Sequence[Mapping[str, Json]]) -> EnqueuedViews:
+        """Enqueue up to 500 jobs in one call. Each has an answer, in order."""
+        body: Fields = {"jobs": [dict(one) for one in jobs]}
+        answer: Reply[EnqueuedViews] = self.call("POST", f"{self._jobs}/batch", body)
+        return answer.body
+
+    def jobs(
+        self, *, limit: int = 100, state: str | None = None, flow: str | None = None
+    ) -> Iterator[JobView]:
+        """Yield the jobs by id, page by page: those in a state, such as `pending`, or of a flow."""
+        return self.pages(self._jobs, "jobs", limit, {"state": state, "flow": flow})
+
+    def job(self, name: str) -> JobView:
+        """Return the job of an id."""
+        answer: Reply[JobView] = self.call("GET", self._job(name))
+        return answer.body
+
+    def cancel_job(self, name: str) -> JobView:
+        """End a job that waits or runs."""
+        answer: Reply[JobView] = self.call("POST", f"{self._job(name)}/cancel")
+        return answer.body
+
+    def job_history(self, name: str, *, limit: int = 50) -> Iterator[OccurrenceView]:
+        """Yield what became of a job, and what told of its death."""
+        return self.pages(f"{self._job(name)}/history", "history", limit, {})
+
+    def explain_job(self, name: str) -> ExplanationView:
+        """Return what became of a job, or what will, and why."""
+        answer: Reply[ExplanationView] = self.call("GET", f"{self._job(name)}/explain")
+        return answer.body
+
+    def _job(self, name: str) -> str:
+        return f"{self._jobs}/{to_path(name)}"
 
     def upcoming(self, key: str, *, limit: int = 10) -> UpcomingView:
         """Return the next fire times."""

@@ -14,6 +14,7 @@ from tests.integration.api.town import (
     KEY,
     SCHEDULE,
     THEIRS,
+    WORK,
     Town,
 )
 from tests.integration.local_product import NINE, Clock, Product, product
@@ -64,7 +65,8 @@ def town(request: pytest.FixtureRequest, running: Product) -> Iterator[Town]:
     bob.run(KEY, idempotency_key=IDEMPOTENCY)
     running.clock.now = NINE
     running.tick()
-    made = Town(running, bob, bob.get(KEY).etag)
+    job = bob.enqueue({**WORK, "delay": 3_600, "key": IDEMPOTENCY}).body["id"]
+    made = Town(running, bob, bob.get(KEY).etag, job)
     before = made.everything()
     yield made
     assert made.everything() == before, "something of bob's was changed"

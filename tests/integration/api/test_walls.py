@@ -13,13 +13,13 @@ import pytest
 from duetick.domain.identity import to_path
 
 from tests.integration.api.town import (
-    EXTERNAL,
     IDEMPOTENCY,
     KEY,
     NEVER,
     OURS,
     SCHEDULE,
     THEIRS,
+    WORK,
     Attempt,
     Town,
 )
@@ -59,6 +59,13 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("GET", f"{ONE}/upcoming"): PLAIN,
     ("GET", f"{ONE}/history"): PLAIN,
     ("GET", f"{ONE}/explain"): PLAIN,
+    ("GET", "/jobs"): PLAIN,
+    ("POST", "/jobs"): [Attempt({**WORK, "key": "{key}"})],
+    ("POST", "/jobs/batch"): [Attempt({"jobs": [{**WORK, "key": "{key}"}]})],
+    ("GET", "/jobs/{key}"): PLAIN,
+    ("POST", "/jobs/{key}/cancel"): PLAIN,
+    ("GET", "/jobs/{key}/history"): PLAIN,
+    ("GET", "/jobs/{key}/explain"): PLAIN,
     ("POST", f"{ONE}/backfills"): [Attempt({**SPAN, "dryRun": dry}) for dry in (True, False)],
     ("GET", "/backfills"): PLAIN,
     ("GET", "/backfills/{key}"): PLAIN,
@@ -84,6 +91,9 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("GET", "/pauses"): PLAIN,
     ("PUT", "/pauses/{scope}"): [Attempt({"note": "x"})],
     ("DELETE", "/pauses/{scope}"): PLAIN,
+    ("POST", "/static-schedules/{flow}/{id}/pause"): [Attempt({"note": "x"})],
+    ("POST", "/static-schedules/{flow}/{id}/resume"): PLAIN,
+    ("POST", "/recover"): [Attempt({"how": "skip", "dryRun": False})],
     ("GET", "/limits"): PLAIN,
     ("PUT", "/limits/{scope}"): [Attempt({"parallel": 1, "note": "x"})],
     ("DELETE", "/limits/{scope}"): PLAIN,
@@ -95,7 +105,7 @@ PUBLISHED = [
     ].items()
     for method in item
 ]
-OF_USERS = ("/api/schedules", "/api/actions", "/api/flows", "/api/upcoming")
+OF_USERS = ("/api/schedules", "/api/actions", "/api/flows", "/api/jobs", "/api/upcoming")
 USERS = [one for one in PUBLISHED if one[1].startswith(OF_USERS)]
 OPERATORS = [one for one in PUBLISHED if not one[1].startswith(OF_USERS)]
 FORMS = (to_path, lambda text: quote(text, safe=""))
@@ -121,7 +131,7 @@ def test_what_is_anothers_is_answered_like_what_never_was(
     token = town.product.stack.token_of(OURS)
     for attempt in ATTEMPTS[method, route_of(path)]:
         answers = []
-        for key in (EXTERNAL if "external" in path else KEY, "never-was"):
+        for key in town.names(path):
             target = path.replace("{key}", form(key))
             answers.append(town.send(method, target, attempt, token, key=key))
             town.forget_ours()
@@ -140,7 +150,7 @@ def test_a_users_token_opens_no_operators_route(town: Town, method: str, path: s
             answers = [
                 town.send(
                     method,
-                    path.format(user=user, key=KEY, id="occ_1", scope=f"user~3A{user}"),
+                    path.format(user=user, key=KEY, id="occ_1", scope=f"user~3A{user}", flow="f"),
                     attempt,
                     token,
                     key=KEY,
@@ -161,7 +171,7 @@ def test_an_operator_who_names_one_user_reaches_nothing_of_another(
 ) -> None:
     for attempt in ATTEMPTS[method, route_of(path)]:
         answers = []
-        for key in (EXTERNAL if "external" in path else KEY, "never-was"):
+        for key in town.names(path):
             target = path.format(user=OURS, key=to_path(key), id="occ_1")
             answers.append(town.send(method, target, attempt, town.product.stack.operator, key=key))
             town.forget_ours()

@@ -20,6 +20,7 @@ SCHEDULE: Fields = {
     "action": "remind",
     "input": {"text": "canary"},
 }
+WORK: Fields = {name: value for name, value in SCHEDULE.items() if name != "cron"}
 VOLATILE = ("date", "server", "location")
 
 
@@ -38,6 +39,13 @@ class Town:
     product: Product
     theirs: Client
     etag: str
+    job: str
+
+    def names(self, path: str) -> tuple[str, str]:
+        """Return the name of a thing of bob's on a route, and one that nothing ever had."""
+        if "/jobs/{key}" in path:
+            return self.job, f"occ_{'0' * 28}"
+        return (EXTERNAL if "external" in path else KEY), "never-was"
 
     def send(
         self, method: str, path: str, attempt: Attempt, token: str, **names: str

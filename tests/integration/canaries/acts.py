@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
@@ -90,6 +91,29 @@ def times_come(office: Office) -> None:
     broken_office["hook"] = False
     office.written["failure hook"] += heard
     told(office)
+
+
+def jobs_are_made(office: Office) -> None:
+    """At once and later, right and wrong; they fail, are cancelled, and are told of."""
+    work = {name: SCHEDULE[name] for name in ("flow", "action", "input", "labels")}
+    keyed = work | {"policies": AT_LEAST_ONCE}
+    wrong = work | {"input": [INPUT], "at": FAULT, "token": "canary-token"}
+    for root in ("/api", "/api/users/{user}"):
+        names: list[str] = []
+        for body in (keyed, work | {"delay": 60, "action": "tell"}, wrong):
+            _, told_of = office.ask(f"POST {root}/jobs", body)
+            names += re.findall(r'"id": ?"(occ_[0-9a-f]{28})"', told_of)
+        office.ask(f"POST {root}/jobs/batch", {"jobs": [work, wrong]})
+        office.tick(1)
+        office.run_queue()
+        for _ in range(2):
+            office.ask(f"GET {root}/jobs")
+            for name in (*names, "canary-none"):
+                for rest in ("", "/history", "/explain"):
+                    office.ask(f"GET {root}/jobs/{{key}}{rest}", key=name)
+                office.ask(f"POST {root}/jobs/{{key}}/cancel", key=name)
+        assert len(names) == 2
+    office.ask("GET /api/users/{user}/export")
 
 
 def callers_dispatch(office: Office) -> None:
@@ -207,6 +231,11 @@ def operators_act(office: Office) -> None:
     office.command("pauses")
     office.ask("DELETE /api/pauses/{scope}", scope="flow~3Aabsent")
     office.command("resume", "flow", "absent")
+    static = "POST /api/static-schedules/{flow}/{id}"
+    office.ask(f"{static}/pause", {"note": PAUSE_NOTE}, flow="absent", id="nightly")
+    office.ask(f"{static}/resume", flow="absent", id="nightly")
+    office.ask("POST /api/recover", {"how": FAULT})
+    office.ask("POST /api/recover", {"how": "skip"})
     limit: dict[str, Json] = {"parallel": 3, "note": PAUSE_NOTE}
     office.ask("PUT /api/limits/{scope}", limit, scope="flow~3Aabsent")
     office.command("limit", "flow", "absent", "--rate", "9/day", "--note", PAUSE_NOTE)
@@ -310,6 +339,7 @@ def users_leave(office: Office) -> None:
 ACTS: Final[tuple[Callable[[Office], None], ...]] = (
     users_write,
     times_come,
+    jobs_are_made,
     callers_dispatch,
     commands_speak,
     limits_are_reached,

@@ -38,6 +38,20 @@ ROUTES: Final = (
     "GET /api/users/{user}/schedules/{key}/upcoming",
     "GET /api/users/{user}/schedules/{key}/history",
     "GET /api/users/{user}/schedules/{key}/explain",
+    "GET /api/jobs",
+    "POST /api/jobs",
+    "POST /api/jobs/batch",
+    "GET /api/jobs/{key}",
+    "POST /api/jobs/{key}/cancel",
+    "GET /api/jobs/{key}/history",
+    "GET /api/jobs/{key}/explain",
+    "GET /api/users/{user}/jobs",
+    "POST /api/users/{user}/jobs",
+    "POST /api/users/{user}/jobs/batch",
+    "GET /api/users/{user}/jobs/{key}",
+    "POST /api/users/{user}/jobs/{key}/cancel",
+    "GET /api/users/{user}/jobs/{key}/history",
+    "GET /api/users/{user}/jobs/{key}/explain",
     "GET /api/users/{user}/export",
     "DELETE /api/users/{user}",
     "POST /api/users/{user}/schedules/{key}/mend",
@@ -58,6 +72,9 @@ ROUTES: Final = (
     "POST /api/users/{user}/backfills/{key}/continue",
     "POST /api/users/{user}/backfills/{key}/stop",
     "POST /api/users/{user}/schedules/{key}/backfills",
+    "POST /api/static-schedules/{flow}/{id}/pause",
+    "POST /api/static-schedules/{flow}/{id}/resume",
+    "POST /api/recover",
     "PUT /api/limits/{scope}",
     "PUT /api/pauses/{scope}",
     "GET /api/overview",
@@ -163,7 +180,7 @@ such a one is told.
 
 
 def _reader_of(route: str) -> Reader:
-    users = ("/api/schedules", "/api/actions", "/api/upcoming")
+    users = ("/api/schedules", "/api/actions", "/api/jobs", "/api/upcoming")
     if route == "GET /api/flows":
         return "anybody"
     if route.endswith("by-external/{key}/dispatch"):

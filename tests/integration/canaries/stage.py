@@ -34,7 +34,7 @@ SCHEDULE: Final = {
 }
 
 
-OF_USERS: Final = ("/api/schedules", "/api/actions", "/api/upcoming")
+OF_USERS: Final = ("/api/schedules", "/api/actions", "/api/jobs", "/api/upcoming")
 OF_OPERATORS: Final = frozenset(
     (
         *("overview", "operations", "unreadable", "users", "doctor", "schedules mend"),

@@ -25,7 +25,7 @@ from duetick.domain.creation import Repeatable
 from duetick.domain.errors import Flaw, InvalidSchedule, refusals_of
 from duetick.domain.policies import DAY
 from duetick.domain.schedule import Json, Schedule
-from duetick.ports import RunTransport
+from duetick.ports import RunTransport, Witness
 
 LONGEST_IDEMPOTENCY_KEY: Final = 256
 WHY: Final = "Duetick-Why"
@@ -53,6 +53,7 @@ class ApiCall:
     own: UserSchedules | None
     own_of: Callable[[str], UserSchedules]
     transport: Callable[[], RunTransport]
+    witness: Callable[[], Witness | None]
     operator: bool
     who: str
     names: Mapping[str, str]

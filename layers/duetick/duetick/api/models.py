@@ -1,6 +1,6 @@
 """The bodies and queries that the API takes. Names are camelCase, times are UTC text."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
@@ -10,6 +10,7 @@ from duetick.domain.backfilling import MOST_AT_ONCE, MOST_TIMES, MOST_TIMES_EVER
 from duetick.domain.identity import LONGEST_ID
 from duetick.domain.limits import MOST_AT_ONCE as MOST_LEASES
 from duetick.domain.limits import MOST_IN_A_WINDOW, Per
+from duetick.domain.recovering import Recovery
 from duetick.domain.schedule import LONGEST_NOTE
 
 Instant: TypeAlias = Annotated[str, Field(examples=["2026-12-01T09:00:00Z"])]
@@ -60,6 +61,10 @@ def _without_defaults(schema: dict[str, JsonValue]) -> None:
     for one in properties.values() if isinstance(properties, dict) else ():
         if isinstance(one, dict):
             one.pop("default", None)
+
+
+MOST_JOBS: Final = 500
+"""The most jobs of one call."""
 
 
 class RetryShape(Shape):
@@ -124,6 +129,39 @@ class ScheduleBody(Shape):
     principal: PrincipalShape | None = None
 
 
+class JobPoliciesShape(Shape):
+    """The policies of a job. An absent field has the action's default."""
+
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
+
+    delivery: Literal["at_most_once", "at_least_once", "effectively_once"] = "at_most_once"
+    retry: RetryShape = RetryShape()
+    priority: int = 0
+    timeout: int = 25
+    on_failure: str | None = None
+
+
+class JobBody(Shape):
+    """A job: an action that runs once, `at` a time, or after a `delay` of so many seconds, or at
+    once. Within a day, the same `key` in one flow makes nothing more.
+    """
+
+    flow: str
+    action: str
+    input: JsonValue = None
+    at: Instant | None = None
+    delay: Annotated[int | float | None, Field(ge=0)] = None
+    key: Annotated[str | None, Field(min_length=1, max_length=256)] = None
+    policies: JobPoliciesShape | None = None
+    labels: dict[str, str] | None = None
+
+
+class JobsBody(Shape):
+    """The jobs to enqueue: each as the body of a single one."""
+
+    jobs: Annotated[list[dict[str, JsonValue]], Field(min_length=1, max_length=MOST_JOBS)]
+
+
 class NewSchedule(ScheduleBody):
     """A schedule to create. Without a key, it gets a random one."""
 
@@ -185,11 +223,19 @@ class LimitBody(Shape):
     note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
 
 
+class RecoverBody(Shape):
+    """The way of a recovery. Unless `dryRun` is false, nothing is changed."""
+
+    how: Recovery = "skip"
+    dry_run: bool = True
+
+
 class BackfillBody(Shape):
     """The fire times to make again: `from` an instant on, before the instant `to`, both past.
 
-    `overlap` is `wait` (one after another) or `allow` (side by side, at most `atOnce`). With
-    `onlyMissing`, times that have fired are left out. A span of more than `most` times is refused.
+    `overlap` is `wait` (one after another) or `allow` (side by side, at most `atOnce`); without it,
+    `allow` if `atOnce` is more than 1. With `onlyMissing`, times that have fired are left out. A
+    span of more than `most` times is refused.
     """
 
     since: Annotated[Instant, Field(alias="from")]
@@ -197,7 +243,7 @@ class BackfillBody(Shape):
     dry_run: bool = True
     note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
     at_once: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 1
-    overlap: Together = "wait"
+    overlap: Together | None = None
     only_missing: bool = True
     newest_first: bool = False
     most: Annotated[int, Field(ge=1, le=MOST_TIMES_EVER)] = MOST_TIMES
@@ -242,6 +288,13 @@ class ListQuery(SoughtQuery):
     """
 
     state: Literal["active", "paused", "done", "all"] | None = None
+
+
+class JobsQuery(PageQuery):
+    """A part of a list of jobs: in one state, of one flow. `pending` have not ended."""
+
+    state: Literal["pending", "ended", "all"] | Shown | None = None
+    flow: str | None = None
 
 
 class OperationsQuery(PageQuery):

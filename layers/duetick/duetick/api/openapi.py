@@ -63,7 +63,8 @@ def as_text() -> str:
 
 def _description() -> str:
     return (
-        "Schedules of users. Paths below /api/schedules and /api/actions are the token's user's "
+        "Schedules and jobs of users. Paths below /api/schedules, /api/jobs and /api/actions are "
+        "the token's user's "
         "own; all others are for machines and operators, signed with IAM. What these write is "
         "recorded, with the reason in Duetick-Why. A key or a "
         "user is one path segment: percent-encoded, or with ~ for %, which no gateway rewrites; "

@@ -40,7 +40,8 @@ def _new_key() -> str:
 
 def view(call: ApiCall, schedule: Record) -> dict[str, Json]:
     """Return a schedule as the caller may see it: operators see no secrets of its user."""
-    shown = schedule_json(schedule, call.schedules.clock())
+    now = call.schedules.clock()
+    shown = schedule_json(schedule, now, call.schedules.store.pauses.current(now))
     if not call.operator:
         return shown
     words = {name: redact(shown[name]) for name in ("labels", "paused")}
@@ -262,13 +263,14 @@ def explain(call: ApiCall) -> Answer:
 
 
 def export_user(call: ApiCall) -> Answer:
-    """Return all data of a user, part by part: schedules, then the history. Values with secret
-    names are withheld.
+    """Return all data of a user, part by part: schedules, then jobs, then the history. Values with
+    secret names are withheld.
     """
     from duetick.core.histories import export_page, lines  # each request loads what it needs
+    from duetick.core.jobs import lines_of_jobs
 
     cursor = call.read_query(CursorQuery).cursor
-    schedules, occurrences, after = export_page(call.schedules, cursor)
+    schedules, jobs, occurrences, after = export_page(call.schedules, cursor)
     shown = lines(call.schedules.store.ledger, occurrences, operator=call.operator)
     keyed = zip(shown, occurrences, strict=True)
     return Answer(
@@ -276,6 +278,7 @@ def export_user(call: ApiCall) -> Answer:
         {
             "user": call.schedules.user_id,
             "schedules": [view(call, schedule) for schedule in schedules],
+            "jobs": [*lines_of_jobs(call.schedules, jobs, operator=call.operator)],
             "history": [line | {"key": each.key} for line, each in keyed],
             "cursor": after,
         },

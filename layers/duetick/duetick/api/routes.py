@@ -16,6 +16,9 @@ from duetick.api.models import (
     DryQuery,
     ExplainQuery,
     HistoryQuery,
+    JobBody,
+    JobsBody,
+    JobsQuery,
     LimitBody,
     ListQuery,
     ManyOccurrences,
@@ -27,6 +30,7 @@ from duetick.api.models import (
     PauseBody,
     PausesQuery,
     PreviewBody,
+    RecoverBody,
     ScheduleBody,
     ScheduleChange,
     Shape,
@@ -35,11 +39,13 @@ from duetick.api.models import (
 from duetick.api.views import (
     ActionsView,
     AllSchedulesPage,
+    AnyScheduleView,
     BackfillAnswer,
     BackfillList,
     BackfillView,
     ChangedOccurrence,
     ChangedOccurrences,
+    EnqueuedViews,
     ErasedView,
     ExplanationView,
     ExportView,
@@ -47,6 +53,8 @@ from duetick.api.views import (
     GroupPausesView,
     GroupPauseView,
     HistoryPage,
+    JobsPage,
+    JobView,
     LimitsView,
     LimitView,
     LocksView,
@@ -56,6 +64,7 @@ from duetick.api.views import (
     OperationsView,
     OverviewView,
     PreviewView,
+    RecoveredView,
     RunView,
     SchedulePage,
     ScheduleView,
@@ -159,11 +168,13 @@ class Route:
 ACTIONS: Final = "/actions"
 FLOWS: Final = "/flows"
 UPCOMING: Final = "/upcoming"
-OF_USERS: Final = ("/schedules", ACTIONS, FLOWS, UPCOMING)
+JOBS: Final = "/jobs"
+OF_USERS: Final = ("/schedules", ACTIONS, FLOWS, JOBS, UPCOMING)
 """The beginnings of the paths that a user's token opens."""
 LIST: Final = "/schedules"
 ONE: Final = "/schedules/{key}"
 BACKFILLS: Final = "/backfills"
+STATIC: Final = "/static-schedules/{flow}/{id}"
 SHOWN: Final[dict[int, type | None]] = {200: ScheduleView}
 PUT: Final[dict[int, type | None]] = {200: ScheduleView, 201: ScheduleView}
 
@@ -222,6 +233,28 @@ ROUTES: Final = (
     Route(
         "GET", f"{ONE}/explain", operations.explain, {200: ExplanationView},
         query=ExplainQuery, refusals=(404,),
+    ),
+    Route("GET", JOBS, Later("jobs", "list_jobs"), {200: JobsPage}, query=JobsQuery),
+    Route(
+        "POST", JOBS, Later("jobs", "create_job"), {200: JobView, 201: JobView},
+        body=JobBody, refusals=(409, 413, 429),
+    ),
+    Route(
+        "POST", f"{JOBS}/batch", Later("jobs", "create_jobs"), {200: EnqueuedViews},
+        body=JobsBody, refusals=(413, 429),
+    ),
+    Route("GET", f"{JOBS}/{{key}}", Later("jobs", "get_job"), {200: JobView}, refusals=(404,)),
+    Route(
+        "POST", f"{JOBS}/{{key}}/cancel", Later("jobs", "cancel_job"), {200: JobView},
+        refusals=(404, 409, 429),
+    ),
+    Route(
+        "GET", f"{JOBS}/{{key}}/history", Later("jobs", "job_history"), {200: HistoryPage},
+        query=HistoryQuery, refusals=(404,),
+    ),
+    Route(
+        "GET", f"{JOBS}/{{key}}/explain", Later("jobs", "explain_job"), {200: ExplanationView},
+        refusals=(404,),
     ),
     Route(
         "POST", f"{ONE}/backfills", Later("backfills", "start_backfill"),
@@ -317,6 +350,18 @@ ROUTES: Final = (
     Route(
         "DELETE", "/pauses/{scope}", Later("group_pauses", "resume_group"), {200: GroupPausesView},
         of_all=True,
+    ),
+    Route(
+        "POST", f"{STATIC}/pause", Later("records", "pause_static_schedule"),
+        {200: AnyScheduleView}, body=PauseBody, refusals=(404, 413), of_all=True,
+    ),
+    Route(
+        "POST", f"{STATIC}/resume", Later("records", "resume_static_schedule"),
+        {200: AnyScheduleView}, refusals=(404,), of_all=True,
+    ),
+    Route(
+        "POST", "/recover", Later("recovery", "recover_store"), {200: RecoveredView},
+        body=RecoverBody, refusals=(413,), of_all=True,
     ),
     Route("GET", "/limits", Later("limits", "list_limits"), {200: LimitsView}, of_all=True),
     Route(

@@ -176,6 +176,7 @@ def _call(
         own=own,
         own_of=partial(_own_of, operator=operator),
         transport=wiring.runs,
+        witness=wiring.witness,
         operator=operator,
         who=caller.user_id if caller else "",
         names=names,

@@ -8,6 +8,7 @@ from typing import Literal, NotRequired, TypeAlias
 
 from duetick.domain.codes import Code
 from duetick.domain.limits import Per
+from duetick.domain.recovering import Recovery
 from duetick.domain.verdicts import Verdict
 
 if sys.version_info >= (3, 12):
@@ -48,6 +49,16 @@ class PoliciesView(TypedDict):
     maxRuns: int | None
     afterCompletion: Literal["keep", "delete"]
     pauseAfter: int | None
+    onFailure: str | None
+
+
+class JobPoliciesView(TypedDict):
+    """The policies of a job."""
+
+    delivery: Literal["at_most_once", "at_least_once", "effectively_once"]
+    retry: RetryView
+    priority: int
+    timeout: int
     onFailure: str | None
 
 
@@ -109,10 +120,19 @@ class PrincipalView(TypedDict):
     attributes: dict[str, str]
 
 
+class HeldView(TypedDict):
+    """The pause of a user, a flow or everything (`scope`) that keeps a schedule from firing."""
+
+    scope: str
+    since: IsoTime
+    until: IsoTime | None
+
+
 class ScheduleView(TypedDict):
-    """A schedule. `enabled` is false while it is paused. One that will never fire again is done.
-    Machines and operators read its `user`, and the `principal` that the application named. If
-    `dryRun` is true, nothing is stored.
+    """A schedule. `enabled` is false while it is paused; `heldBy` is a pause that an operator set
+    on its user, its flow or everything. One that will never fire again is done. Machines and
+    operators read its `user`, and the `principal` that the application named. If `dryRun` is true,
+    nothing is stored.
     """
 
     dryRun: NotRequired[bool]
@@ -127,6 +147,7 @@ class ScheduleView(TypedDict):
     input: object
     enabled: bool
     paused: PauseView | None
+    heldBy: HeldView | None
     policies: PoliciesView
     labels: dict[str, str]
     externalId: str | None
@@ -218,6 +239,40 @@ class OccurrenceView(TypedDict):
     updatedAt: IsoTime
 
 
+class JobView(TypedDict):
+    """A job: one occurrence without a schedule, due `at` a time. Its other fields are those of a
+    line of the history. It has `endedAt` once nothing more becomes of it.
+    """
+
+    user: NotRequired[str]
+    id: str
+    key: str | None
+    flow: str
+    action: str
+    input: object
+    at: IsoTime
+    policies: JobPoliciesView
+    state: str
+    reason: str | None
+    labels: dict[str, str]
+    attempts: int
+    error: str | None
+    failures: list[FailureView]
+    failureHook: str | None
+    nextAttemptAt: IsoTime | None
+    begunAt: IsoTime | None
+    updatedAt: IsoTime
+    createdAt: IsoTime
+    endedAt: IsoTime | None
+
+
+class JobsPage(TypedDict):
+    """Jobs ordered by id. `cursor` asks for the next page; null: there is none."""
+
+    jobs: list[JobView]
+    cursor: str | None
+
+
 class HistoryPage(TypedDict):
     """A page of the history, the newest first."""
 
@@ -289,7 +344,8 @@ BackfillOrder = TypedDict(
 class BackfillPlan(TypedDict):
     """The plan of a backfill: the times that it would bring, from the `first` to the `last`, and
     those that have `fired`. `outcomes` counts the times by what the history has of them. It takes
-    at least so many ticks, and seconds. If the schedule is `paused`, it waits for its end.
+    at least so many ticks, and seconds. If the schedule is `paused`, or `heldBy` the pause of a
+    group, the backfill waits for the end of that.
     """
 
     order: BackfillOrder
@@ -301,6 +357,7 @@ class BackfillPlan(TypedDict):
     ticks: int
     leastSeconds: int
     paused: bool
+    heldBy: HeldView | None
 
 
 class BackfillView(TypedDict):
@@ -424,6 +481,7 @@ class ExportView(TypedDict):
 
     user: str
     schedules: list[ScheduleView]
+    jobs: list[JobView]
     history: list[UserOccurrence]
     cursor: str | None
 
@@ -445,6 +503,7 @@ class AnyScheduleView(TypedDict):
     flow: str | None
     action: str | None
     nextFireAt: IsoTime | None
+    heldBy: HeldView | None
 
 
 class AllSchedulesPage(TypedDict):
@@ -691,6 +750,25 @@ class LimitsView(TypedDict):
     limits: list[LimitView]
 
 
+class RecoveredView(TypedDict):
+    """A recovery after a restore. `schedules` have `recorded` times that are missed, and `fires`
+    that ticks may fire now. `lost` were under way in the backup; a dry run does not know them. If
+    it is not `complete`, repeat it. `restored` is false if there is nothing to recover.
+    """
+
+    how: Recovery
+    dryRun: bool
+    restored: bool
+    noted: IsoTime | None
+    witnessed: IsoTime | None
+    until: IsoTime | None
+    schedules: int
+    fires: int
+    recorded: int
+    lost: int
+    complete: bool
+
+
 class ProblemView(TypedDict):
     """One problem. `field` is a JSON pointer into the body, empty for the whole body. For a header,
     or a part of the path or query, it is the name.
@@ -711,3 +789,17 @@ class ErrorView(TypedDict):
     problems: NotRequired[list[ProblemView]]
     limit: NotRequired[str]
     value: NotRequired[int]
+
+
+class EnqueuedView(TypedDict):
+    """The answer to one job of a batch: its status, and its job or its error."""
+
+    status: int
+    job: JobView | None
+    error: ErrorView | None
+
+
+class EnqueuedViews(TypedDict):
+    """The answers to a batch, in its order."""
+
+    jobs: list[EnqueuedView]

@@ -9,11 +9,20 @@ from duetick.cli.asking import add_json, add_limit, add_place, add_why
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import WrongUsage
 from duetick.cli.putting import add_fields, object_of, put
-from duetick.cli.showing import Column, ShownItem, field, plain, say, show_many, show_one
+from duetick.cli.showing import (
+    NOMINAL_TIME,
+    Column,
+    ShownItem,
+    field,
+    plain,
+    say,
+    show_many,
+    show_one,
+)
 from duetick.client import Client, Reply
 
 if TYPE_CHECKING:
-    from duetick.api.views import ScheduleView
+    from duetick.api.views import AnyScheduleView, ScheduleView
     from duetick.cli.asking import Commands, Options
 
 
@@ -47,6 +56,9 @@ _OF_ALL: Final = frozenset({"list", "actions"})
 _BY_EXTERNAL: Final = frozenset({"by-external", "dispatch"})
 """The verbs that take an outside id."""
 
+_OF_STATIC: Final = frozenset({"pause", "resume"})
+"""The verbs that take the flow of a static schedule in place of a user."""
+
 _VERBS: Final = {
     "list": "those that are active or paused; for an operator those of all users, by --all-users",
     "actions": "what may be scheduled, with its policies and those that a schedule may change",
@@ -75,6 +87,9 @@ def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
     if verb == "pause":
         parser.add_argument("--note", default="")
         parser.add_argument("--until", help="such as 2026-12-01T09:00:00Z; without it for ever")
+    if verb in _OF_STATIC:
+        told = "operators: the flow of a static schedule, whose name the key is then"
+        parser.add_argument("--flow", help=told)
     _add_filters(verb, parser)
     if verb in ("list", "history"):
         add_limit(parser)
@@ -116,9 +131,21 @@ def _run(chosen: argparse.Namespace) -> None:
         if chosen.verb == "dispatch":
             _dispatch(chosen)
             return
+        if chosen.verb in _OF_STATIC and chosen.flow:
+            show_one(_change_static(chosen), as_json=chosen.json)
+            return
         if chosen.verb == "mend" and not chosen.user:
             raise WrongUsage("mend needs --user: whose schedule?")
         _DONE[chosen.verb](asking.users_client(chosen), chosen)
+
+
+def _change_static(chosen: argparse.Namespace) -> "AnyScheduleView":
+    if chosen.user:
+        raise WrongUsage("Either --user or --flow: a static schedule has no user.")
+    operators = asking.operators_of(chosen)
+    if chosen.verb == "resume":
+        return operators.resume_static(chosen.flow, chosen.key)
+    return operators.pause_static(chosen.flow, chosen.key, note=chosen.note, until=chosen.until)
 
 
 def _sought(chosen: argparse.Namespace) -> dict[str, Any]:
@@ -136,9 +163,15 @@ def _action(item: ShownItem) -> str:
     return f"{item['flow']}.{item['action']}"
 
 
+def _state(item: ShownItem) -> str:
+    """Return the state, and the pause of a group that holds it."""
+    held = item.get("heldBy")
+    return f"{item['state']}, held by a pause of {held['scope']}" if held else str(item["state"])
+
+
 _OF_ONE: Final = (
     field("KEY", "key"),
-    field("STATE", "state"),
+    Column("STATE", _state),
     field("CRON", "cron"),
     field("TIMEZONE", "timezone"),
     Column("ACTION", _action),
@@ -147,7 +180,7 @@ _OF_ONE: Final = (
 _OF_USERS: Final = (field("USER", "user"), *_OF_ONE)
 UPCOMING: Final = (field("UTC", "utc"), field("LOCAL", "local"), field("CLOCKS", "clock"))
 _HISTORY: Final = (
-    field("NOMINAL TIME", "nominalFireTime"),
+    NOMINAL_TIME,
     field("STATE", "state"),
     field("REASON", "reason"),
     field("ATTEMPTS", "attempts"),

@@ -28,6 +28,7 @@ class Quotas:
     runs_a_minute: int = 30
     writes_a_minute: int = 120
     look_ahead: bool = True
+    jobs: int = 1_000
 
 
 def find_refusals(
@@ -40,10 +41,7 @@ def find_refusals(
     fires = schedule.enabled and not schedule.pause and not may_be_done
     over = end_over(schedule, now) if fires else None
     timing = refusals_of([lambda: parse(schedule.cron), lambda: check_zone(schedule.timezone)])
-    size = refusals_of([lambda: _check_size(schedule, quotas)])
-    check = flows.action_of if size else flows.check_input  # a huge input stays unread
-    work = refusals_of([lambda: check(schedule), lambda: flows.check_hook(schedule)])
-    found = timing + work + size
+    found = timing + find_flaws_of_work(schedule, flows, quotas)
     if over:
         found.append(over)
         schedule = replace(schedule, policies=replace(schedule.policies, ends_at=None))
@@ -61,6 +59,13 @@ def doubts_of(
         times.append(lambda: check_future(schedule, now))
     doubt = refusals_of([lambda: confirm(schedule.cron, now)])
     return doubt or refusals_of(times)
+
+
+def find_flaws_of_work(schedule: Schedule, flows: Flows, quotas: Quotas) -> list[Refusal]:
+    """Return everything that is wrong with the action, the input and the hook."""
+    size = refusals_of([lambda: _check_size(schedule, quotas)])
+    check = flows.action_of if size else flows.check_input  # a huge input stays unread
+    return refusals_of([lambda: check(schedule), lambda: flows.check_hook(schedule)]) + size
 
 
 def _check_pace(schedule: Schedule, quotas: Quotas) -> None:

@@ -27,6 +27,7 @@ _STATUS: Final = {
     "flow_not_found": 404,
     "schedule_not_found": 404,
     "backfill_not_found": 404,
+    "job_not_found": 404,
     "occurrence_not_found": 404,
     "not_found": 404,
     "method_not_allowed": 405,
@@ -50,6 +51,7 @@ _STATUS: Final = {
     "internal": 500,
     "flow_unregistered": 503,
     "not_delivered": 503,
+    "not_tried": 503,
     "store_unavailable": 503,
     "schema_outdated": 503,
 }

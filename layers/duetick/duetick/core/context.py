@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict
 
 from duetick.domain.errors import ConfigurationError
 from duetick.domain.expression import targets
@@ -12,7 +12,34 @@ from duetick.domain.schedule import Json, Occurrence, Principal, Schedule
 from duetick.ports import Transaction
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from duetick.core.agents import AgentSchedules
+    from duetick.core.definitions import GivenPolicies
+    from duetick.domain.jobs import Job
+
+
+class JobFields(TypedDict, total=False):
+    """The fields of a job besides action and input. `delay` is in seconds; `at` is milliseconds, or
+    a text of the API.
+    """
+
+    flow: str
+    delay: float
+    at: int | str
+    key: str
+    policies: "GivenPolicies"
+    labels: Mapping[str, str]
+
+
+class EnqueueJob(Protocol):
+    """The function by which an action enqueues a job."""
+
+    def __call__(
+        self, context: "Context", action: str, given: Json, /, **more: "Unpack[JobFields]"
+    ) -> "Job":
+        """Return the job."""
+
 
 OpenSchedules: TypeAlias = Callable[[str, str], "AgentSchedules"]
 Settling: TypeAlias = Callable[[], AbstractContextManager[Transaction]]
@@ -44,6 +71,7 @@ class Context:
     body: Json = None
     settling: Settling | None = field(default=None, repr=False, compare=False)
     open_schedules: OpenSchedules | None = field(default=None, repr=False, compare=False)
+    enqueue_job: EnqueueJob | None = field(default=None, repr=False, compare=False)
 
     @property
     def lateness_ms(self) -> int:
@@ -56,6 +84,17 @@ class Context:
         if self.open_schedules is None:
             raise ConfigurationError("ctx.schedules works while dispatch runs the action.")
         return self.open_schedules(self.principal.user_id, self.flow)
+
+    def enqueue(self, action: str, given: Json = None, /, **more: "Unpack[JobFields]") -> "Job":
+        """Enqueue a job of the principal's: `action` runs once with that input, now or later.
+
+        Within the block of `transaction()` it is there if that is committed, and not otherwise;
+        elsewhere it is there at once. The job of a `key` is made once in a day: an action that may
+        run again gives one. Without a `flow` it is this one.
+        """
+        if self.enqueue_job is None:
+            raise ConfigurationError("ctx.enqueue() works while dispatch runs the action.")
+        return self.enqueue_job(self, action, given, **more)
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Open the transaction of this attempt: its effects are committed with its success, or not.

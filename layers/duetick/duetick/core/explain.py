@@ -87,7 +87,7 @@ def explain(store: Store, user_id: str, key: str, at: int, now: int) -> Explanat
     rules, missing = rules_of_store(store), list[Fault]()
     if sight.verdict is None and at <= now:
         missing += reckon_schedule(store, name, at - 1, at, rules).faults
-    besides = _besides(store, name, at)
+    besides = [one for one in _besides(store, name, at) if one != sight.entry]
     made = any(one.origin.startswith(BACKFILL_ORIGIN) for one in besides)
     judged = judge(sight, account, missing, at, rules, pauses=pauses, backfilled=made)
     if judged.verdict == "unaccounted" and _is_forgotten(store, at, now):

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from duetick.core.schedules import UserSchedules
+from duetick.core.schedules import LARGEST_PAGE, UserSchedules
 from duetick.core.store import Ledger
 from duetick.core.verify import rules_of_store
 from duetick.core.wire import instant, occurrence_json
@@ -15,15 +15,21 @@ from duetick.domain.left_out import left_out
 from duetick.domain.paging import make_cursor, read_place
 from duetick.domain.pausing import is_paused
 from duetick.domain.ranges import leave_out, range_of_pause
-from duetick.domain.schedule import LATEST, Identity, Json, Occurrence, Record
+from duetick.domain.schedule import LATEST, Identity, Json, Occurrence, Record, dump_input
 from duetick.domain.states import LEASED, WAITING, State
+
+if TYPE_CHECKING:
+    from duetick.domain.jobs import Job
 
 AT_ONCE: Final = 500
 LOOKED_AT: Final = 500
 """The most occurrences that a page with a filter reads."""
 
 PAST: Final = "."
-"""The start of an export's cursor into the history. A cursor into schedules never has it."""
+JOBS: Final = "~"
+"""The starts of an export's cursors into the history and the jobs. No cursor into schedules has one
+of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,27 +172,56 @@ def _recorded_times(schedules: UserSchedules, whole: Occurrence) -> Sequence[int
     return [one.nominal_at for one in found if one.origin == SCHEDULE_ORIGIN]
 
 
-def export_page(
-    schedules: UserSchedules, cursor: str | None
-) -> tuple[Sequence[Record], Sequence[Occurrence], str | None]:
-    """Return a part of all data of the user, and the cursor of the next part.
+class ExportPart(NamedTuple):
+    """A part of all data of a user, and the cursor of the next part."""
 
-    The schedules come first, then the history. Deleted schedules are part of the history.
+    schedules: Sequence[Record] = ()
+    jobs: "Sequence[Job]" = ()
+    history: Sequence[Occurrence] = ()
+    cursor: str | None = None
+
+
+def export_page(schedules: UserSchedules, cursor: str | None) -> ExportPart:
+    """Return a part of all data of the user.
+
+    The schedules come first, then the jobs, then the history. Deleted schedules are part of the
+    history.
     """
-    found: Sequence[Record] = ()
-    lines: Sequence[Occurrence] = ()
-    before: Identity | None = None
     if cursor is not None and cursor.startswith(PAST):
-        before = read_place(schedules.user_id, cursor.removeprefix(PAST))
-    else:
-        page = schedules.list(AT_ONCE, cursor, "all")
-        found = page.schedules
-        lines = [line for schedule in found for line in find_pause_ranges(schedules, schedule)]
-        if page.cursor:
-            return found, lines, page.cursor
+        return _export_history(schedules, cursor.removeprefix(PAST))
+    if cursor is not None and cursor.startswith(JOBS):
+        return _export_jobs(schedules, cursor.removeprefix(JOBS) or None)
+    page = schedules.list(AT_ONCE, cursor, "all")
+    found = page.schedules
+    lines = [line for schedule in found for line in find_pause_ranges(schedules, schedule)]
+    if page.cursor:
+        return ExportPart(found, history=lines, cursor=page.cursor)
+    rest = _export_jobs(schedules, None)
+    return rest._replace(schedules=found, history=[*lines, *rest.history])
+
+
+def _export_jobs(schedules: UserSchedules, cursor: str | None) -> ExportPart:
+    """Return jobs, as many as have room. After the last of them, the history begins."""
+    page = schedules.store.jobs.list(schedules.user_id, limit=AT_ONCE, cursor=cursor)
+    fitting, size = 0, 0
+    for one in page.jobs:
+        size += len(dump_input(one.record.input))
+        if fitting and size > LARGEST_PAGE:
+            break
+        fitting += 1
+    if fitting < len(page.jobs):
+        last = page.jobs[fitting - 1].record.key
+        return ExportPart(jobs=page.jobs[:fitting], cursor=JOBS + make_cursor(last))
+    if page.cursor:
+        return ExportPart(jobs=page.jobs, cursor=JOBS + page.cursor)
+    return _export_history(schedules, "")._replace(jobs=page.jobs)
+
+
+def _export_history(schedules: UserSchedules, cursor: str) -> ExportPart:
+    before = read_place(schedules.user_id, cursor) if cursor else None
     past = schedules.store.ledger.find(schedules.user_id, limit=AT_ONCE + 1, before=before)
-    more = len(past) > AT_ONCE
-    return found, [*lines, *past[:AT_ONCE]], PAST + _cursor(past[AT_ONCE - 1]) if more else None
+    after = PAST + _cursor(past[AT_ONCE - 1]) if len(past) > AT_ONCE else None
+    return ExportPart(history=past[:AT_ONCE], cursor=after)
 
 
 def _cursor(last: Occurrence) -> str:

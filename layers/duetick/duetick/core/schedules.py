@@ -24,7 +24,7 @@ from duetick.core.rights import (
 from duetick.core.store import Listing, Page, Sift, Store
 from duetick.domain.creation import Made, Repeatable
 from duetick.domain.errors import NotFound, Refusal, VersionConflict, refusals_of
-from duetick.domain.identity import InvalidId, check_external, check_key
+from duetick.domain.identity import InvalidId, check_external, check_key, is_job
 from duetick.domain.pausing import ends_pause, keep_pause, pause, resume
 from duetick.domain.schedule import FLOW_USER, Record, Schedule, dump_input
 from duetick.domain.versions import Expected, check_version
@@ -69,7 +69,7 @@ class UserSchedules:
     def find(self, key: str) -> Record | None:
         """Return the schedule, or None."""
         check_key(self.user_id, key)
-        return self.store.schedules.get(self.user_id, key)
+        return None if is_job(key) else self.store.schedules.get(self.user_id, key)
 
     def get(self, key: str) -> Record:
         """Return the schedule. Raises NotFound."""
@@ -194,7 +194,8 @@ class UserSchedules:
     def resume(self, key: str, *, if_version: Expected | None = None) -> Record:
         """Resume the schedule from now on.
 
-        If its row was unreadable, or differs from the record, repair the row too.
+        If its row differs from the record, repair the row too; if it was unreadable, the times
+        since are a misfire.
         """
         found = self.change(key, resume, if_version=if_version)
         if found.defect is not None:
@@ -224,6 +225,8 @@ class UserSchedules:
         from duetick.core.explain import explain  # few requests ask for it
 
         check_key(self.user_id, key)
+        if is_job(key):
+            raise NotFound
         now = self.clock()
         return explain(self.store, self.user_id, key, now if at is None else at, now)
 

@@ -37,7 +37,13 @@ from duetick.domain.failure_hooks import hooks_of
 from duetick.domain.failures import Event
 from duetick.domain.firing import Times
 from duetick.domain.group_pauses import NO_PAUSES, Pauses, held_until, pause_of_begin
-from duetick.domain.identity import SCHEDULE_ORIGIN, is_failure_hook, stands_beside
+from duetick.domain.identity import (
+    SCHEDULE_ORIGIN,
+    check_no_job,
+    is_failure_hook,
+    is_job,
+    stands_beside,
+)
 from duetick.domain.occurrence import (
     Identity,
     IndexRow,
@@ -65,6 +71,7 @@ from duetick.domain.ranges import (
     range_of_row,
     range_unfired,
     range_within,
+    ranges_before,
 )
 from duetick.domain.recovering import UNKNOWN, pass_over
 from duetick.domain.rows import accounted_until, disagreement, fresh_row, row_of
@@ -88,6 +95,7 @@ from duetick.domain.transitions import (
 
 if TYPE_CHECKING:
     from duetick.domain.backfilling import BackfillStep
+    from duetick.domain.jobs import Job
     from duetick.domain.operating import Operated, Operator
 
 FURTHEST_BEHIND: Final = 15 * MINUTE_MS
@@ -228,6 +236,9 @@ class Book:
         current = self.record
         if current is None:
             return False
+        if is_job(self.key):
+            self.record = None
+            return True
         end = self._effective_time(now)
         unfired = range_unfired(current, self.row, self.mark, end, Reason.SCHEDULE_DELETED)
         self._account(unfired)
@@ -354,13 +365,18 @@ class Book:
 
     def put_row(self, row: IndexRow, now: int) -> None:
         """Put a row. Its texts may be unreadable. If it takes the place of an unreadable one, the
-        schedule fires again from now on, which is dated.
+        schedule fires again from now on, which is dated; it misses the times that are behind the
+        row.
         """
         row.policies.retry.check_waits()
-        is_mended = self.unreadable is not None and self.record is not None
-        self.unreadable = None
+        check_no_job(row.key)
+        broken, self.unreadable = self.unreadable, None
+        if self.record and broken:
+            since = max(self.record.redefined_at, self.mark or 0)
+            until = min(now, row.next_fire_at - 1)
+            self._account(range_within(self.record, since, until, Reason.MISSED))
         self._set_row(row, row.next_fire_at)
-        if self.record and is_mended:
+        if self.record and broken:
             self._define(self.record, self._effective_time(now), standing_of(self.record))
 
     def _set_row(self, row: IndexRow | None, at: int) -> None:
@@ -410,10 +426,12 @@ class Book:
             self.made += [poisoned, *hooks_of([poisoned], self.new_id)]
         return [poisoned]
 
-    def restore(self, now: int) -> bool:
+    def restore(self, now: int, pauses: Pauses = NO_PAUSES) -> bool:
         """Put an unreadable row back as its record says. Return False if no row is unreadable.
 
-        Raises PoisonedRow if the row still cannot be read.
+        The times since are a misfire, as after downtime: the row is due for the first of them, and
+        the next tick decides. What lies before the end of a pause of a group is missed: that pause
+        may stand no more when the tick comes. Raises PoisonedRow if the row still cannot be read.
         """
         broken = self.unreadable
         if broken is None:
@@ -421,15 +439,20 @@ class Book:
         at = broken.row.next_fire_at
         row = row_of(self.record, at) if self.record else broken.row
         try:
-            over = self.record is not None and self.record.used_up
-            fresh = None if over else Times.of(row).after(now)
-            missed = range_of_row(row, at, now, Reason.MISSED)
+            if self.record is not None and self.record.used_up:
+                missed, due = range_of_row(row, at, now, Reason.MISSED, now), None
+            else:
+                since = max(at, self.mark or at)
+                spans = pauses.spans(row.user_id, row.flow)
+                ended = [one for one in spans if one[1] <= now]
+                missed = ranges_before(row, since, ended, now)
+                due = Times.of(row).after(max([since, *(end - 1 for _, end in ended)]))
         except ValueError as error:
             name = f"{row.user_id}/{row.key}"
             raise PoisonedRow(f"{name} still cannot be read: {error}") from error
         self._account(missed)
         self.unreadable = None
-        self._set_row(None if fresh is None else replace(row, next_fire_at=fresh), now)
+        self._set_row(None if due is None else replace(row, next_fire_at=due), now)
         if self.record:
             self._define(self.record, self._effective_time(now), standing_of(self.record))
         return True
@@ -516,6 +539,25 @@ class Book:
         return True
 
     # The occurrences.
+
+    def enqueue(self, job: "Job", now: int, *, leased: bool = False) -> "Job":
+        """Record a job in its own book, which is empty. Return it. With `leased`, the caller hands
+        it on.
+        """
+        occurrence = lease(job.occurrence, now) if leased else job.occurrence
+        self.record = job.record
+        self.made.append(occurrence)
+        return job._replace(occurrence=occurrence)
+
+    def job(self) -> "Job | None":
+        """Return the job of the book, or None if it has none, or its occurrence is purged."""
+        from duetick.domain.jobs import Job
+
+        record = self.record
+        if record is None or not is_job(self.key):
+            return None
+        found = self.pages.find(record.anchor, self.key)
+        return Job(self.pages.complete(record), found) if found else None
 
     def bring(self, wanted: NewOccurrence, name: str, now: int) -> Occurrence | Refused:
         """Record the occurrence that a caller requests, under a lease. `name` becomes its id.
@@ -816,6 +858,7 @@ class Book:
         from duetick.domain.operating import Operated
 
         self.moved[after.identity] = after
+        self._mark_job(after)
         self.events += [(after.identity, one) for one in events]
         return Operated(after, changed=True)
 
@@ -831,8 +874,16 @@ class Book:
             if needs_reserving(one, now) and not may_be_leased(one, others):
                 self._move(one, reserve(one, now))
 
+    def _mark_job(self, after: Occurrence) -> None:
+        """Mark the record of a job as its occurrence ends, or is under way again."""
+        if self.record and after.origin == self.key and is_job(self.key):
+            from duetick.domain.jobs import mark_job
+
+            self.record = mark_job(self.record, after)
+
     def _move(self, before: Occurrence, after: Occurrence, note: str | None = None) -> Occurrence:
         self.moved[after.identity] = after
+        self._mark_job(after)
         if note is not None:
             event = Event(after.updated_at, before.state, after.state, note)
             self.events.append((after.identity, event))
@@ -844,9 +895,11 @@ class Book:
 def lease_again(occurrence: Occurrence, now: int) -> tuple[Occurrence, str | None]:
     """Lease an occurrence that waited, or whose lease ended. Return it with its trace.
 
-    One that a limit held back is due now: its time to begin counts anew.
+    One that a limit held back is due now: its time to begin counts anew. So does that of a job
+    which never began: no wait is lateness.
     """
-    if is_held_back(occurrence):
+    never_began = occurrence.state in WAITING and not occurrence.attempts
+    if is_held_back(occurrence) or (never_began and is_job(occurrence.origin)):
         occurrence = due_again(occurrence, now)
     if occurrence.state in WAITING:
         return lease(occurrence, now), None

@@ -228,6 +228,13 @@ class OccurrenceNotFound(NotFound):
         super().__init__(message)
 
 
+class JobNotFound(NotFound):
+    """The user has no such job: it never existed, was purged, or is another user's."""
+
+    def __init__(self, message: str = "No such job.") -> None:
+        super().__init__(message)
+
+
 class OccurrenceConflict(DuetickError):
     """An occurrence that cannot be retried, cancelled or deleted as it is; the message says why."""
 
@@ -246,6 +253,14 @@ class VersionConflict(DuetickError):
         )
         self.wanted = wanted
         self.found = found
+
+
+class CreationStands(VersionConflict):
+    """Another creation has the name of this one. `noted` is what the store kept of it."""
+
+    def __init__(self, noted: str) -> None:
+        super().__init__(0, 1)
+        self.noted = noted
 
 
 class KeyReused(DuetickError):
@@ -288,6 +303,17 @@ def too_many(at_most: int) -> QuotaReached:
         at_most,
         f"A user may have {at_most} schedules, and these are there. Delete one that is not needed.",
         setting="DUETICK_QUOTA_SCHEDULES",
+    )
+
+
+def too_many_jobs(at_most: int) -> QuotaReached:
+    """Return the refusal of one more job."""
+    return QuotaReached(
+        "jobs",
+        at_most,
+        f"A user may have {at_most} jobs that have not ended, and these are there. Wait for some "
+        "of them, or cancel one.",
+        setting="DUETICK_QUOTA_JOBS",
     )
 
 

@@ -19,6 +19,7 @@ from duetick.domain.claims import Templates
 from duetick.domain.definitions import Definition
 from duetick.domain.firing import Times, TimesOutside
 from duetick.domain.group_pauses import NO_PAUSES, GroupPause, Hole, Pauses, pause_of_begin
+from duetick.domain.identity import is_job
 from duetick.domain.occurrence import LATEST, IndexRow, Occurrence
 from duetick.domain.overlap import is_rival, may_hold_place
 from duetick.domain.policies import Overlap, Policies
@@ -77,10 +78,11 @@ def look(book: Book, at: int, now: int, pauses: Pauses = NO_PAUSES) -> Sight:
     """Return what a book shows of a time. The book does not change."""
     broken = book.unreadable
     shown = Sight(None, book.view(), book.row, broken.error if broken else None)
-    entry = book.recorded(at)
+    entry = book.pages.find(at, book.key) if is_job(book.key) else book.recorded(at)
     if entry and _covers(entry, at):
         verdict = _verdict_of(_with_runs(book.copy(), entry, (), now), entry, now, pauses)
-        held = None if has_ended(entry) else pause_of_begin(entry, pauses, max(now, entry.due_at))
+        waits = has_ended(entry) or is_job(book.key)  # a pause takes no job's time away
+        held = None if waits else pause_of_begin(entry, pauses, max(now, entry.due_at))
         place = _in_place(book, entry, now)
         return shown._replace(verdict=verdict, entry=entry, under_way=place, group=held)
     group = _group_of(book, at, pauses)
@@ -260,6 +262,8 @@ def _of_begin(before: Occurrence, after: Occurrence) -> Verdict:
         return "may_overlap" if after.reason is Reason.OVERLAP else _by_reason(after)
     if before.attempts:
         return "will_retry"
+    if is_job(before.origin):
+        return "will_fire"  # it waits for a pause or a limit, and for no other occurrence
     return "will_fire" if after.state is State.PROCESSING else "may_overlap"
 
 
@@ -288,7 +292,7 @@ def judge(
         verdict = _by_definition(sight, definition, times, missing, at)
         group = _group_then(definition, pauses, at) if verdict in _LEFT_OUT else None
         verdict = "paused" if group else verdict
-    verdict = "backfilled" if backfilled and verdict == "not_indexed" else verdict
+    verdict = "backfilled" if backfilled and verdict == "unindexed" else verdict
     found = Judgement(verdict or _without_definition(account, at), definition, group=group)
     if found.verdict not in BESIDE:
         return found
@@ -302,7 +306,7 @@ def _group_then(definition: Definition, pauses: Pauses, at: int) -> GroupPause |
     return next((one for one in of_schedule if one.covers(at)), None)
 
 
-_LEFT_OUT: Final = frozenset[Verdict]({"not_indexed", "quota", "unaccounted"})
+_LEFT_OUT: Final = frozenset[Verdict]({"unindexed", "quota", "unaccounted"})
 """The verdicts of a fire time without an entry."""
 
 BESIDE: Final = frozenset[Verdict](
@@ -329,7 +333,7 @@ def _by_definition(
     if any(one.problem == "missing" for one in missing):
         return "unaccounted"
     used_up = definition.standing == "done" or (sight.record and sight.record.used_up)
-    return "quota" if used_up else "not_indexed"
+    return "quota" if used_up else "unindexed"
 
 
 def _without_definition(account: Account, at: int) -> Verdict:

@@ -12,6 +12,10 @@ SCHEDULE_ORIGIN: Final = "schedule"
 RUN_ORIGIN: Final = "run:"
 BACKFILL_ORIGIN: Final = "backfill:"
 FAILURE_ORIGIN: Final = "failure:"
+JOB_ORIGIN: Final = "job:"
+"""The beginning of a job's key, which is its origin too. No schedule's key begins with it."""
+JOBS_END: Final = "job;"
+"""The first text that sorts after every key of a job."""
 NO_FLOW: Final = "-"
 """The text in a path in place of a flow, if an index row names none. No flow can have this name."""
 
@@ -83,7 +87,35 @@ def stands_beside(origin: str) -> bool:
 
     They neither take its place nor need it, and use up none of its runs.
     """
-    return origin.startswith((BACKFILL_ORIGIN, FAILURE_ORIGIN))
+    return origin.startswith((BACKFILL_ORIGIN, FAILURE_ORIGIN, JOB_ORIGIN))
+
+
+def is_job(name: str) -> bool:
+    """Return True if a key, or an origin, is a job's."""
+    return name.startswith(JOB_ORIGIN)
+
+
+def job_key(name: str) -> str:
+    """Return the key of the job whose occurrence has that id."""
+    return f"{JOB_ORIGIN}{name.partition('_')[2]}"
+
+
+def is_job_id(name: str) -> bool:
+    """Return True if a job can have that id."""
+    return re.fullmatch("occ_[0-9a-f]{28}", name) is not None
+
+
+def check_schedule_key(user_id: str, key: str) -> None:
+    """Raise InvalidId unless (user_id, key) can name a schedule."""
+    check_key(user_id, key)
+    check_no_job(key)
+
+
+def check_no_job(key: str) -> None:
+    """Raise InvalidId if the key is a job's."""
+    if is_job(key):
+        said = f"begins with {JOB_ORIGIN!r}, as the keys of jobs do; name it otherwise."
+        raise InvalidId("key", said, "taken")
 
 
 def is_failure_hook(origin: str) -> bool:

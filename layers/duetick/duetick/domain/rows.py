@@ -5,12 +5,13 @@ from typing import Final, Literal, TypeAlias
 
 from duetick.domain.expression import digest_of
 from duetick.domain.firing import Times
+from duetick.domain.identity import is_job
 from duetick.domain.occurrence import IndexRow, NewOccurrence
 from duetick.domain.pausing import is_paused
 from duetick.domain.policies import MINUTE_MS
 from duetick.domain.schedule import Record
 
-Disagreement: TypeAlias = Literal["missing", "stray", "stale", "unreadable", "done"]
+Disagreement: TypeAlias = Literal["unindexed", "stray", "stale", "unreadable", "done"]
 """The kind of a difference between record and row: see `duetick.core.store.Difference`."""
 
 OVERDUE_MS: Final = 60 * MINUTE_MS
@@ -91,8 +92,10 @@ def disagreement(
     """Return the difference between a record and its row, or None.
 
     A row that never had a record (`redefined_at` 0) is left alone. A row that is known to be
-    unreadable is the caller's matter.
+    unreadable is the caller's matter. A job has no row.
     """
+    if record and is_job(record.key):
+        return None
     if record is None or not record.enabled:
         return "stray" if row and (record or row.redefined_at) else None
     try:
@@ -107,7 +110,7 @@ def disagreement(
 
 def _without_row(record: Record, mark: int | None, now: int) -> Disagreement | None:
     if _needs_row(record, mark, now):
-        return "missing"
+        return "unindexed"
     return None if record.done_at is not None or is_paused(record, now) else "done"
 
 

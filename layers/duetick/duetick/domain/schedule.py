@@ -10,8 +10,8 @@ from duetick.domain.errors import InvalidSchedule, check_all, kind_of
 from duetick.domain.expression import check_zone, parse, sub_minute
 from duetick.domain.identity import (
     check_external,
-    check_key,
     check_name,
+    check_schedule_key,
     schedule_id,
 )
 from duetick.domain.occurrence import (
@@ -151,7 +151,7 @@ class Schedule:
         known.
         """
         check_all(
-            lambda: check_key(self.user_id, self.key),
+            lambda: check_schedule_key(self.user_id, self.key),
             lambda: check_name("flow", self.flow),
             lambda: check_name("action", self.action),
             lambda: _check_input(self.input),

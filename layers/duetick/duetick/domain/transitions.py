@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from duetick.domain.identity import RUN_ORIGIN, stands_beside
+from duetick.domain.identity import RUN_ORIGIN, is_job, stands_beside
 from duetick.domain.occurrence import NewOccurrence, Occurrence
 from duetick.domain.policies import Delivery, Policies
 from duetick.domain.states import (
@@ -110,9 +110,21 @@ def hold_back(before: Occurrence, now: int) -> Occurrence:
 
 
 def is_held_back(occurrence: Occurrence) -> bool:
-    """Return True if an occurrence that never began waits for a limit, or did as it was claimed."""
-    waits = occurrence.state in (State.SCHEDULED, State.QUEUED) and not occurrence.attempts
+    """Return True if an occurrence that never began waits for a limit, or did as it was claimed.
+
+    One that stands beside its schedule waits for a limit or a pause as `retrying`.
+    """
+    if occurrence.attempts:
+        return False
+    if occurrence.state is State.RETRYING:
+        return True
+    waits = occurrence.state in (State.SCHEDULED, State.QUEUED)
     return waits and occurrence.lease_until == occurrence.due_at
+
+
+def is_waiting_job(occurrence: Occurrence) -> bool:
+    """Return True if a job waits for its time, and was never leased."""
+    return occurrence.state is State.SCHEDULED and is_job(occurrence.origin)
 
 
 def due_again(held: Occurrence, now: int) -> Occurrence:

@@ -22,6 +22,7 @@ from duetick.domain.states import State
 
 if TYPE_CHECKING:
     from duetick.domain.accounts import Account
+    from duetick.domain.jobs import Job
     from duetick.domain.operations import Operation, OperationPlace
     from duetick.domain.retention import Retention, Retired
     from duetick.domain.workers import NamedLock, Worker
@@ -64,6 +65,18 @@ class Transaction(Protocol):
         """
 
 
+class Effects(Transaction, Protocol):
+    """The transaction as Duetick itself uses it: a change of another book is one of its writes."""
+
+    def change(
+        self, user_id: str, key: str, now: int, alter: "Alter[T]", terms: "Terms | None" = None
+    ) -> T:
+        """Change a book as `Shelf.change` does, if the transaction commits.
+
+        If a condition fails by its end, which other writers decide, nothing of it is written.
+        """
+
+
 class KeyHeld(Exception):
     """A caller's key that another run has. It never leaves `duetick.core.store`."""
 
@@ -77,9 +90,10 @@ class Terms(NamedTuple):
 
     Before the change, a caller's `key` is read: if another run has it, KeyHeld is raised. After the
     change, `at_most` is asked first: the most schedules of a user that may count
-    (`domain.ending.counts`). A change that makes one more count raises QuotaReached. Then, if the
-    change made the record, the `creation` is kept until its end: another one of its name raises
-    VersionConflict. If the change made an occurrence, that takes the key.
+    (`domain.ending.counts`); of a job, the most that are pending. A change that makes one more
+    count raises QuotaReached. Then, if the change made the record, the `creation` is kept until its
+    end: another one of its name raises CreationStands. If the change made an occurrence, that takes
+    the key.
     """
 
     at_most: int | None = None
@@ -160,6 +174,13 @@ class Records(NamedTuple):
     after: str | None = None
 
 
+class JobsFound(NamedTuple):
+    """Some jobs of one user, in the order of their keys. `after` is as in `Records`."""
+
+    found: "Sequence[Job]"
+    after: str | None = None
+
+
 class StateCounts(NamedTuple):
     """The numbers of occurrences by state, of those dead since an instant, and of unreadable rows.
 
@@ -220,7 +241,7 @@ class Shelf(Protocol):
 
     def effects(
         self, held: Leased, clock: Clock, alter: "Alter[object]"
-    ) -> AbstractContextManager[Transaction]:
+    ) -> AbstractContextManager[Effects]:
         """Open a transaction for an action's effects.
 
         At the end of the block, the book of `held` is altered and written with the effects, all or
@@ -231,14 +252,20 @@ class Shelf(Protocol):
         """Return the record as callers see it (`Book.view`), or None."""
 
     def records(self, user_id: str, after: str, limit: int, *, done: bool | None = None) -> Records:
-        """Return one user's records after a key: all of them, those that are done, or the others.
+        """Return the records of one user's schedules after a key: all, those that are done, or the
+        others.
 
         A shelf that has to read all of them returns fewer than `limit` after so many reads.
         """
 
+    def jobs(self, user_id: str, after: str, limit: int, *, ended: bool | None = None) -> JobsFound:
+        """Return one user's jobs after a key: all, those that have ended, or those that are
+        pending. The same holds as for `records`.
+        """
+
     def leaving(self, until: int, limit: int) -> Sequence[ScheduleName]:
-        """Return the schedules at which a purge looks by `until` (`Record.purge_at`), the earliest
-        first.
+        """Return the schedules and jobs at which a purge looks by `until` (`Record.purge_at`), the
+        earliest first.
         """
 
     def owner(self, external_id: str) -> Record | None:
@@ -248,7 +275,8 @@ class Shelf(Protocol):
         """
 
     def every_book(self, place: str = "") -> Iterator[Listed]:
-        """Iterate over all books behind a place, a page of the database at a time.
+        """Iterate over the books of schedules and rows behind a place, a page of the database at a
+        time. Jobs are not among them.
 
         A write of another process may be missing if its page was read before.
         """

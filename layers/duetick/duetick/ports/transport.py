@@ -34,6 +34,11 @@ def tell_nobody(_trouble: Trouble, _occurrence: Occurrence) -> None:
     """Tell nobody: `Tell` where there is no bus."""
 
 
+HandOn: TypeAlias = Callable[[Occurrence], object]
+"""A function that starts the run of a leased occurrence and does not wait for it. It returns when
+the start is durable, and raises if it is not."""
+
+
 class Delivered(NamedTuple):
     """An answer of dispatch: the HTTP status, 0 for a transport error."""
 

@@ -59,6 +59,15 @@ def call_this(event: Mapping[str, object]) -> None:
     name = os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
     if not name:
         raise ConfigurationError("A function calls itself in Lambda, or in the local stack.")
+    _queue(name, event)
+
+
+def queue(function: str, request: Request) -> None:
+    """Queue an invocation of the dispatch function that runs a request."""
+    _queue(function, to_event(request))
+
+
+def _queue(name: str, event: Mapping[str, object]) -> None:
     answer = client_of("lambda").invoke(
         FunctionName=name, InvocationType="Event", Payload=json.dumps(event).encode()
     )

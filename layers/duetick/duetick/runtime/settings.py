@@ -46,6 +46,7 @@ class Settings:
     quota_input_bytes: int
     quota_runs: int
     quota_writes: int
+    quota_jobs: int
     gone_flows: GoneFlows
     verified_per_hour: int
     retention_days: int
@@ -101,6 +102,7 @@ class Settings:
             ),
             quota_runs=_number(env, "DUETICK_QUOTA_RUNS", 30, 1_000_000),
             quota_writes=_number(env, "DUETICK_QUOTA_WRITES", 120, 1_000_000),
+            quota_jobs=_number(env, "DUETICK_QUOTA_JOBS", 1_000, 1_000_000),
             gone_flows=cast("GoneFlows", gone),
             verified_per_hour=_number(env, "DUETICK_VERIFIED_PER_HOUR", 1_000_000, 10_000_000),
             retention_days=_number(env, "DUETICK_RETENTION_DAYS", 30, LONGEST_DAYS),

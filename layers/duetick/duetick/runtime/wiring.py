@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from duetick.core.store import Store
 from duetick.domain.errors import ConfigurationError, WitnessUnavailable
-from duetick.ports import RunTransport, Transport, Trouble, Witness
+from duetick.ports import HandOn, RunTransport, Transport, Trouble, Witness
 from duetick.runtime.settings import Settings, lambda_credentials
 from duetick.stores import open_store
 
@@ -140,6 +140,7 @@ def quotas() -> "Quotas":
         runs_a_minute=chosen.quota_runs,
         writes_a_minute=chosen.quota_writes,
         look_ahead=chosen.look_ahead > 0,
+        jobs=chosen.quota_jobs,
     )
 
 
@@ -219,6 +220,25 @@ def runs() -> RunTransport:
 
         return InvokeTransport(settings().dispatch_function)
     return _http()
+
+
+@cache
+def hand_on() -> HandOn | None:
+    """Return the function that starts the run of a job without waiting for it: the dispatch
+    function if it is named. None leaves it to the next tick.
+    """
+    from duetick.core.dispatch import request_of
+
+    if settings().local:
+        from duetick.runtime.invoking import enqueue_in_thread
+
+        start = enqueue_in_thread(_run_queued)
+        return lambda one: start(request_of(one))
+    if not settings().dispatch_function:
+        return None
+    from duetick.runtime.invoking import queue
+
+    return lambda one: queue(settings().dispatch_function, request_of(one))
 
 
 def observe(occurrence: "Occurrence", status: int) -> None:

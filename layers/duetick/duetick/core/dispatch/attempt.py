@@ -10,7 +10,7 @@ from duetick.core.store import Ledger
 from duetick.domain.attempts import SUCCEEDED, Outcome
 from duetick.domain.errors import ConfigurationError, DuetickError, StoreUnavailable
 from duetick.domain.schedule import Occurrence
-from duetick.ports import Clock, Transaction
+from duetick.ports import Clock, Effects, Transaction
 
 Sleep: TypeAlias = Callable[[float], object]
 
@@ -26,6 +26,10 @@ class Attempt:
         self._clock = clock
         self._sleep = sleep
         self._opened: AbstractContextManager[Transaction] | None = None
+        self.effects: Effects | None = None
+        """The transaction that is open, if one is."""
+        self.after_commit: list[Callable[[], None]] = []
+        """What is done once the transaction is committed. It never raises."""
         self._entered = self._is_over = False
         self.occurrence = occurrence
         self.committed = False
@@ -44,10 +48,16 @@ class Attempt:
         self._entered = True
         try:
             with self._ledger.settling(self.occurrence, self._clock) as effects:
-                yield effects
+                self.effects = effects
+                try:
+                    yield effects
+                finally:
+                    self.effects = None
             self.committed = True
         finally:
             self._entered = False
+        for follow in self.after_commit:
+            follow()
 
     @contextmanager
     def acting(self) -> Iterator[None]:

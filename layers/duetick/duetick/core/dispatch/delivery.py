@@ -19,7 +19,7 @@ from duetick.core.correlation import name_occurrence, tick_id
 from duetick.core.dispatch.attempt import Attempt, Sleep
 from duetick.core.dispatch.callers import ask, date, find_recorded, may_begin
 from duetick.core.dispatch.calls import Call, Request
-from duetick.core.dispatch.resolving import is_own, resolve
+from duetick.core.dispatch.resolving import is_own, names_job, resolve
 from duetick.core.dispatch.running import Runner
 from duetick.core.dispatch.stopping import NotDeployed, Stop
 from duetick.core.dispatch.verdicts import (
@@ -118,6 +118,8 @@ class Dispatch:
         since, or be gone.
         """
         ledger, call, now = self.parts.store.ledger, self.call, self.parts.clock()
+        if names_job(self.flow, call.schedule_id):  # a job is one occurrence, and has no others
+            raise Stop(missing())
         key_refused = call.own_key and ledger.holds(call.own_key, now=now)
         if key_refused:
             return self._refuse(key_refused)

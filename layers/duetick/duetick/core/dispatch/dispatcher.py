@@ -12,7 +12,7 @@ from duetick.core.answers import Answer, error, wrong_method
 from duetick.core.correlation import name_call, own_lines, tick_id
 from duetick.core.declarations import check_dialects
 from duetick.core.dispatch.attempt import Sleep
-from duetick.core.dispatch.calls import Authenticate, Call, Request, read_call
+from duetick.core.dispatch.calls import Authenticate, Call, Request, read_call, request_of
 from duetick.core.dispatch.delivery import Dispatch, Enqueue, Observe, Parts, ignore
 from duetick.core.dispatch.running import Runner
 from duetick.core.dispatch.stopping import NotDeployed, Stop, answer_to
@@ -56,7 +56,8 @@ class Dispatcher:
         tell: Tell = tell_nobody,
     ) -> None:
         check_dialects(flows, store.dialect)
-        runner = Runner(store, flows, clock, quotas or Quotas(), within)
+        hand_on = (lambda one: enqueue(request_of(one))) if enqueue else None
+        runner = Runner(store, flows, clock, quotas or Quotas(), within, hand_on=hand_on)
         observers = on_settled, on_gone or on_settled
         self._parts = Parts(store, flows, runner, clock, enqueue, *observers, sleep, tell)
         self._authenticate = authenticate

@@ -13,7 +13,7 @@ from duetick.core.store import Store
 from duetick.core.timeouts import TimedOut, cap_timeout, run_coroutine, run_within
 from duetick.domain.attempts import Outcome
 from duetick.domain.errors import InvalidSchedule
-from duetick.domain.identity import split_id
+from duetick.domain.identity import is_job, split_id
 from duetick.domain.schedule import Principal, Record, Schedule
 from duetick.domain.states import Reason, State
 
@@ -53,7 +53,7 @@ def resolve(flow: Flow, schedule_id: str, request: Request, store: Store) -> Rec
     """Return the definition that an id stands for, or None. Static schedules come first."""
     if schedule_id in flow.static:
         return Record.of(flow.with_defaults(flow.static[schedule_id]))
-    if flow.resolve is None:
+    if flow.resolve is None or names_job(flow, schedule_id):
         found = store.schedules.get(*split_id(flow.name, schedule_id))
         return found if found and found.flow == flow.name else None
     return _call_resolver(
@@ -62,8 +62,15 @@ def resolve(flow: Flow, schedule_id: str, request: Request, store: Store) -> Rec
 
 
 def is_own(flow: Flow, schedule_id: str) -> bool:
-    """Return True if the flow, and not the store, defines the id."""
-    return schedule_id in flow.static or flow.resolve is not None
+    """Return True if the flow, and not the store, defines the id. The store defines all jobs."""
+    if schedule_id in flow.static:
+        return True
+    return flow.resolve is not None and not names_job(flow, schedule_id)
+
+
+def names_job(flow: Flow, schedule_id: str) -> bool:
+    """Return True if the id is a job's."""
+    return is_job(split_id(flow.name, schedule_id)[1])
 
 
 def _call_resolver(flow: Flow, context: ResolveContext) -> Record | None:

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, Unpack
 
 from duetick.core.accepting import Quotas
 from duetick.core.action import Action
 from duetick.core.agents import AgentSchedules
 from duetick.core.answers import error
-from duetick.core.context import Context
+from duetick.core.context import Context, EnqueueJob, JobFields
 from duetick.core.declarations import check_kept
 from duetick.core.dispatch.attempt import Attempt, renewed
 from duetick.core.dispatch.stopping import (
@@ -34,7 +35,10 @@ from duetick.domain.policies import LONGEST_TIMEOUT
 from duetick.domain.redaction import WITHHELD, Secrets
 from duetick.domain.schedule import Json, Occurrence, Schedule, check_timing
 from duetick.domain.states import Reason, State
-from duetick.ports import Clock
+from duetick.ports import Clock, HandOn
+
+if TYPE_CHECKING:
+    from duetick.domain.jobs import Job
 
 logger = logging.getLogger("duetick.dispatch")
 
@@ -45,12 +49,20 @@ class Runner:
     """
 
     def __init__(
-        self, store: Store, flows: Flows, clock: Clock, quotas: Quotas, within: Within
+        self,
+        store: Store,
+        flows: Flows,
+        clock: Clock,
+        quotas: Quotas,
+        within: Within,
+        *,
+        hand_on: HandOn | None = None,
     ) -> None:
         self._store = store
         self._flows = flows
         self._clock = clock
         self._quotas = quotas
+        self._hand_on = hand_on
         self._within = within
 
     def run(
@@ -67,7 +79,7 @@ class Runner:
             context = Context.of(
                 schedule, attempt.occurrence, self._clock(), attempt.transaction, self._schedules
             )
-            context = replace(context, body=sent)
+            context = replace(context, body=sent, enqueue_job=self._enqueuing(attempt))
         except ValueError as problem:
             gone = self._flows.missing(schedule.flow, schedule.action) is not None
             raise (NotDeployed if gone else Stop)(refuse_invalid(problem)) from problem
@@ -93,6 +105,20 @@ class Runner:
     def _schedules(self, user_id: str, flow: str) -> AgentSchedules:
         schedules = UserSchedules(self._store, self._flows, user_id, self._clock, self._quotas)
         return AgentSchedules(schedules, flow)
+
+    def _enqueuing(self, attempt: Attempt) -> EnqueueJob:
+        """Return the function by which the action of an attempt enqueues jobs."""
+
+        def enqueue(
+            context: Context, action: str, given: Json, /, **more: Unpack[JobFields]
+        ) -> "Job":
+            from duetick.core.jobs import UserJobs, enqueue_for  # for actions that enqueue alone
+
+            schedules = self._schedules(context.principal.user_id, context.flow).schedules
+            jobs = UserJobs(schedules, self._hand_on)
+            return enqueue_for(jobs, context, attempt, action, given, **more)
+
+        return enqueue
 
     def _keep_lease(self, action: Action, occurrence: Occurrence) -> AbstractContextManager[None]:
         if action.background:

@@ -28,6 +28,7 @@ from duetick.domain.errors import DuetickError
 from duetick.domain.failure_hooks import has_hook
 from duetick.domain.failures import Event
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
+from duetick.domain.identity import is_job
 from duetick.domain.limits import NO_LIMITS, Limits
 from duetick.domain.occurrence import (
     Identity,
@@ -40,8 +41,8 @@ from duetick.domain.paging import check_findable, place_of
 from duetick.domain.schedule import Record
 from duetick.domain.standing import StandingOrder
 from duetick.domain.states import State
-from duetick.domain.transitions import release, renew
-from duetick.ports import Clock, Fair, KeyHeld, Query, Shelf, Terms, Transaction
+from duetick.domain.transitions import has_ended, release, renew
+from duetick.ports import Clock, Effects, Fair, KeyHeld, Query, Shelf, Terms
 
 if TYPE_CHECKING:
     from duetick.domain.backfilling import BackfillStep
@@ -184,7 +185,7 @@ class Ledger:
         return self.settle(begun.occurrence, outcome, now=now)
 
     @contextmanager
-    def settling(self, held: Leased, clock: Clock) -> Iterator[Transaction]:
+    def settling(self, held: Leased, clock: Clock) -> Iterator[Effects]:
         """Open a transaction for an action's effects. Its commit settles the attempt as succeeded.
 
         If the block raises, nothing is written, not even the settling. If the fence is stale at the
@@ -221,8 +222,8 @@ class Ledger:
         def alter(book: Book) -> tuple[bool, Sequence[Occurrence]]:
             return book.release(held, at), book.lost
 
-        name = held.user_id, held.key
-        released, lost = self._shelf.change(*name, at, alter, about=held, alone=True)
+        name, alone = (held.user_id, held.key), not is_job(held.origin)
+        released, lost = self._shelf.change(*name, at, alter, about=held, alone=alone)
         self._tell_lost(on_lost, lost, at)
         return released
 
@@ -250,7 +251,7 @@ class Ledger:
         if not isinstance(held, Occurrence) or held.state is not state:
             return None
         after = step(held, now)
-        if has_hook(after):
+        if _writes_more(after):
             return None
         event = None if note is None else Event(now, state, after.state, note)
         return self._shelf.write_lease(held, after, event)
@@ -261,8 +262,9 @@ class Ledger:
         If it began under this lease, or the fence is stale, nothing changes and the answer is None.
         """
         at, name = self._at(now), (held.user_id, held.key)
+        alone = not is_job(held.origin)
         return self._shelf.change(
-            *name, at, lambda book: book.write_off(held, at), about=held, alone=True
+            *name, at, lambda book: book.write_off(held, at), about=held, alone=alone
         )
 
     def retry(
@@ -414,11 +416,16 @@ def _of(book: Book, *, dry: bool) -> Book:
 def _settle_begun(leased: Leased, outcome: Outcome, now: int) -> Settled | None:
     """Return the end of an attempt, worked out from the occurrence as it was begun; None if the
     holder has another one in hand, or if more is to be written with it: a run that is given back, a
-    failure hook.
+    failure hook, the mark of a job's end.
     """
     if not isinstance(leased, Occurrence) or leased.state is not State.PROCESSING:
         return None
     if gives_run_back(leased, outcome):
         return None
     settled = settle(leased, outcome, now)
-    return None if has_hook(settled.after) else settled
+    return None if _writes_more(settled.after) else settled
+
+
+def _writes_more(after: Occurrence) -> bool:
+    """Return True if more is written with an occurrence: its failure hook, the end of its job."""
+    return has_hook(after) or (is_job(after.origin) and has_ended(after))

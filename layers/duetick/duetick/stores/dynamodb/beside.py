@@ -9,8 +9,9 @@ from duetick.domain.attempts import CallerKey
 from duetick.domain.creation import Made, Repeatable
 from duetick.domain.definitions import Definition
 from duetick.domain.ending import counts
-from duetick.domain.errors import InvalidSchedule, VersionConflict, too_many
+from duetick.domain.errors import CreationStands, InvalidSchedule, too_many, too_many_jobs
 from duetick.domain.expression import rules_of
+from duetick.domain.identity import is_job
 from duetick.domain.occurrence import Identity, Occurrence
 from duetick.domain.policies import DAY
 from duetick.domain.schedule import Record, dump_input
@@ -23,6 +24,7 @@ from duetick.stores.dynamodb.table import Item, Key, Table, keyed
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef, UpdateTypeDef
 
+COUNT: Final = "ADD n :by"
 LARGEST_INLINE: Final = 400
 LARGEST_RECORD: Final = 700
 """An item of one kilobyte must have room for two occurrences besides the record."""
@@ -31,6 +33,11 @@ LARGEST_RECORD: Final = 700
 def count_key(user_id: str) -> Key:
     """Return the key of the item that counts a user's schedules."""
     return f"C#{user_id}", "C"
+
+
+def job_count_key(user_id: str) -> Key:
+    """Return the key of the item that counts a user's pending jobs."""
+    return count_key(user_id)[0], "J"
 
 
 def rate_of_minute(user_id: str, counted: Counted, minute: int) -> Key:
@@ -103,7 +110,7 @@ class Beside:
         """Collect the writes of the book's changes; raise InvalidSchedule if an id is taken."""
         book, before, after = found.book, found.record, found.book.record
         if counts(before) != counts(after):
-            self._count(book.user_id, 1 if counts(after) else -1)
+            self._count(_place_of_count(found), 1 if counts(after) else -1)
         if before is None and after and self._terms.creation:
             first = book.row.next_fire_at if book.row else None
             self._keep_creation(after, self._terms.creation, first)
@@ -119,13 +126,14 @@ class Beside:
         if not counts(found.book.record) or counts(found.record):
             return
         if at_most is not None:
-            item = self._table.get(count_key(user_id)) or {}
+            item = self._table.get(_place_of_count(found)) or {}
             if (maybe_number(item, "n") or 0) >= at_most:
-                raise too_many(at_most)
+                raise too_many_jobs(at_most) if is_job(found.name[1]) else too_many(at_most)
         if self._terms.creation and found.record is None:
             place = creations_partition(user_id), self._terms.creation.name
-            if read_made(self._table.get(place), self._now):
-                raise VersionConflict(0, 1)
+            stands = read_made(self._table.get(place), self._now)
+            if stands:
+                raise CreationStands(stands.digest)
 
     def _define(self, one: Definition) -> "Iterator[TransactWriteItemTypeDef]":
         """Yield the writes of a definition, and of the expiry of the one before."""
@@ -148,12 +156,14 @@ class Beside:
     def _delete(self, key: Key) -> "TransactWriteItemTypeDef":
         return {"Delete": {"TableName": self._table.name, "Key": keyed(key)}}
 
-    def _count(self, user_id: str, by: int) -> None:
-        """Count a user's schedules up or down. The write fails if there would be too many."""
+    def _count(self, place: Key, by: int) -> None:
+        """Count a user's schedules, or jobs, up or down. The write fails if there would be too
+        many.
+        """
         update: UpdateTypeDef = {
             "TableName": self._table.name,
-            "Key": keyed(count_key(user_id)),
-            "UpdateExpression": "ADD n :by",
+            "Key": keyed(place),
+            "UpdateExpression": COUNT,
             "ExpressionAttributeValues": {":by": number(by)},
         }
         at_most = self._terms.at_most
@@ -239,6 +249,12 @@ class Beside:
         if seen is not None:
             put["Put"]["ExpressionAttributeValues"] = {":h": seen["h"], ":u": seen["u"]}
         return put
+
+
+def _place_of_count(found: BookItem) -> Key:
+    """Return the key of the item that counts a book: as one of its user's schedules, or jobs."""
+    user_id, key = found.name
+    return job_count_key(user_id) if is_job(key) else count_key(user_id)
 
 
 def owner_of(record: Record) -> str:

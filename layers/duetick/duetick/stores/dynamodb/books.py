@@ -20,13 +20,13 @@ from duetick.core.ids import new_id
 from duetick.domain.attempts import CallerKey, refuse_key
 from duetick.domain.book import Book
 from duetick.domain.errors import StoreUnavailable
-from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.identity import SCHEDULE_ORIGIN, is_job
 from duetick.domain.occurrence import Identity, Occurrence, ScheduleName
 from duetick.domain.overlap import is_in_place
 from duetick.domain.retention import Retention
 from duetick.domain.schedule import Record
 from duetick.domain.states import State
-from duetick.domain.transitions import has_ended, wake_of
+from duetick.domain.transitions import has_ended, is_waiting_job, wake_of
 from duetick.ports import NO_TERMS, Alter, KeyHeld, Terms
 from duetick.stores.dynamodb.beside import Beside, caller_key, holder_of, zone_item
 from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge, WriteRefusal
@@ -35,6 +35,7 @@ from duetick.stores.dynamodb.items import (
     fill,
     input_key,
     item_key,
+    job_status_of,
     name_of,
     status_of,
     write,
@@ -46,12 +47,14 @@ from duetick.stores.dynamodb.occurrences import (
     history_key,
     history_partition,
     history_sort,
+    number,
     read_history,
     slot,
     slot_of,
     text,
     write_history,
 )
+from duetick.stores.dynamodb.schema import DUE
 from duetick.stores.dynamodb.table import Item, Table
 
 if TYPE_CHECKING:
@@ -229,10 +232,24 @@ class Books:
         """Bring the row's partition into use, so that every tick reads it."""
         if found.book.row:
             self.layout.announce()
+        elif found.waiting_job:
+            self.layout.announce()
+            self.layout.announce_jobs()
+
+    def due_in(self, status: str, until: int, page: int) -> Iterator[tuple[int, ScheduleName]]:
+        """Yield what is due in a partition of the index `due`, the oldest first."""
+        found = self.table.query(
+            "st = :st AND run <= :until",
+            {":st": text(status), ":until": number(until)},
+            index=DUE,
+            page=page,
+        )
+        return ((int(item["run"]["N"]), name_of(item)) for item in found)
 
     def move(self, found: BookItem, now: int) -> bool:
         """Move the row to its shard of the present layout; return False if it is there already."""
-        if found.status in (None, status_of(*found.name, self.layout.shards)):
+        of_kind = job_status_of if is_job(found.name[1]) else status_of
+        if found.status in (None, of_kind(*found.name, self.layout.shards)):
             return False
         self.save(found, now)
         return True
@@ -263,8 +280,10 @@ class Books:
             if not found.is_altered:
                 return answer
             beside.collect(found)
-            noted, sooner = noted or self._note_made(found, now), found.sooner()
+            noted, sooner = noted or self.note_made(found, now), found.sooner()
             found.apply(token)
+            if found.is_gone and is_job(found.name[1]):
+                self.flush([found], now)
             try:
                 self._write(found, now, beside, effects)
             except Conflict:
@@ -307,11 +326,11 @@ class Books:
         past = map(read_history, self.table.get_many(keys).values())
         return found | {entry.occurrence.identity: entry for entry in past}
 
-    def _note_made(self, found: BookItem, now: int) -> bool:
+    def note_made(self, found: BookItem, now: int) -> bool:
         """Write the notes of new leases, and of occurrences that are under way again: a note
         precedes its lease. Return True if there is one.
         """
-        made = (*found.book.made, *found.revived)
+        made = (one for one in (*found.book.made, *found.revived) if not is_waiting_job(one))
         wakes = [look_at(wake_of(one), now) for one in made if not has_ended(one)]
         self._journal.write(NoteLine(*found.name, wake) for wake in wakes)
         return bool(wakes)
@@ -331,9 +350,7 @@ class Books:
         effects: "Sequence[TransactWriteItemTypeDef]",
     ) -> None:
         others = [*beside.writes, *effects]
-        self._announce(found)
-        self._keep_zones(found.book)
-        item = write(found, self.layout.shards, now + self.retention.longest_ms, now)
+        item = self.prepare(found, now)
         if not others and _version(found.book.record) == _version(found.record):
             self.table.put(item, found.rev)
             return
@@ -343,6 +360,12 @@ class Books:
             if effects:
                 raise
             raise Conflict("a condition beside the item did not hold") from refused
+
+    def prepare(self, found: BookItem, now: int) -> Item:
+        """Return the item of a book as it is written next: what it names is there by then."""
+        self._announce(found)
+        self._keep_zones(found.book)
+        return write(found, self.layout.shards, now + self.retention.longest_ms, now)
 
     def _keep_zones(self, book: Book) -> None:
         """Keep the rules that new definitions name. Each content is written once by a process."""

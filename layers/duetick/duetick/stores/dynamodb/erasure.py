@@ -6,6 +6,7 @@ Lines of the journal only name schedules; they are dropped when they are due.
 
 from collections.abc import Iterator
 
+from duetick.domain.identity import is_job
 from duetick.domain.occurrence import Occurrence
 from duetick.stores.dynamodb.beside import (
     caller_key,
@@ -43,7 +44,7 @@ def erase(books: Books, user_id: str) -> int:
     more = [item for place in beside for item in table.query("p = :p", {":p": text(place)})]
     orders = StandingOrders(table).of_user(user_id)
     table.delete_many(list(map(key_of, [*more, *orders, *items])))
-    return sum("v" in item for item in items)
+    return sum("v" in item and not is_job(name_of(item)[1]) for item in items)
 
 
 def _items_beside(books: Books, item: Item) -> Iterator[Key]:

@@ -2,17 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from duetick.core.ids import made_at
+from duetick.domain.identity import is_job
 from duetick.domain.occurrence import LATEST, Identity, Occurrence, ScheduleName
 from duetick.domain.paging import newest_first
 from duetick.domain.policies import DAY
 from duetick.domain.states import LEASED, WAITING, State
 from duetick.ports import Query
 from duetick.stores.dynamodb.books import Books
-from duetick.stores.dynamodb.items import BookItem, item_key, name_of
+from duetick.stores.dynamodb.items import BookItem, item_key, job_statuses, name_of
 from duetick.stores.dynamodb.journal import Journal
 from duetick.stores.dynamodb.occurrences import (
     history_partition,
@@ -73,6 +74,8 @@ class History:
         in_item = [entry.occurrence for entry in item.open.values()]
         if page.states and page.states <= WAITING | LEASED:
             return in_item
+        if in_item and is_job(item.name[1]) and item.book.record:
+            return in_item  # all of a job is in its item until it is purged
         past = self._books.table.query(
             "p = :p AND s < :s",
             {
@@ -157,12 +160,18 @@ class History:
 
     def _names_under_way(self) -> Iterator[ScheduleName]:
         lines = (line for note in self._journal.all() for line in note.lines)
+        names = chain(((line.user_id, line.key) for line in lines), self._names_of_jobs())
         seen: set[ScheduleName] = set()
-        for line in lines:
-            name = line.user_id, line.key
+        for name in names:
             if name not in seen:
                 seen.add(name)
                 yield name
+
+    def _names_of_jobs(self) -> Iterator[ScheduleName]:
+        """Yield the names of jobs that wait in the index: no note covers them."""
+        for shards in self._books.layout.jobs():
+            for status in job_statuses(shards):
+                yield from (name for _, name in self._books.due_in(status, LATEST, AT_ONCE))
 
     def _under_way(self, page: "PageWanted") -> Sequence[Occurrence]:
         """Find occurrences under way through the journal. Memory has at most one page and one chunk

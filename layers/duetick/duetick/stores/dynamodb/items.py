@@ -5,10 +5,11 @@ finished ones since the last claim. The attributes are:
 
 `v cron tz flow act in pr off pol lab ext anc tim cre upd lra max ran pau dn lat`: the record (`ia`:
 its input has an item of its own). `x`: the row's definition, if it is not the record's. `st run`:
-the row's key in the index `due`. `per pat`: the error and the time of an unreadable row (`run`
-stays). `thru`: the mark. `def zr`: the time of the newest definition, and the digest of its zone's
-rules. `rev`: the count of writes. `hold`: the occurrence that has the schedule's place. `ov`: the
-place is shared. `lms`: the length of a lease.
+the row's key in the index `due`, or that of a job that waits. `per pat`: the error and the time of
+an unreadable row (`run` stays). `thru`: the mark. `def zr`: the time of the newest definition, and
+the digest of its zone's rules. `rev`: the count of writes. `hold`: the occurrence that has the
+schedule's place. `ov`: the place is shared. `lms`: the length of a lease. `jh`: a job was held as
+it came due: the journal has it, not the index.
 
 An occurrence stores only the fields that differ from the schedule's present definition. Therefore a
 change of the definition writes the old one into the occurrences under way.
@@ -22,14 +23,15 @@ from typing import Any
 
 from duetick.domain.book import Book, Unreadable
 from duetick.domain.ending import KEPT_GONE_MS
-from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.failure_hooks import action_run
+from duetick.domain.identity import SCHEDULE_ORIGIN, is_job
 from duetick.domain.occurrence import IndexRow, Occurrence, ScheduleName
 from duetick.domain.overlap import may_hold_place
 from duetick.domain.policies import Overlap
 from duetick.domain.rows import row_of
 from duetick.domain.schedule import Record
 from duetick.domain.states import State
-from duetick.domain.transitions import has_ended, wake_of
+from duetick.domain.transitions import has_ended, is_waiting_job, wake_of
 from duetick.stores.dynamodb.occurrences import (
     MOST_OPEN,
     Entry,
@@ -64,6 +66,7 @@ class BookItem:
     apart: bool = False
     status: str | None = None
     zone: str | None = None
+    held: bool = False
     open: dict[str, Entry] = field(default_factory=dict)
     past: dict[str, Entry] = field(default_factory=dict)
     record: Record | None = field(init=False)
@@ -78,10 +81,9 @@ class BookItem:
         """The user and the key."""
         return self.book.user_id, self.book.key
 
-    @property
-    def action(self) -> str:
-        """The action of the record; empty if there is none."""
-        return self.book.record.action if self.book.record else ""
+    def action_of(self, one: Occurrence) -> str:
+        """Return the action that an occurrence runs; empty if there is no record."""
+        return action_run(self.book.record, one.origin) if self.book.record else ""
 
     @property
     def is_gone(self) -> bool:
@@ -111,9 +113,26 @@ class BookItem:
         every = (entry.occurrence for entry in self.open.values())
         return [one.nominal_at for one in every if one.origin == SCHEDULE_ORIGIN]
 
+    @property
+    def waiting_job(self) -> Occurrence | None:
+        """The occurrence of a job that stands in the index `due`; None if there is none.
+
+        No note of the journal covers it: it may wait for a year. One that was `held` as it came due
+        is the journal's.
+        """
+        if self.held or not is_job(self.book.key):
+            return None
+        return next(filter(is_waiting_job, self.under_way), None)
+
+    @property
+    def noted(self) -> list[Occurrence]:
+        """The occurrences under way that notes of the journal cover."""
+        waiting = self.waiting_job
+        return [one for one in self.under_way if one != waiting]
+
     def wake(self) -> int | None:
-        """Return the earliest time at which a lease ends or an occurrence is due."""
-        return min((wake_of(one) for one in self.under_way), default=None)
+        """Return the earliest time at which a lease ends or an occurrence is due, for a note."""
+        return min((wake_of(one) for one in self.noted), default=None)
 
     def finished(self, now: int) -> list[Entry]:
         """Return the finished entries that may move to the history.
@@ -202,6 +221,16 @@ def status_of(user_id: str, key: str, shards: int) -> str:
     return "active" if shards == 1 else f"active#{_digest(user_id, key) % shards}"
 
 
+def job_status_of(user_id: str, key: str, shards: int) -> str:
+    """Return a waiting job's partition of the index `due`."""
+    return "job" if shards == 1 else f"job#{_digest(user_id, key) % shards}"
+
+
+def job_statuses(shards: int) -> list[str]:
+    """Return every partition of the index `due` that has jobs."""
+    return ["job"] if shards == 1 else [f"job#{shard}" for shard in range(shards)]
+
+
 def statuses(shards: int) -> list[str]:
     """Return every partition of the index `due`."""
     return ["active"] if shards == 1 else [f"active#{shard}" for shard in range(shards)]
@@ -225,6 +254,8 @@ def write(found: BookItem, shards: int, kept_until: int, now: int) -> Item:
         _write_row(item, book, row, shards)
     _write_open(item, found, row)
     directory = _digest(book.user_id, book.key) % DIRECTORIES
+    if is_job(book.key):
+        return _write_job(item, found, shards, directory, now)
     if not found.is_gone:
         item["dir"] = text(str(directory))
         return item
@@ -232,6 +263,26 @@ def write(found: BookItem, shards: int, kept_until: int, now: int) -> Item:
     if book.defined_at:
         item |= {"dir": text(gone_directory(directory)), "lat": number(book.defined_at)}
     return item
+
+
+def _write_job(item: Item, found: BookItem, shards: int, directory: int, now: int) -> Item:
+    """Put a job into its partitions of the indexes `due` and `leaving`. One that is gone expires
+    now: the history has its occurrences.
+    """
+    if found.is_gone:
+        return item | {"ttl": number(now // 1_000)}
+    one = found.waiting_job
+    if one:
+        item["run"] = number(one.due_at)
+        item["st"] = text(job_status_of(*found.name, shards))
+    if found.held:
+        item["jh"] = number(1)
+    return item | {"dir": text(job_directory(directory))}
+
+
+def job_directory(number_of: int) -> str:
+    """Return the partition of the jobs of a directory: whoever lists schedules does not read it."""
+    return f"job#{number_of}"
 
 
 def gone_directory(number_of: int) -> str:
@@ -302,19 +353,23 @@ def _write_attention(item: Item, found: BookItem) -> None:
 def fill(book: Book, item: Mapping[str, Any]) -> BookItem:
     """Fill a book from the item that `write` wrote."""
     record = read_record(item, book.user_id, book.key) if "v" in item else None
-    row = read_row(item, book.user_id, book.key, record) if "run" in item else None
+    indexed = "run" in item and not is_job(book.key)
+    row = read_row(item, book.user_id, book.key, record) if indexed else None
     usual = _usual(record, row)
     book.record, book.row = record, row
     book.mark, book.defined_at = maybe_number(item, "thru"), maybe_number(item, "def") or 0
     if row and "per" in item:
         book.row = None
         book.unreadable = Unreadable(row, item["per"]["S"], int(item["pat"]["N"]))
+    elif "st" not in item:  # somebody took it away, and without it no tick finds the row
+        book.row = None
     found = BookItem(
         book,
         rev=int(item["rev"]["N"]),
         apart="ia" in item,
         status=maybe_text(item, "st"),
         zone=maybe_text(item, "zr"),
+        held="jh" in item,
         open={
             name: read_entry(entry["M"], book.user_id, book.key, name, usual)
             for name, entry in item["open"]["M"].items()

@@ -32,10 +32,24 @@ class Layout:
         self.shards = shards
         self._looked_at: float | None = None
         self._passed: tuple[float, Item, int | None] | None = None
+        self._announced_jobs = False
 
     def pass_by(self, item: Item) -> None:
         """Keep the schema's item, found by a read of the journal: `read` then needs no request."""
         self._passed = (time.time(), item, self._table.date)
+
+    def jobs(self) -> Sequence[int]:
+        """Return every number in use if there may be jobs, else none. A read of the journal has
+        just passed the schema's item by.
+        """
+        item = self._passed[1] if self._passed else self._table.get(SCHEMA_KEY)
+        return _counts(item) if item and "jobs" in item else ()
+
+    def announce_jobs(self) -> None:
+        """Say that there are jobs: before the first one is written, no tick looks for any."""
+        if not self._announced_jobs:
+            self._table.update(SCHEMA_KEY, _HAS_JOBS)
+            self._announced_jobs = True
 
     def read(self) -> tuple[Sequence[int], int | None]:
         """Return every number in use, and the service's clock if it is known."""
@@ -104,6 +118,11 @@ def _counts(item: Item | None) -> Sequence[int]:
 
 def _mark_of(item: Mapping[str, Any] | None, count: int) -> int | None:
     return maybe_number(item or {}, f"left{count}")
+
+
+_HAS_JOBS: Final = Update(
+    "SET #jobs = :one", "attribute_exists(p)", {"#jobs": "jobs"}, {":one": number(1)}
+)
 
 
 def _use(count: int) -> Update:

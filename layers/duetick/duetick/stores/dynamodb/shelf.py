@@ -7,7 +7,7 @@ occurrence into the history 1, begin 1, settle 1, and a share of the 2 notes of 
 import heapq
 import secrets
 from base64 import b64decode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import groupby, islice
@@ -20,7 +20,7 @@ from duetick.domain.claims import Templates, pick_shares
 from duetick.domain.creation import Made
 from duetick.domain.errors import InvalidStoreUrl
 from duetick.domain.failures import Event
-from duetick.domain.identity import stands_beside
+from duetick.domain.identity import JOB_ORIGIN, JOBS_END, stands_beside
 from duetick.domain.occurrence import Identity, IndexRow, Leased, Occurrence, ScheduleName
 from duetick.domain.paging import make_cursor, place_of, read_walk
 from duetick.domain.policies import MINUTE_MS
@@ -35,14 +35,15 @@ from duetick.ports import (
     Clock,
     Counted,
     Dialect,
+    Effects,
     Fair,
+    JobsFound,
     Listed,
     Migrated,
     Query,
     Records,
     StateCounts,
     Terms,
-    Transaction,
 )
 from duetick.stores.dynamodb import quick
 from duetick.stores.dynamodb.beside import (
@@ -61,12 +62,18 @@ from duetick.stores.dynamodb.clock import Skew, host_clock
 from duetick.stores.dynamodb.erasure import erase
 from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.history import History
-from duetick.stores.dynamodb.items import BookItem, item_key, name_of, statuses
+from duetick.stores.dynamodb.items import (
+    BookItem,
+    item_key,
+    job_directory,
+    name_of,
+    statuses,
+)
 from duetick.stores.dynamodb.journal import Journal, NoteLine, look_at
 from duetick.stores.dynamodb.layout import Layout
 from duetick.stores.dynamodb.migration import check_schema, migrate
 from duetick.stores.dynamodb.occurrences import number, slot, slot_of, text
-from duetick.stores.dynamodb.schema import ATTENTION, DIRECTORIES, DIRECTORY, DUE, LEAVING
+from duetick.stores.dynamodb.schema import ATTENTION, DIRECTORIES, DIRECTORY, LEAVING
 from duetick.stores.dynamodb.standing import StandingOrders
 from duetick.stores.dynamodb.table import Item, Table, Update, connect, keyed
 from duetick.stores.dynamodb.transaction import DynamoTransaction, blame_action
@@ -76,6 +83,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetick.domain.accounts import Account
+    from duetick.domain.jobs import Job
     from duetick.domain.operations import Operation, OperationPlace
     from duetick.domain.workers import NamedLock, Worker
 
@@ -129,9 +137,9 @@ class DynamoShelf:
         return self._books.change((user_id, key), now, alter, terms=terms)
 
     @contextmanager
-    def effects(self, held: Leased, clock: Clock, alter: Alter[object]) -> Iterator[Transaction]:
+    def effects(self, held: Leased, clock: Clock, alter: Alter[object]) -> Iterator[Effects]:
         """See `ports.Shelf`."""
-        transaction = DynamoTransaction()
+        transaction = DynamoTransaction(self._books)
         yield transaction
         with blame_action():
             name = held.user_id, held.key
@@ -143,10 +151,8 @@ class DynamoShelf:
 
     def records(self, user_id: str, after: str, limit: int, *, done: bool | None = None) -> Records:
         """See `ports.Shelf`. Items without a record are left out."""
-        partition, sort = item_key(user_id, after)
-        values = {":p": text(partition), ":s": text(sort)}
         page = limit if done is None else LISTED_AT_ONCE
-        items = self._table.query("p = :p AND s > :s", values, page=page)
+        items = self._items_of_schedules(user_id, after, page)
         found: list[Record] = []
         for looked_at, item in enumerate(items, 1):
             if "v" in item and done in (None, "dn" in item):
@@ -156,16 +162,50 @@ class DynamoShelf:
                 return Records(found, name_of(item)[1])
         return Records(found)
 
+    def _items_of_schedules(self, user_id: str, after: str, page: int) -> Iterator[Item]:
+        """Yield the items of a user's schedules after a key: those before the jobs, and behind."""
+        if after < JOB_ORIGIN:
+            yield from self._items_between(user_id, after, JOB_ORIGIN, page)
+        yield from self._items_between(user_id, max(after, JOBS_END), None, page)
+
+    def _items_between(
+        self, user_id: str, after: str, end: str | None, page: int
+    ) -> Iterator[Item]:
+        """Yield a user's items after a key, up to another. No schedule is named as an end of jobs
+        is: it may be left out.
+        """
+        partition, sort = item_key(user_id, after)
+        values = {":p": text(partition), ":s": text(sort)}
+        if end is None:
+            return self._table.query("p = :p AND s > :s", values, page=page)
+        values[":end"] = text(item_key(user_id, end)[1])
+        items = self._table.query("p = :p AND s BETWEEN :s AND :end", values, page=page)
+        return (item for item in items if name_of(item)[1] != after)
+
+    def jobs(self, user_id: str, after: str, limit: int, *, ended: bool | None = None) -> JobsFound:
+        """See `ports.Shelf`."""
+        page = limit if ended is None else LISTED_AT_ONCE
+        items = self._items_between(user_id, max(after, JOB_ORIGIN), JOBS_END, page)
+        found: list[Job] = []
+        for looked_at, item in enumerate(items, 1):
+            if "v" in item and ended in (None, "dn" in item):
+                job = self._books.read(item).book.job()
+                found += [job] if job else []
+            if len(found) == limit or looked_at == MOST_LISTED:
+                return JobsFound(found, name_of(item)[1])
+        return JobsFound(found)
+
     def leaving(self, until: int, limit: int) -> Sequence[ScheduleName]:
         """See `ports.Shelf`."""
-        pages = (self._leaving_in(directory, until, limit) for directory in range(DIRECTORIES))
+        directories = [name(n) for n in range(DIRECTORIES) for name in (str, job_directory)]
+        pages = (self._leaving_in(directory, until, limit) for directory in directories)
         found = sorted(one for page in pages for one in page)
         return [name for _, name in found[:limit]]
 
     def _leaving_in(
-        self, directory: int, until: int, limit: int
+        self, directory: str, until: int, limit: int
     ) -> Iterator[tuple[int, ScheduleName]]:
-        values = {":d": text(str(directory)), ":until": number(until)}
+        values = {":d": text(directory), ":until": number(until)}
         found = self._table.query(
             "dir = :d AND lat <= :until", values, index=LEAVING, page=min(limit, LISTED_AT_ONCE)
         )
@@ -185,13 +225,17 @@ class DynamoShelf:
             listed = (*found.name, book.record, book.row, broken, book.mark, found.zone)
             yield Listed(*listed, make_cursor(directory, *found.name, 0))
 
-    def _every_item(self, *, consistent: bool, place: str = "") -> Iterator[tuple[int, BookItem]]:
-        """Yield each item with the part of the directory that has it, in the order of names."""
+    def _every_item(
+        self, *, consistent: bool, place: str = "", of: Callable[[int], str] = str
+    ) -> Iterator[tuple[int, BookItem]]:
+        """Yield each item with the part of the directory that has it, in the order of names. With
+        `job_directory`, they are those of jobs.
+        """
         first, after = read_walk(place)
         for directory in range(first, DIRECTORIES):
-            values, start = {":d": text(str(directory))}, None
+            values, start = {":d": text(of(directory))}, None
             if after:
-                start = {**keyed(item_key(*after[:2])), "dir": text(str(directory))}
+                start = {**keyed(item_key(*after[:2])), "dir": text(of(directory))}
             after = None
             items = self._table.query("dir = :d", values, index=DIRECTORY, start=start)
             while names := [name_of(item) for item in islice(items, LISTED_AT_ONCE)]:
@@ -256,13 +300,7 @@ class DynamoShelf:
         return (name for _, name in heapq.merge(*pages))
 
     def _due_in(self, status: str, until: int, page: int) -> Iterator[tuple[int, ScheduleName]]:
-        found = self._table.query(
-            "st = :st AND run <= :until",
-            {":st": text(status), ":until": number(until)},
-            index=DUE,
-            page=page,
-        )
-        return ((int(item["run"]["N"]), name_of(item)) for item in found)
+        return self._books.due_in(status, until, page)
 
     def backlog(self, until: int, limit: int) -> int:
         """See `ports.Shelf`."""
@@ -546,7 +584,11 @@ class DynamoShelf:
     def tidy(self, now: int) -> int:
         """See `ports.Shelf`. Move the rows of earlier layouts to their present shard."""
         leaving = self._layout.leaving(now)
-        moved = sum(self._move(found, now) for _, found in self._every_item(consistent=True))
+        moved = sum(
+            self._move(found, now)
+            for of in (str, job_directory)
+            for _, found in self._every_item(consistent=True, of=of)
+        )
         self._layout.leave(leaving, now)
         return moved
 

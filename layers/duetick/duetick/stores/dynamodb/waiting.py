@@ -1,21 +1,26 @@
 """Occurrences that wait for a tick: ended leases, and due scheduled and retrying ones."""
 
+import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from duetick.domain.claims import pick_shares
 from duetick.domain.group_pauses import HELD_MS
 from duetick.domain.occurrence import Identity, Occurrence, ScheduleName
 from duetick.domain.overlap import may_be_leased, pick_one_of_each
+from duetick.domain.policies import LEASE_MARGIN
 from duetick.domain.states import WAITING
 from duetick.domain.transitions import wake_of
 from duetick.ports import Fair
 from duetick.stores.dynamodb.books import Books, tell_too_large
 from duetick.stores.dynamodb.errors import Conflict, ItemTooLarge
-from duetick.stores.dynamodb.items import BookItem
+from duetick.stores.dynamodb.items import BookItem, job_statuses
 from duetick.stores.dynamodb.journal import Journal, Note, NoteLine, look_at
 
 MOST_LINES: Final = 5_000
+SHORTEST_LEASE_MS: Final = LEASE_MARGIN * 1_000
+"""No lease is shorter. A note that comes before a lease is due within it."""
 AT_HAND: Final = 300
 """The schedules that each claim of a tick reads while limits keep them back; the others are read a
 minute later.
@@ -35,10 +40,43 @@ class Waiting:
         notes = list(self._notes(until))
         lines = (line for note in notes for line in _due(note, until))
         names = {(line.user_id, line.key) for line in lines}
+        names |= {*self._due_jobs(until, limit, fair)}
         items = self._books.load_many(names)
+        self._cover_jobs(items.values(), now, ahead, fair)
         taken = self._lease(items, now, limit, ahead, fair)
         self._cover(notes, items, now, fair)
         return taken
+
+    def _due_jobs(self, until: int, limit: int, fair: Fair) -> Iterator[ScheduleName]:
+        """Yield the names of jobs that stand in the index and are due, the oldest first."""
+        layout = self._books.layout.jobs()
+        partitions = [status for shards in layout for status in job_statuses(shards)]
+        pages = [self._books.due_in(status, until, limit) for status in partitions]
+        found = (name for _, name in heapq.merge(*pages))
+        return islice((name for name in found if name[0] not in fair.leave_out), limit)
+
+    def _cover_jobs(self, items: Iterable[BookItem], now: int, ahead: int, fair: Fair) -> None:
+        """Write the notes of jobs that leave the index next: a note precedes its lease. What is
+        held is at hand at once.
+        """
+        waiting = ((item, item.waiting_job) for item in items)
+        due = [(item, one) for item, one in waiting if one and one.due_at <= now + ahead]
+        self._journal.write(
+            NoteLine(*item.name, now if _is_held(one, item, now, fair) else now + SHORTEST_LEASE_MS)
+            for item, one in due
+        )
+
+    def _hold_jobs(
+        self, items: dict[ScheduleName, BookItem], now: int, ahead: int, fair: Fair
+    ) -> None:
+        """Take the due jobs that a pause or a limit holds out of the index: others stand behind
+        them. From then on the journal has them.
+        """
+        for name, item in items.items():
+            one = item.waiting_job
+            if one and one.due_at <= now + ahead and _is_held(one, item, now, fair):
+                item.held = True
+                self._save(items, name, now)
 
     def _notes(self, until: int) -> Iterator[Note]:
         """Yield the earliest notes, up to `MOST_LINES` due lines."""
@@ -71,13 +109,17 @@ class Waiting:
             shares = pick_shares([one.user_id for one in chosen], fair.share)
             chosen = [chosen[place] for place in shares]
         chosen = chosen[:limit]
-        chosen = [*fair.limits.pick(chosen, lambda one: items[one.user_id, one.key].action, now)]
+        chosen = [
+            *fair.limits.pick(chosen, lambda one: items[one.user_id, one.key].action_of(one), now)
+        ]
         taken: dict[Identity, Occurrence] = {}
         for name, ready in found.items():
             mine = [one for one in chosen if (one.user_id, one.key) == name]
             behind = [one for one in ready if one not in leasable]
             if mine or behind:
                 taken |= self._write(items, name, mine, behind, now)
+        if not fair.is_plain:
+            self._hold_jobs(items, now, ahead, fair)
         return [taken[one.identity] for one in chosen if one.identity in taken]
 
     def _write(
@@ -94,13 +136,17 @@ class Waiting:
         if not item.is_altered:
             return {}
         item.apply()
+        return item.book.moved if self._save(items, name, now) else {}
+
+    def _save(self, items: dict[ScheduleName, BookItem], name: ScheduleName, now: int) -> bool:
+        """Write a book. If another one wrote it first, read it again and return False."""
         try:
-            self._books.save(item, now)
+            self._books.save(items[name], now)
         except (Conflict, ItemTooLarge) as error:
-            tell_too_large(item, error)
+            tell_too_large(items[name], error)
             items[name] = self._books.load(*name)
-            return {}
-        return item.book.moved
+            return False
+        return True
 
     def _cover(
         self,
@@ -152,9 +198,14 @@ def _ready(item: BookItem, now: int, ahead: int, fair: Fair) -> Sequence[Occurre
         one
         for one in item.under_way
         if wake_of(one) <= now + (ahead if one.state in WAITING else 0)
-        and not fair.pauses.holds_retry(one, now)
-        and not fair.limits.keeps_back(one, item.action, now)
+        and not _is_held(one, item, now, fair)
     ]
+
+
+def _is_held(one: Occurrence, item: BookItem, now: int, fair: Fair) -> bool:
+    """Return True if a pause holds an occurrence, or a limit keeps it back."""
+    held = fair.pauses.holds_retry(one, now)
+    return held or fair.limits.keeps_back(one, item.action_of(one), now)
 
 
 def _wake(item: BookItem, now: int, fair: Fair, *, at_hand: bool) -> int | None:
@@ -163,12 +214,10 @@ def _wake(item: BookItem, now: int, fair: Fair, *, at_hand: bool) -> int | None:
         return item.wake()
 
     def waits(one: Occurrence) -> bool:
-        kept_back = not at_hand and fair.limits.keeps_back(one, item.action, now)
+        kept_back = not at_hand and fair.limits.keeps_back(one, item.action_of(one), now)
         return kept_back or fair.pauses.holds_retry(one, now)
 
-    wakes = (
-        max(wake_of(one), now + HELD_MS) if waits(one) else wake_of(one) for one in item.under_way
-    )
+    wakes = (max(wake_of(one), now + HELD_MS) if waits(one) else wake_of(one) for one in item.noted)
     return min(wakes, default=None)
 
 
@@ -179,8 +228,8 @@ def _first_kept_back(items: Iterable[BookItem], now: int, fair: Fair) -> Collect
     kept_back = [
         one
         for item in items
-        for one in item.under_way
-        if wake_of(one) <= now and fair.limits.keeps_back(one, item.action, now)
+        for one in item.noted
+        if wake_of(one) <= now and fair.limits.keeps_back(one, item.action_of(one), now)
     ]
     first = sorted(kept_back, key=_order)[:AT_HAND]
     return {(one.user_id, one.key) for one in first}

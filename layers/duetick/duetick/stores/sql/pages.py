@@ -1,6 +1,6 @@
 """A book on SQL: loaded under its lock in one round trip, written back in another."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,6 +26,7 @@ from duetick.stores.sql.rows import (
     read_unreadable,
     record_params,
     unreadable_params,
+    zone_params,
 )
 from duetick.stores.sql.session import Params, QueryCall, Row, Session, Value
 
@@ -206,6 +207,16 @@ def load_alone(session: Session, about: Leased) -> SqlBook:
     _, rows = session.several([("name_lock", params), ("occurrence_lock", identity)])
     pages = SqlPages(session, params, (), {about.identity: _first(rows)})
     return SqlBook(Book(about.user_id, about.key, pages, new_id), None)
+
+
+def zones_of(book: Book) -> dict[str, str | None]:
+    """Return the zones of new definitions by the digests of their rules."""
+    return {one.zone: one.timezone for one in book.definitions if one.zone is not None}
+
+
+def keep_zones(zones: Mapping[str, str | None]) -> list[QueryCall]:
+    """Return the calls that keep the rules of zones."""
+    return [("zone_put", zone_params(zone, digest)) for digest, zone in zones.items()]
 
 
 def _define(one: Definition) -> list[QueryCall]:

@@ -11,6 +11,7 @@ FRAGMENTS: Final = (
     "on_page",
     "place_of_another",
     "stands_beside",
+    "is_job",
     "in_states",
     "skip_locked",
     "given_names",
@@ -19,6 +20,7 @@ FRAGMENTS: Final = (
     "full_users",
     "full_flows",
     "full_actions",
+    "hook_named",
 )
 
 

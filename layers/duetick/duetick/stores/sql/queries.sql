@@ -121,7 +121,7 @@ LEFT JOIN unreadable u ON u.user_id = :user_id AND u.key = :key
 LEFT JOIN schedules s ON s.user_id = :user_id AND s.key = :key
 
 -- name: books
--- A page of all books, in the order of their names, without the inputs.
+-- A page of the books of schedules and rows, in the order of their names, without the inputs.
 SELECT n.user_id, n.key,
     EXISTS (SELECT 1 FROM unreadable u WHERE u.user_id = n.user_id AND u.key = n.key),
     (SELECT m.mark FROM marks m WHERE m.user_id = n.user_id AND m.key = n.key),
@@ -133,8 +133,9 @@ SELECT n.user_id, n.key,
     {index_columns}, i.mark
 FROM (
     SELECT user_id, key FROM (
-        SELECT * FROM (SELECT user_id, key FROM schedules
-            WHERE (user_id, key) > (:after_user, :after_key) ORDER BY user_id, key LIMIT :limit) AS a
+        SELECT * FROM (SELECT s.user_id, s.key FROM schedules s
+            WHERE (s.user_id, s.key) > (:after_user, :after_key) AND NOT {is_job}
+            ORDER BY s.user_id, s.key LIMIT :limit) AS a
         UNION
         SELECT * FROM (SELECT user_id, key FROM schedule_index
             WHERE (user_id, key) > (:after_user, :after_key) ORDER BY user_id, key LIMIT :limit) AS b
@@ -175,10 +176,13 @@ SELECT {schedule_columns} FROM schedules s WHERE s.user_id = :user_id AND s.key 
 -- Keeps a begin in one statement from counting a run of a record that a change has read.
 
 -- name: schedule_count
-SELECT count(*) FROM schedules s WHERE s.user_id = :user_id AND s.done_at IS NULL
+SELECT count(*) FROM schedules s WHERE s.user_id = :user_id AND s.done_at IS NULL AND NOT {is_job}
+
+-- name: job_count
+SELECT count(*) FROM schedules s WHERE s.user_id = :user_id AND s.done_at IS NULL AND {is_job}
 
 -- name: schedules_of
-SELECT count(*) FROM schedules s WHERE s.user_id = :user_id
+SELECT count(*) FROM schedules s WHERE s.user_id = :user_id AND NOT {is_job}
 
 -- name: run_note
 -- Count the first begin of an occurrence, and note each as the last run.
@@ -193,18 +197,34 @@ ORDER BY s.purge_at, s.user_id, s.key LIMIT :limit
 -- Keeps two transactions from counting a user's schedules at once.
 
 -- name: schedule_list
-SELECT {schedule_columns} FROM schedules s WHERE s.user_id = :user_id AND s.key > :after
+SELECT {schedule_columns} FROM schedules s
+WHERE s.user_id = :user_id AND s.key > :after AND NOT {is_job}
 ORDER BY s.key LIMIT :limit
 
 -- name: schedule_list_done
 SELECT {schedule_columns} FROM schedules s
-WHERE s.user_id = :user_id AND s.key > :after AND s.done_at IS NOT NULL
+WHERE s.user_id = :user_id AND s.key > :after AND s.done_at IS NOT NULL AND NOT {is_job}
 ORDER BY s.key LIMIT :limit
 
 -- name: schedule_list_others
 SELECT {schedule_columns} FROM schedules s
-WHERE s.user_id = :user_id AND s.key > :after AND s.done_at IS NULL
+WHERE s.user_id = :user_id AND s.key > :after AND s.done_at IS NULL AND NOT {is_job}
 ORDER BY s.key LIMIT :limit
+
+-- name: job_list
+-- Each job with its occurrence: `ended` is 1, 0, or null for both.
+SELECT {schedule_columns}, {occurrence_columns} FROM schedules s
+JOIN occurrences o ON o.user_id = s.user_id AND o.key = s.key AND o.nominal_at = s.anchor
+    AND o.origin = s.key
+WHERE s.user_id = :user_id AND s.key > :after AND {is_job}
+    AND coalesce(:ended, CASE WHEN s.done_at IS NULL THEN 0 ELSE 1 END)
+        = CASE WHEN s.done_at IS NULL THEN 0 ELSE 1 END
+ORDER BY s.key LIMIT :limit
+
+-- name: job_end
+-- A job that was lost as its lease ended: the book was not loaded for that.
+UPDATE schedules SET done_at = :done_at, purge_at = :purge_at
+WHERE user_id = :user_id AND key = :key
 
 -- name: schedule_by_external
 SELECT {schedule_columns} FROM schedules s WHERE s.external_id = :external_id
@@ -549,13 +569,19 @@ WHERE o.user_id = :user_id AND o.key = :key AND o.state = 'queued'
     AND o.nominal_at < :nominal_at AND o.attempts = 0
 
 -- name: stands_beside
--- The occurrence is a backfill's, or a failure hook.
+-- The occurrence is a backfill's, a failure hook, or a job.
 (o.origin >= 'backfill:' AND o.origin < 'backfill;')
     OR (o.origin >= 'failure:' AND o.origin < 'failure;')
+    OR (o.origin >= 'job:' AND o.origin < 'job;')
 
 -- name: rival_stands_beside
 (r.origin >= 'backfill:' AND r.origin < 'backfill;')
     OR (r.origin >= 'failure:' AND r.origin < 'failure;')
+    OR (r.origin >= 'job:' AND r.origin < 'job;')
+
+-- name: is_job
+-- The record, or the book, is a job's.
+(s.key >= 'job:' AND s.key < 'job;')
 
 -- name: begin_write
 -- Begin an occurrence if nothing may forbid it; else no row is changed, and the book decides. The
@@ -616,10 +642,12 @@ WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now
 ORDER BY o.lease_until LIMIT :limit
 
 -- name: within_limits
--- No limit without a place covers the occurrence. Only the record knows its action.
+-- No limit without a place covers the occurrence. Only the record knows its action: its own, or the
+-- one that a failure hook runs.
 o.user_id NOT IN ({full_users}) AND o.flow NOT IN ({full_flows})
     AND NOT EXISTS (SELECT 1 FROM schedules f WHERE f.user_id = o.user_id AND f.key = o.key
-        AND o.flow || '/' || f.action IN ({full_actions}))
+        AND o.flow || '/' || CASE WHEN o.origin >= 'failure:' AND o.origin < 'failure;'
+            THEN {hook_named} ELSE f.action END IN ({full_actions}))
 
 -- name: occurrences_lease_over_within
 -- As occurrences_lease_over, without what never began and waits for a limit.
@@ -630,8 +658,8 @@ WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now
 ORDER BY o.lease_until LIMIT :limit
 
 -- name: actions_of
-SELECT s.user_id, s.key, s.action FROM schedules s
-JOIN ({given_names}) AS n ON n.user_id = s.user_id AND n.key = s.key
+SELECT f.user_id, f.key, f.action, {hook_named} FROM schedules f
+JOIN ({given_names}) AS n ON n.user_id = f.user_id AND n.key = f.key
 
 -- name: place_of_another
 -- Another leased occurrence of the schedule has the place that a retry needs.

@@ -21,6 +21,7 @@ from duetick.ports import Listed
 from duetick.stores.sql.session import Params, Row, Value
 
 if TYPE_CHECKING:
+    from duetick.domain.jobs import Job
     from duetick.domain.workers import Worker
 
 INDEX_COLUMNS: Final = 9
@@ -168,6 +169,25 @@ def read_occurrence(row: Row) -> Occurrence:
         told=row[25],
         death=Death.load(row[26]),
     )
+
+
+RECORD_COLUMNS: Final = 24
+
+
+def read_job(row: Row) -> "Job":
+    """Read a row of `job_list`."""
+    from duetick.domain.jobs import Job
+
+    return Job(read_record(row), read_occurrence(row[RECORD_COLUMNS:]))
+
+
+def job_end_params(lost: Occurrence) -> Params:
+    """Return the parameters of `job_end`, for a job that was lost."""
+    from duetick.domain.jobs import KEPT_DEAD_MS
+
+    at = lost.updated_at
+    ends: Params = {"done_at": at, "purge_at": at + KEPT_DEAD_MS}
+    return {"user_id": lost.user_id, "key": lost.key, **ends}
 
 
 def read_begun(occurrence: Row, records: Sequence[Row]) -> Begun:

@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -14,6 +14,7 @@ from duetick.domain.creation import Made
 from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.failure_hooks import hooks_of
 from duetick.domain.failures import Event
+from duetick.domain.identity import is_failure_hook, is_job
 from duetick.domain.limits import ActionOf
 from duetick.domain.occurrence import (
     LATEST,
@@ -29,6 +30,7 @@ from duetick.domain.policies import DAY, MINUTE_MS
 from duetick.domain.schedule import Record
 from duetick.domain.standing import OrderKind, StandingOrder
 from duetick.domain.states import LEASED, WAITING, State
+from duetick.domain.transitions import has_ended
 from duetick.ports import (
     NO_TERMS,
     Alter,
@@ -36,25 +38,28 @@ from duetick.ports import (
     Clock,
     Counted,
     Dialect,
+    Effects,
     Fair,
+    JobsFound,
     Listed,
     Migrated,
     Query,
     Records,
     StateCounts,
     Terms,
-    Transaction,
 )
 from duetick.stores.sql.claim import ClaimChunk, left_out
-from duetick.stores.sql.pages import load, load_alone
+from duetick.stores.sql.pages import keep_zones, load, load_alone, zones_of
 from duetick.stores.sql.queries import Migration
 from duetick.stores.sql.rows import (
     event_params,
     identity_params,
+    job_end_params,
     lease_params,
     occurrence_params,
     read_event,
     read_index,
+    read_job,
     read_listed,
     read_made,
     read_occurrence,
@@ -62,7 +67,6 @@ from duetick.stores.sql.rows import (
     read_unreadable,
     read_worker,
     worker_params,
-    zone_params,
 )
 from duetick.stores.sql.schema import check_schema, erase, migrate
 from duetick.stores.sql.session import (
@@ -144,17 +148,17 @@ class SqlShelf:
                 calls.append(take_key(terms.key, loaded.book.made[0], now))
             zones = self._new_zones(loaded.book)
             if calls:
-                session.last([*_keep(zones), *calls])()
+                session.last([*keep_zones(zones), *calls])()
         self._zones.update(zones)
         return answer
 
     def _new_zones(self, book: Book) -> dict[str, str | None]:
         """Return the zones of new definitions by digest, but for those known to be kept."""
-        zones = {one.zone: one.timezone for one in book.definitions if one.zone is not None}
-        return {digest: zone for digest, zone in zones.items() if digest not in self._zones}
+        found = zones_of(book).items()
+        return {digest: zone for digest, zone in found if digest not in self._zones}
 
     @contextmanager
-    def effects(self, held: Leased, clock: Clock, alter: Alter[object]) -> Iterator[Transaction]:
+    def effects(self, held: Leased, clock: Clock, alter: Alter[object]) -> Iterator[Effects]:
         """See `ports.Shelf`."""
         del clock
         with self._database.transaction() as session:
@@ -162,7 +166,7 @@ class SqlShelf:
             loaded = load(session, (held.user_id, held.key), held)
             alter(loaded.book)
             zones = self._new_zones(loaded.book)
-            session.last([*_keep(zones), *loaded.writes()])()
+            session.last([*keep_zones(zones), *loaded.writes()])()
         self._zones.update(zones)
 
     @retried
@@ -176,6 +180,15 @@ class SqlShelf:
         params: Params = {"user_id": user_id, "after": after, "limit": limit}
         found = [read_record(row) for row in self._rows(LISTS[done], params)]
         return Records(found, found[-1].key if len(found) == limit else None)
+
+    @retried
+    def jobs(self, user_id: str, after: str, limit: int, *, ended: bool | None = None) -> JobsFound:
+        """See `ports.Shelf`."""
+        params: Params = {"user_id": user_id, "after": after, "limit": limit}
+        flag = None if ended is None else int(ended)
+        rows = self._rows("job_list", {**params, "ended": flag})
+        found = [read_job(row) for row in rows]
+        return JobsFound(found, found[-1].record.key if len(found) == limit else None)
 
     @retried
     def leaving(self, until: int, limit: int) -> Sequence[ScheduleName]:
@@ -250,10 +263,10 @@ class SqlShelf:
         with self._database.transaction() as session:
             params: Params = {"now": now, "until": until, "leave_out": left_out(fair)}
             params = {**params, **_full_scopes(fair, now)}
-            ended = _select(session, *_over_call({**params, "limit": limit}, fair))
-            room = limit - len(ended)
+            over = _select(session, *_over_call({**params, "limit": limit}, fair))
+            room = limit - len(over)
             due = _select(session, *_due_call({**params, "limit": room}, fair, now))
-            ready = [*ended, *pick_one_of_each(due)]
+            ready = [*over, *pick_one_of_each(due)]
             if fair.share is not None and len(due) == room:
                 positions = pick_shares([one.user_id for one in ready], fair.share)
                 ready = [ready[n] for n in positions]
@@ -261,6 +274,8 @@ class SqlShelf:
             leased = [lease_again(one, now) for one in ready]
             session.each("occurrence_lease", [lease_params(after) for after, _ in leased])
             session.each("event_put", _traces(ready, leased))
+            ended = [after for after, _ in leased if is_job(after.origin) and has_ended(after)]
+            session.each("job_end", [job_end_params(one) for one in ended] if ended else [])
             hooks = hooks_of((after for after, _ in leased), new_id)
             session.each("occurrence_put", [occurrence_params(one) for one in hooks])
             if len(due) < room:
@@ -554,12 +569,13 @@ def _over_call(params: Params, fair: Fair) -> QueryCall:
 
 def _actions(session: Session, ready: Sequence[Occurrence], fair: Fair) -> ActionOf:
     """Return the function that knows the actions of occurrences, if a limit of an action stands."""
-    known: dict[ScheduleName, str] = {}
+    known: dict[tuple[ScheduleName, bool], str] = {}
     if fair.limits.asks_action(None) and ready:
         names = json.dumps(sorted({(one.user_id, one.key) for one in ready}))
         rows = session.rows("actions_of", {"names": names})
-        known = {(user_id, key): action for user_id, key, action in rows}
-    return lambda one: known.get((one.user_id, one.key), "")
+        for user_id, key, own, hook in rows:
+            known |= {((user_id, key), False): own, ((user_id, key), True): hook or ""}
+    return lambda one: known.get(((one.user_id, one.key), is_failure_hook(one.origin)), "")
 
 
 def _due_call(params: Params, fair: Fair, now: int) -> QueryCall:
@@ -571,10 +587,6 @@ def _due_call(params: Params, fair: Fair, now: int) -> QueryCall:
         params = {**params, "full_users": "[]", "full_flows": "[]", "full_actions": "[]"}
     lists = {"users": json.dumps(held.users), "flows": json.dumps(held.flows)}
     return "occurrences_due_unheld", {**params, **lists, "everything": int(held.everything)}
-
-
-def _keep(zones: Mapping[str, str | None]) -> list[QueryCall]:
-    return [("zone_put", zone_params(zone, digest)) for digest, zone in zones.items()]
 
 
 def _traces(

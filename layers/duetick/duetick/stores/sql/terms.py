@@ -2,12 +2,13 @@
 
 from duetick.domain.attempts import CallerKey, refuse_key
 from duetick.domain.creation import Repeatable
-from duetick.domain.errors import InvalidSchedule, VersionConflict, too_many
+from duetick.domain.errors import CreationStands, InvalidSchedule, too_many, too_many_jobs
+from duetick.domain.identity import is_job
 from duetick.domain.occurrence import Occurrence
 from duetick.domain.schedule import Record
 from duetick.ports import KeyHeld, Terms
 from duetick.stores.sql.pages import SqlBook
-from duetick.stores.sql.rows import identity_params, read_occurrence, read_record
+from duetick.stores.sql.rows import identity_params, read_made, read_occurrence, read_record
 from duetick.stores.sql.session import Params, QueryCall, Session, number
 
 
@@ -17,11 +18,17 @@ def check_terms(session: Session, loaded: SqlBook, terms: Terms) -> None:
     if record and record.external_id is not None:
         _check_owner(session, record, record.external_id)
     if record and terms.at_most is not None and loaded.counts_more:
-        rows = session.rows("schedule_count", {"user_id": record.user_id})
-        if number(rows) >= terms.at_most:
-            raise too_many(terms.at_most)
+        _check_room(session, record, terms.at_most)
     if record and terms.creation and loaded.creates:
         _keep_creation(session, loaded, record, terms.creation)
+
+
+def _check_room(session: Session, record: Record, at_most: int) -> None:
+    """Raise QuotaReached if the user has so many schedules; of a job, so many that are pending."""
+    job = is_job(record.key)
+    rows = session.rows("job_count" if job else "schedule_count", {"user_id": record.user_id})
+    if number(rows) >= at_most:
+        raise too_many_jobs(at_most) if job else too_many(at_most)
 
 
 def _check_owner(session: Session, record: Record, external_id: str) -> None:
@@ -43,7 +50,8 @@ def _keep_creation(session: Session, loaded: SqlBook, made: Record, creation: Re
         "kept_until": creation.until,
     }
     if session.each("creation_put", [params]) == [0]:
-        raise VersionConflict(0, made.version)
+        name: Params = {"user_id": made.user_id, "name": creation.name, "now": made.created_at}
+        raise CreationStands(read_made(session.rows("creation_get", name)[0]).digest)
 
 
 def check_key(session: Session, key: CallerKey, now: int) -> None:

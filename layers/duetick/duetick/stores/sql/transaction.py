@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from duetick.domain.errors import ConfigurationError, EffectsRefused
-from duetick.ports import Dialect
+from duetick.ports import Alter, Dialect, Terms
+from duetick.stores.sql.pages import keep_zones, load, zones_of
 from duetick.stores.sql.session import Session
+from duetick.stores.sql.terms import check_terms
+
+T = TypeVar("T")
 
 COMMENT: Final = r"/\*(?>.*?\*/)"
 NESTED: Final = rf"/\*(?>[^*/]|\*(?!/)|/(?!\*)|{COMMENT})*+\*/"
@@ -30,7 +34,7 @@ STAYS: Final = re.compile(
 
 
 class SqlTransaction:
-    """`ports.Transaction` in SQL."""
+    """`ports.Effects` in SQL."""
 
     dialect: Dialect = "sql"
 
@@ -49,6 +53,22 @@ class SqlTransaction:
                 "The setting would stay on a connection that others use. Write SET LOCAL."
             )
         return self._session.run(sql, params)
+
+    def change(
+        self, user_id: str, key: str, now: int, alter: Alter[T], terms: Terms | None = None
+    ) -> T:
+        """See `ports.Effects`."""
+        del now
+        if terms and terms.at_most is not None:
+            self._session.rows("user_lock", {"user_id": user_id})
+        loaded = load(self._session, (user_id, key), None)
+        answer = alter(loaded.book)
+        if terms:
+            check_terms(self._session, loaded, terms)
+        calls = [*keep_zones(zones_of(loaded.book)), *loaded.writes()]
+        if calls:
+            self._session.several(calls)
+        return answer
 
     def write(self, item: Mapping[str, Any], /) -> None:
         """See `ports.Transaction`."""

@@ -30,8 +30,14 @@ from duetick.testing.conformance.find import FindConformance
 from duetick.testing.conformance.group_pauses import GroupPauseConformance
 from duetick.testing.conformance.histories import HistoryConformance
 from duetick.testing.conformance.index import IndexConformance
+from duetick.testing.conformance.jobs import (
+    JobConformance,
+    JobKeepingConformance,
+    JobTimeConformance,
+)
 from duetick.testing.conformance.late_edits import LateEditConformance
 from duetick.testing.conformance.leases import FenceConformance
+from duetick.testing.conformance.limited_hooks import LimitedHookConformance
 from duetick.testing.conformance.limiting import LimitingConformance
 from duetick.testing.conformance.limits import LimitConformance
 from duetick.testing.conformance.lookups import LookupConformance
@@ -98,10 +104,14 @@ class StoreConformance(
     StandingOrderConformance,
     GroupPauseConformance,
     LimitingConformance,
+    LimitedHookConformance,
     FailingConformance,
     FailureHookConformance,
     HookRunConformance,
     HookAccountConformance,
+    JobConformance,
+    JobTimeConformance,
+    JobKeepingConformance,
     ClocksConformance,
     LateEditConformance,
     FairnessConformance,

@@ -1,0 +1,116 @@
+"""The operations of the API on one user's jobs."""
+
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from duetick.api.calls import ApiCall, check_shape
+from duetick.api.models import HistoryQuery, JobBody, JobsBody, JobsQuery
+from duetick.core.answers import Answer, error
+from duetick.core.histories import Wanted, lines
+from duetick.core.jobs import THE_USER, UserJobs, lines_of_jobs
+from duetick.core.refusals import answer_to
+from duetick.core.wording import explanation_json
+from duetick.domain.errors import DuetickError, refusals_of
+from duetick.domain.identity import to_path
+from duetick.domain.jobs import Job
+from duetick.domain.operating import Operator
+from duetick.domain.schedule import Json
+from duetick.runtime import wiring
+
+SECONDS: Final = 15.0
+"""The time after which a batch tries no more jobs: API Gateway waits for 29 s."""
+
+
+def create_job(call: ApiCall) -> Answer:
+    """Enqueue a job: an action that runs once, without a schedule, at once or at a time. The same
+    `key` within a day makes nothing more and is answered with the first job (200).
+    """
+    body = call.read_body()
+    return _create(call, body)
+
+
+def create_jobs(call: ApiCall) -> Answer:
+    """Enqueue up to 500 jobs in one call. Each is answered by itself, in order: with its status,
+    and its job or its error. One that is wrong stops no other.
+    """
+    listed = check_shape(JobsBody, call.read_body()).jobs
+    found: list[Json] = []
+    end = time.monotonic() + SECONDS
+    for each in listed:
+        answer = _answer_one(call, each) if time.monotonic() < end else _not_tried()
+        made = answer.status in (200, 201)
+        job, wrong = (answer.body, None) if made else (None, answer.body)
+        found.append({"status": answer.status, "job": job, "error": wrong})
+    return Answer(200, {"jobs": found})
+
+
+def _answer_one(call: ApiCall, body: Mapping[str, Json]) -> Answer:
+    try:
+        return _create(call, body)
+    except (ValueError, DuetickError) as problem:
+        answer = answer_to(problem, call.schedules.user_id, operator=call.operator)
+        if answer is None:
+            raise
+        return answer
+
+
+def _not_tried() -> Answer:
+    return error("not_tried", "The time of this call was over before its turn; send it again.")
+
+
+def _create(call: ApiCall, body: Mapping[str, Json]) -> Answer:
+    jobs = UserJobs(call.schedules, wiring.hand_on())
+    made = jobs.enqueue(jobs.read(body, refusals_of([lambda: check_shape(JobBody, body)])))
+    base = f"/api/users/{to_path(call.schedules.user_id)}" if call.operator else "/api"
+    headers = {"location": f"{base}/jobs/{made.job.id}"} if made.made else {}
+    return Answer(201 if made.made else 200, _view(call, made.job), headers)
+
+
+def list_jobs(call: ApiCall) -> Answer:
+    """Return a page of jobs by id, which begins with the time at which it was made: those in one
+    state, of one flow. If few match, a page may be short, or empty: go on until `cursor` is null.
+    """
+    query = call.read_query(JobsQuery)
+    page = _jobs(call).list(query.limit, query.cursor, state=query.state, flow=query.flow)
+    shown = lines_of_jobs(call.schedules, page.jobs, operator=call.operator)
+    return Answer(200, {"jobs": [*shown], "cursor": page.cursor})
+
+
+def get_job(call: ApiCall) -> Answer:
+    """Return a job. One that has ended is kept for 30 days, one that is dead for 90."""
+    return Answer(200, _view(call, _jobs(call).get(call.key)))
+
+
+def cancel_job(call: ApiCall) -> Answer:
+    """End a job that waits or runs. An action that runs goes on, but it can no longer settle, and
+    what it wrote in a transaction is undone. One that is cancelled stays so.
+    """
+    jobs = _jobs(call)
+    jobs.cancel(call.key, Operator(call.who, call.why()) if call.operator else THE_USER)
+    return Answer(200, _view(call, jobs.get(call.key)))
+
+
+def job_history(call: ApiCall) -> Answer:
+    """Return what became of a job, and what told of its death. It outlives the job."""
+    query = call.read_query(HistoryQuery)
+    wanted = Wanted.read(query.state, query.since, query.until)
+    found = [one for one in _jobs(call).history(call.key) if wanted.takes(one)][: query.limit]
+    shown = lines(call.schedules.store.ledger, found, operator=call.operator)
+    return Answer(200, {"history": [*shown], "cursor": None})
+
+
+def explain_job(call: ApiCall) -> Answer:
+    """Explain what became of a job, or what will: a verdict, sentences, and what they follow
+    from.
+    """
+    found = _jobs(call).explain(call.key)
+    return Answer(200, explanation_json(found, operator=call.operator))
+
+
+def _jobs(call: ApiCall) -> UserJobs:
+    return UserJobs(call.schedules)
+
+
+def _view(call: ApiCall, job: Job) -> dict[str, Json]:
+    return lines_of_jobs(call.schedules, [job], operator=call.operator)[0]
