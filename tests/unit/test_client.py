@@ -53,6 +53,7 @@ METHODS: dict[str, Callable[..., object]] = {
     "mend_schedule": Client.mend,
     "show_overview": Operators.overview,
     "list_workers": Operators.workers,
+    "recover_store": Operators.recover,
     "list_locks": Operators.locks,
     "list_all_schedules": Operators.schedules,
     "list_unreadable": Operators.unreadable,
