@@ -49,7 +49,6 @@ LOOKED_FOR: Final = {
     "stores.dynamodb.clock": "the check of the host's clock: J-03",
     "stores.dynamodb.erasure": "erase on DynamoDB",
     "stores.dynamodb.operations": "the record of operations on DynamoDB: O-01",
-    "stores.dynamodb.transaction": "`ctx.transaction` on DynamoDB",
     "stores.postgres.roles": "the users of the database and their rights",
     "stores.sql.operations": "the record of operations on SQL: O-01",
     "stores.sql.accounts": "what verify reads on SQL",

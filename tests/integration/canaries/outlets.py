@@ -117,6 +117,12 @@ COMMANDS: Final[dict[str, Reader]] = {
     "users": "operator",
     "upcoming": "operator",
     "doctor": "operator",
+    "jobs add": "owner",
+    "jobs list": "owner",
+    "jobs show": "owner",
+    "jobs cancel": "owner",
+    "jobs history": "owner",
+    "jobs explain": "owner",
     "schedules mend": "operator",
     "schedules dispatch": "operator",
     **{
