@@ -18,7 +18,9 @@ run: setup
 cloud: setup lab
 	@$(BIN)/python -m tests.lab.cloud
 
-test: setup lint lab
+# To lint computes, and to fetch the lab waits.
+test: setup
+	@$(MAKE) --no-print-directory --jobs 2 lint lab
 	$(BIN)/pytest --numprocesses $(AT_ONCE) --no-loadscope-reorder
 
 quick: setup

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from duetick.core.store import Listing, Page, Schedules
+from duetick.core.store import Listing, Page, Schedules, Sift
 from duetick.domain.creation import Repeatable
 from duetick.domain.errors import VersionConflict
 from duetick.domain.firing import Times
@@ -292,6 +292,7 @@ class OnePageOnly(Schedules):
         cursor: str | None = None,
         state: Listing = None,
         now: int | None = None,
+        takes: Sift | None = None,
     ) -> Page:
-        page = super().list(user_id, limit=limit, cursor=cursor, state=state, now=now)
+        page = super().list(user_id, limit=limit, cursor=cursor, state=state, now=now, takes=takes)
         return page._replace(cursor=None)

@@ -24,7 +24,7 @@ from duetick.domain.errors import (
     too_many_jobs,
 )
 from duetick.domain.expression import rules_of
-from duetick.domain.failure_hooks import hooks_of
+from duetick.domain.failure_hooks import action_run, hooks_of
 from duetick.domain.failures import Event
 from duetick.domain.identity import is_failure_hook, is_job
 from duetick.domain.jobs import mark_job
@@ -337,7 +337,7 @@ class MemoryShelf:
 
     def _action_of(self, one: Occurrence) -> str:
         record = self._book(one.user_id, one.key).record
-        return record.action if record else ""
+        return action_run(record, one.origin) if record else ""
 
     def _may_lease(self, waiting: Occurrence) -> bool:
         pages = MemoryPages(self, (waiting.user_id, waiting.key))

@@ -32,7 +32,7 @@ LIVES: Final = range(150)
 STEPS: Final = 25
 SPREADS: Final = (0, 0, 0, 45, 90)
 LIMITS: Final = (None, None, 3, 8)
-NEVER: Final = {"unaccounted", "not_indexed", "unknown", "unreadable"}
+NEVER: Final = {"unaccounted", "unindexed", "unknown", "unreadable"}
 
 
 class ExplainedLife(Life):

@@ -180,7 +180,7 @@ def test_t12_a_migration_hides_no_row_that_is_missing(database: Database) -> Non
     with closing(database.open()) as store:
         store.migrate()
         found = only(store.check(now=NOON + DAY))
-        assert (found.key, found.problem) == ("lost", "missing")
+        assert (found.key, found.problem) == ("lost", "unindexed")
 
 
 def test_l01_a_second_migration_marks_nothing_more(database: Database) -> None:

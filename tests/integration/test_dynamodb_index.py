@@ -103,6 +103,28 @@ def test_g04_changing_the_number_of_shards_loses_nothing(
     assert old.index.claim_due(NOON + HOUR, 100) == []
 
 
+def test_g04_ticks_read_every_number_ever_in_use_until_a_rebuild_has_moved_the_rows(
+    case: Case,
+) -> None:
+    """A stack whose `Shards` was changed twice, while functions of before still write."""
+    stores = [case.migrated(), case.open("&shards=4"), case.open("&shards=16")]
+    for made, store in enumerate(stores):
+        for number in range(8):
+            store.schedules.put(schedule(f"{made}-{number}"))
+    stores[0].schedules.put(schedule("by-a-function-of-before"))
+    new = stores[-1]
+    fire(new, NOON + HOUR)
+    assert shards(case) == ["1", "16", "4"]
+    assert new.rebuild(now=case.now) == 0, "a fire writes the row where it belongs now"
+    case.now += 10 * MINUTE
+    new.rebuild(now=case.now)
+    assert shards(case) == ["16"]
+    assert set(case.due()) <= {f"active#{shard}" for shard in range(16)}
+    fire(new, NOON + 2 * HOUR)
+    fired = {(one.key, one.nominal_at) for one in new.ledger.find("ada", limit=100)}
+    assert len(fired) == 2 * 25
+
+
 def test_g04_a_rebuild_moves_rows_to_the_shards_of_now(case: Case) -> None:
     old = case.migrated()
     for number in range(20):

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from duetick.cli.context import LocalContext
 from duetick.cli.main import main
 from duetick.core.verify import verify
 from duetick.domain.errors import ConfigurationError, StoreRestored, WitnessUnavailable
+from duetick.domain.policies import Misfire, Overlap, Policies
 from duetick.domain.schedule import Schedule
 from duetick.runtime import wiring
 from duetick.runtime.witness import FileWitness, ParameterWitness, open_witness
@@ -44,10 +46,15 @@ def ticks(made: Product, hours: int, each: int = 10 * MINUTE) -> int:
 @pytest.fixture
 def week_old(tmp_path: Path) -> tuple[Path, Clock]:
     """A file that is the backup of some hours ago, and the time."""
+    return backup_of(tmp_path, Policies())
+
+
+def backup_of(tmp_path: Path, policies: Policies) -> tuple[Path, Clock]:
+    """The same, with a schedule of such policies."""
     file, clock = tmp_path / "duetick.db", Clock(NINE)
     with running(file, clock) as made:
         hourly = Schedule("you", "hourly", "0 * * * *", "reminders", "remind", input={"text": "x"})
-        made.store.schedules.put(hourly, now=clock.now)
+        made.store.schedules.put(replace(hourly, policies=policies), now=clock.now)
         assert ticks(made, 3) == 3
     shutil.copy(file, tmp_path / "backup.db")
     with running(file, clock) as made:
@@ -95,6 +102,28 @@ def test_skip_repeats_nothing_and_ticks_go_on(
         assert verify(made.store, 0, clock.now, now=clock.now).found == {}
     assert main(dry) == 0
     assert "nothing to recover" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("how", "late", "error"), [("latest", 1, "unknown: "), ("fire", 5, "")])
+def test_what_users_see_after_a_recovery(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, late: int, error: str
+) -> None:
+    """As the help of `recover` says, of a schedule whose misfires may all fire."""
+    every = Policies(misfire=Misfire.ALL, catch_up=5, overlap=Overlap.ALLOW)
+    file, clock = backup_of(tmp_path, every)
+    with running(file, clock) as made, pytest.raises(StoreRestored):
+        made.tick()
+    monkeypatch.setattr("duetick.cli.stores.open_store", lambda url: open_store(url, clock=clock))
+    assert main(["recover", how, "--store", f"sqlite:///{file}", "--yes"]) == 0
+    with running(file, clock) as made:
+        made.tick()
+        clock.now += 10 * MINUTE
+        made.tick()
+        seen = list(made.client().history("hourly"))[:-3]
+        fired = [one for one in seen if one["reason"] == "fired"]
+        (missed,) = [one for one in seen if one["reason"] == "missed"]
+        assert (len(fired), missed["count"]) == (late, 6 - late)
+        assert str(missed["error"] or "")[:9] == error
 
 
 def test_two_old_files_are_downtime(week_old: tuple[Path, Clock]) -> None:

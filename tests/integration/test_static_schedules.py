@@ -5,17 +5,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from duetick import Flow, Principal
+from duetick import Context, Flow, Policies, Principal
 from duetick.core.deployment import PAUSE, deploy
 from duetick.core.dispatch import Dispatcher
 from duetick.core.flows import Flows
 from duetick.core.purge import purge
-from duetick.core.static import Registered, register
+from duetick.core.static import Registered, pause_static, register, resume_static
 from duetick.core.store import Store
 from duetick.core.tick import run_tick
-from duetick.domain.errors import InvalidSchedule, StoreUnavailable
+from duetick.domain.errors import InvalidSchedule, NotFound, StoreUnavailable
 from duetick.domain.schedule import IndexRow, Schedule
 from duetick.stores import open_store
+from duetick.testing.conformance.suite import must
 from duetick.transports.inline import InlineTransport
 
 from tests.integration.local_product import NINE, Clock
@@ -227,6 +228,71 @@ def test_l01_a_static_schedule_that_is_done_stays_and_may_be_deployed_again(
     assert done == {"put": [], "kept": ["jobs/nightly"], "removed": []}
     gone = deploy(store, flows)["schedules"]
     assert gone == {"put": [], "kept": [], "removed": ["jobs/nightly"]}
+
+
+def failing(cron: str = "0 9 * * *") -> Flow:
+    """A flow whose nightly job fails, and is paused after its first failure."""
+    made = Flow("jobs", policies=Policies(pause_after=1))
+    made.action("clean")(fail)
+    made.schedule("nightly", cron=cron, action="clean")
+    return made
+
+
+def fail(_input: None, _ctx: Context) -> None:
+    raise RuntimeError("it is broken")
+
+
+def fires_and_fails(store: Store, clock: Clock) -> None:
+    """Deploy the flow that fails, and let it fire once."""
+    deploy(store, lambda: flows(failing()))
+    clock.now = NINE
+    dispatch = Dispatcher(store, flows(failing()), lambda _request: True, clock)
+    assert run_tick(store, InlineTransport(dispatch)).failed == 1
+
+
+@everywhere
+def test_m06_after_failures_it_stays_paused_when_it_is_deployed_again(
+    store: Store, clock: Clock
+) -> None:
+    fires_and_fails(store, clock)
+    assert rows(store, "nightly") == {}
+    clock.now += 60_000
+    assert deploy(store, lambda: flows(failing())) == {
+        "schema": "up to date",
+        "schedules": {"put": [], "kept": ["jobs/nightly"], "removed": []},
+        "paused": ["jobs/nightly"],
+    }
+    assert rows(store, "nightly") == {}
+    assert resume_static(store, "jobs", "nightly").enabled
+    assert rows(store, "nightly") == {"nightly": NINE + DAY}
+    assert "paused" not in deploy(store, lambda: flows(failing()))
+
+
+@everywhere
+def test_m06_a_changed_declaration_ends_its_pause(store: Store, clock: Clock) -> None:
+    fires_and_fails(store, clock)
+    done = deploy(store, lambda: flows(failing("30 9 * * *")))
+    assert (done["schedules"], "paused" in done) == (
+        {"put": ["jobs/nightly"], "kept": [], "removed": []},
+        False,
+    )
+    assert rows(store, "nightly") == {"nightly": NINE + 1_800_000}
+
+
+@everywhere
+@pytest.mark.parametrize("until", [None, NINE + 3 * DAY])
+def test_m06_an_operators_pause_outlives_a_deployment(
+    store: Store, clock: Clock, until: int | None
+) -> None:
+    deploy(store, lambda: flows(flow()))
+    pause_static(store, "jobs", "nightly", note="the disk is full", until=until)
+    assert deploy(store, lambda: flows(flow()))["paused"] == ["jobs/nightly"]
+    assert must(store.schedules.get("", "jobs/nightly")).pause is not None
+    if until:
+        clock.now = until
+        assert "paused" not in deploy(store, lambda: flows(flow()))
+    with pytest.raises(NotFound):
+        resume_static(store, "jobs", "weekly")
 
 
 def test_a_static_schedule_whose_action_is_unknown_is_refused_before_anything_is_written(

@@ -11,6 +11,7 @@ from duetick.core.declarations import Transactional
 from duetick.core.deployment import deploy
 from duetick.core.flows import Flows
 from duetick.domain.errors import ConfigurationError, NotPermitted, SchemaBlocked, SchemaOutdated
+from duetick.domain.expression import next_fire
 from duetick.domain.schedule import IndexRow, Schedule
 from duetick.domain.states import Reason, State
 from duetick.stores import open_store
@@ -151,9 +152,11 @@ def test_i13_rows_that_cannot_be_read_are_poisoned_and_delay_none(database: Data
             (key, Reason.POISONED) for key, *_ in bad
         }
         assert all(one.id for one in dead)
+        (taken_over_at,) = (o.nominal_at for o in store.index.unreadable() if o.key == "no time")
         assert store.index.restore("bob", "no time", now=NINE)
+        due = next_fire("0 9 * * *", None, taken_over_at)
         assert store.index.get("bob", "no time") == IndexRow(
-            "bob", "no time", "0 9 * * *", None, LATER
+            "bob", "no time", "0 9 * * *", None, due or 0
         )
 
 

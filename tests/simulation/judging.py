@@ -31,7 +31,7 @@ BEHIND: Final = 20 * MINUTE
 while the change stood still between its clock and its write.
 """
 
-UNTRUE: Final = frozenset({"fired", "failed", "lost", "running", "unaccounted", "not_indexed"})
+UNTRUE: Final = frozenset({"fired", "failed", "lost", "running", "unaccounted", "unindexed"})
 """What explain must not say of a time that the ledger does not have."""
 
 ENDED_BY_SOMEBODY = frozenset({Reason.SCHEDULE_DELETED, Reason.DISABLED, Reason.OPERATOR})

@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from duetick.domain.errors import ConfigurationError
 from duetick.runtime.settings import Settings
+from duetick.stores.dynamodb.shelf import LARGEST_SHARDS
 
 from tests.template.combinations import AUTHORIZER, CLIENT, KEPT_IN, NETWORK, POOL
 from tests.template.parsed import Deployment, template
@@ -142,6 +143,17 @@ def test_the_functions_take_every_number_that_the_template_takes(edge: str) -> N
     assert read.quota_jobs == int(numbers["JobsPerUser"])
     assert read.retention_days == int(numbers["RetentionDays"])
     assert read.retention_dead_days == int(numbers["RetentionDeadDays"])
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_g04_each_function_reads_the_number_of_shards_that_the_stack_was_given(
+    function: str,
+) -> None:
+    given = Deployment(Shards="16").environment(function)["DUETICK_STORE"]
+    assert str(given["Fn::Sub"]).endswith("&shards=${Shards}")
+    parameter = template()["Parameters"]["Shards"]
+    assert (parameter["MinValue"], parameter["MaxValue"]) == (1, LARGEST_SHARDS)
+    assert parameter["Default"] == 1
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

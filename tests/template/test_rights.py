@@ -194,10 +194,12 @@ def test_nothing_is_allowed_twice(function: str) -> None:
 
 
 @every
-def test_migrate_alone_writes_the_witness_and_a_tick_reads_it(parameters: dict[str, str]) -> None:
+def test_migrate_alone_writes_the_witness_and_who_ticks_or_recovers_reads_it(
+    parameters: dict[str, str],
+) -> None:
     deployment = Deployment(**parameters)
     reads, writes = {"ssm:GetParameter"}, {"ssm:GetParameter", "ssm:PutParameter"}
-    allowed = {"TickFunction": reads, "MigrateFunction": writes}
+    allowed = {"TickFunction": reads, "SchedulesFunction": reads, "MigrateFunction": writes}
     for function in FUNCTIONS:
         about = [one for one in deployment.statements(function) if "ssm:" in str(one["Action"])]
         assert actions(about) == allowed.get(function, set())

@@ -270,15 +270,24 @@ def test_i16_what_agrees_is_not_mended_and_what_cannot_be_read_loses_its_row() -
     assert book.row is None
 
 
-def test_i13_what_can_be_read_again_comes_back_at_a_time_to_come() -> None:
+def test_i13_what_can_be_read_again_is_due_for_the_times_since() -> None:
     book = stored()
     broken = replace(row_in(book), timezone="Mars/Olympus")
     book.unreadable, book.row = Unreadable(broken, "no such zone", NOON + DAY), None
     assert book.restore(NOON + 3 * DAY + HOUR)
-    assert row_in(book) == row_of(record_of(book), NOON + 4 * DAY)
+    assert row_in(book) == row_of(record_of(book), NOON + 2 * DAY)
+    assert book.made == []
+    assert not reopen(book).restore(NOON + 4 * DAY)
+
+
+def test_i13_a_row_that_is_put_for_an_unreadable_one_misses_the_times_behind_it() -> None:
+    book = stored()
+    broken = replace(row_in(book), timezone="Mars/Olympus")
+    book.unreadable, book.row = Unreadable(broken, "no such zone", NOON + DAY), None
+    book.mark = NOON + DAY
+    book.put_row(row_of(record_of(book), NOON + 4 * DAY), NOON + 3 * DAY + HOUR)
     (missed,) = book.made
     assert (missed.reason, missed.nominal_at, missed.count) == (Reason.MISSED, NOON + 2 * DAY, 2)
-    assert not reopen(book).restore(NOON + 4 * DAY)
 
 
 def test_i13_what_still_cannot_be_read_is_said() -> None:

@@ -21,6 +21,8 @@ OPERATIONS = {
 }
 METHODS: dict[str, Callable[..., object]] = {
     "list_actions": Client.actions,
+    "list_flows": Client.flows,
+    "preview": Client.preview,
     "list_schedules": Client.list,
     "create_schedule": Client.create,
     "get_by_external": Client.by_external,
@@ -66,8 +68,11 @@ METHODS: dict[str, Callable[..., object]] = {
     "list_pauses": Operators.pauses,
     "pause_group": Operators.pause,
     "resume_group": Operators.resume,
+    "pause_static_schedule": Operators.pause_static,
+    "resume_static_schedule": Operators.resume_static,
     "list_limits": Operators.limits,
     "set_limit": Operators.limit,
+    "recover_store": Operators.recover,
     "lift_limit": Operators.unlimit,
 }
 CONDITIONS = {"If-Match": "if_match", "Idempotency-Key": "idempotency_key"}

@@ -67,7 +67,7 @@ STORES: Final = {
 MOST: Final[Mapping[str, tuple[int, int]]] = {
     "tick": (109, 175),
     "dispatch": (148, 180),
-    "schedules": (151, 183),
+    "schedules": (153, 183),
 }
 """The modules that a sandbox loads before it answers: of Duetick, and of its packages and flows.
 

@@ -247,3 +247,28 @@ def test_j11_no_more_of_a_text_is_looked_at_than_is_shown() -> None:
     secrets.without("")  # gets ready
     few = steps(lambda: secrets.without(whole))
     assert steps(lambda: secrets.without(whole * 3)) <= few + 100
+
+
+ACCEPTED = (
+    "*/5 * * * *",
+    "* * * * *",
+    "5,17 0-23 * * *",
+    "0 9 29 2 *",
+    "0 0 * 2 1#5",
+    "*/7 */3 */2 * 1",
+    "days(mon 09:00, thu 17:30)",
+    "rate(5 minutes)",
+)
+MOST_STEPS = 40_000
+"""A walk along 10,000 fires takes 280,000. Most of these steps are croniter's, for a rare date."""
+
+
+@pytest.mark.parametrize("cron", ACCEPTED)
+def test_i17_a_put_is_accepted_without_a_walk_along_its_fires(cron: str) -> None:
+    wanted = Schedule("ada", "k", cron, "mail", "send", "Europe/Berlin", input={"to": "x"})
+
+    def accept() -> None:
+        assert find_refusals(wanted, Flows({"mail": flow}), Quotas(), NOW) == []
+
+    accept()  # imports, and what is read once
+    assert steps(accept) < MOST_STEPS

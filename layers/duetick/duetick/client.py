@@ -26,9 +26,12 @@ from duetick.api.views import (
     ErasedView,
     ExplanationView,
     ExportView,
+    FlowsView,
+    FlowView,
     JobView,
     MendedView,
     OccurrenceView,
+    PreviewView,
     ProblemView,
     RunView,
     ScheduleView,
@@ -120,9 +123,17 @@ class Client:
         *,
         limit: int = 100,
         state: Literal["active", "paused", "done", "all"] | None = None,
+        flow: str | None = None,
+        label: str | None = None,
+        text: str | None = None,
     ) -> Iterator[ScheduleView]:
-        """Yield the schedules that are active or paused, page by page; or those in one `state`."""
-        return self.pages(self._base, "schedules", limit, {"state": state})
+        """Yield the schedules that are active or paused, page by page; or those in one `state`.
+
+        They are of the `flow`, have the `label` (NAME=TEXT), and the `text` in key, cron, flow,
+        action, outside id or labels.
+        """
+        filters = {"state": state, "flow": flow, "label": label, "text": text}
+        return self.pages(self._base, "schedules", limit, filters)
 
     def get(self, key: str) -> Reply[ScheduleView]:
         """Return the schedule with its ETag."""
@@ -132,28 +143,65 @@ class Client:
         """Return the user's schedule that has an outside id."""
         return self.call("GET", f"{self._base}/by-external/{to_path(external_id)}")
 
+    def flows(self) -> Iterator[FlowView]:
+        """Yield the flows, with their actions and the JSON Schemas of their inputs."""
+        answer: Reply[FlowsView] = self.call("GET", "/api/flows")
+        yield from answer.body["flows"]
+
+    def preview(
+        self,
+        cron: str | Mapping[str, Json],
+        *,
+        timezone: str | None = None,
+        policies: Mapping[str, Json] | None = None,
+        after: str | None = None,
+        limit: int = 10,
+    ) -> PreviewView:
+        """Return what an expression means, before anything is saved."""
+        given: Fields = {"timezone": timezone, "after": after}
+        given |= {"policies": None if policies is None else {**policies}}
+        named: Fields = {"cron": cron if isinstance(cron, str) else {**cron}, "limit": limit}
+        named |= {name: value for name, value in given.items() if value is not None}
+        answer: Reply[PreviewView] = self.call("POST", "/api/upcoming", named)
+        return answer.body
+
     def create(
         self,
         schedule: Mapping[str, Json],
         *,
         key: str | None = None,
         idempotency_key: str | None = None,
+        dry_run: bool = False,
     ) -> Reply[ScheduleView]:
-        """Create a schedule. A repeat with the same idempotency key returns the same one."""
+        """Create a schedule. A repeat with the same idempotency key returns the same one.
+
+        A dry run checks everything and stores nothing.
+        """
         given: Fields = {} if key is None else {"key": key}
-        return self.call("POST", self._base, {**given, **schedule}, _once(idempotency_key))
+        path, once = self._base + _dry(dry_run), _once(idempotency_key)
+        return self.call("POST", path, {**given, **schedule}, once)
 
     def put(
-        self, key: str, schedule: Mapping[str, Json], *, if_match: str | None = None
+        self,
+        key: str,
+        schedule: Mapping[str, Json],
+        *,
+        if_match: str | None = None,
+        dry_run: bool = False,
     ) -> Reply[ScheduleView]:
-        """Create or replace a schedule."""
-        return self.call("PUT", self._of(key), schedule, _matching(if_match))
+        """Create or replace a schedule. A dry run checks everything and stores nothing."""
+        return self.call("PUT", self._of(key) + _dry(dry_run), schedule, _matching(if_match))
 
     def change(
-        self, key: str, fields: Mapping[str, Json], *, if_match: str | None = None
+        self,
+        key: str,
+        fields: Mapping[str, Json],
+        *,
+        if_match: str | None = None,
+        dry_run: bool = False,
     ) -> Reply[ScheduleView]:
-        """Change some fields of a schedule."""
-        return self.call("PATCH", self._of(key), fields, _matching(if_match))
+        """Change some fields of a schedule. A dry run checks everything and stores nothing."""
+        return self.call("PATCH", self._of(key) + _dry(dry_run), fields, _matching(if_match))
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         """Delete a schedule."""
@@ -366,6 +414,10 @@ def _refusal(reply: Reply[Any]) -> ApiError:
     code = str(reply.body.get("error", "refused"))
     message = str(reply.body.get("message", "No reason given."))
     return ApiError(reply.status, code, message, reply.body.get("problems", ()))
+
+
+def _dry(dry_run: bool) -> str:
+    return "?dryRun=true" if dry_run else ""
 
 
 def _matching(etag: str | None) -> dict[str, str]:

@@ -18,6 +18,7 @@ from duetick.api.views import (
     LocksView,
     OperationView,
     OverviewView,
+    RecoveredView,
     ScheduleView,
     UnreadableView,
     WorkersView,
@@ -25,12 +26,14 @@ from duetick.api.views import (
 from duetick.client import Client, Fields, Reply, SignCall
 from duetick.domain.identity import to_path
 from duetick.domain.limits import Per
+from duetick.domain.recovering import Recovery
 from duetick.domain.schedule import Json
 from duetick.occurrences import OccurrencesClient
 
 PAUSES: Final = "/api/pauses"
 LIMITS: Final = "/api/limits"
 BY_EXTERNAL: Final = "/api/schedules/by-external"
+STATIC: Final = "/api/static-schedules"
 
 
 class Operators:
@@ -108,10 +111,14 @@ class Operators:
         self,
         *,
         state: Literal["active", "paused", "done", "unreadable", "all"] | None = None,
+        flow: str | None = None,
+        label: str | None = None,
+        text: str | None = None,
         limit: int = 100,
     ) -> Iterator[AnyScheduleView]:
-        """Yield the schedules of all users, page by page."""
-        return self.client.pages("/api/all-schedules", "schedules", limit, {"state": state})
+        """Yield the schedules of all users, page by page; filters are as in `Client.list`."""
+        filters = {"state": state, "flow": flow, "label": label, "text": text}
+        return self.client.pages("/api/all-schedules", "schedules", limit, filters)
 
     def unreadable(self, *, limit: int = 100) -> Iterator[UnreadableView]:
         """Yield the rows that cannot be read, the latest last."""
@@ -143,6 +150,30 @@ class Operators:
     def resume(self, scope: str) -> GroupPausesView:
         """Resume a scope. Return the pauses that this ends."""
         answer: Reply[GroupPausesView] = self.client.call("DELETE", f"{PAUSES}/{to_path(scope)}")
+        return answer.body
+
+    def pause_static(
+        self, flow: str, name: str, *, note: str = "", until: str | None = None
+    ) -> AnyScheduleView:
+        """Pause a static schedule of a flow, until it is resumed or until a time."""
+        end: Fields = {} if until is None else {"until": until}
+        return self._static(flow, name, "pause", {"note": note, **end})
+
+    def resume_static(self, flow: str, name: str) -> AnyScheduleView:
+        """Resume a static schedule of a flow."""
+        return self._static(flow, name, "resume")
+
+    def _static(
+        self, flow: str, name: str, verb: str, body: Fields | None = None
+    ) -> AnyScheduleView:
+        path = f"{STATIC}/{to_path(flow)}/{to_path(name)}/{verb}"
+        answer: Reply[AnyScheduleView] = self.client.call("POST", path, body)
+        return answer.body
+
+    def recover(self, how: Recovery = "skip", *, dry_run: bool = True) -> RecoveredView:
+        """Recover from a restore; by default a dry run. Until it is `complete`, call it again."""
+        body: Fields = {"how": how, "dryRun": dry_run}
+        answer: Reply[RecoveredView] = self.client.call("POST", "/api/recover", body)
         return answer.body
 
     def limits(self) -> LimitsView:

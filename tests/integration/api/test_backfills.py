@@ -96,12 +96,24 @@ def test_o04_a_second_one_of_the_same_times_is_refused(operator: Client) -> None
 
 
 def test_o04_a_refusal_names_each_field(operator: Client) -> None:
-    order = SPAN | {"to": iso(NINE + DAY), "atOnce": 3}
+    order = SPAN | {"to": iso(NINE + DAY), "atOnce": 3, "overlap": "wait"}
     with pytest.raises(ApiError) as problem:
         operator.start_backfill("hello", order)
     assert [each["field"] for each in problem.value.problems] == ["/to", "/atOnce"]
     with pytest.raises(ApiError, match="names 3 times"):
         operator.start_backfill("hello", SPAN | {"most": 2})
+
+
+@pytest.mark.parametrize(
+    ("at_once", "overlap", "means"),
+    [(1, None, "wait"), (3, None, "allow"), (3, "allow", "allow"), (1, "allow", "allow")],
+)
+def test_o04_more_than_one_at_once_run_side_by_side(
+    operator: Client, at_once: int, overlap: str | None, means: str
+) -> None:
+    order = SPAN | {"atOnce": at_once} | ({"overlap": overlap} if overlap else {})
+    plan = operator.start_backfill("hello", order)["plan"]
+    assert (plan["order"]["overlap"], plan["ticks"]) == (means, 3 // at_once)
 
 
 def test_o04_the_command_does_the_same(
@@ -122,8 +134,12 @@ def test_o04_the_command_does_the_same(
         store.schedules.put(schedule("hello", user="you"))
     monkeypatch.setattr("duetick.stores.sqlite.database.SqliteDatabase.now", lambda _: NINE)
     span = ["--from", str(SPAN["from"]), "--to", str(SPAN["to"])]
-    (dry,) = told("start", "hello", "--user", "you", *span)
-    assert dry["started"] is None
+    (dry,) = told("start", "hello", "--user", "you", *span, "--at-once", "3")
+    assert isinstance(dry["plan"], dict)
+    assert (dry["started"], dry["plan"]["order"]["overlap"]) == (None, "allow")
+    refused_one = ["start", "hello", "--user", "you", *span, "--at-once", "3", "--overlap", "wait"]
+    assert main(["backfill", *refused_one, "--store", address]) == 1
+    assert "choose `allow`, or leave overlap out" in capsys.readouterr().err
     (answer,) = told("start", "hello", "--user", "you", *span, "--yes", "--why", "why")
     assert isinstance(answer["plan"], dict)
     made = answer["started"]

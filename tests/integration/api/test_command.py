@@ -10,7 +10,7 @@ import pytest
 from duetick.cli.main import main
 
 from tests.integration.api.asking import HELLO
-from tests.integration.local_product import Product, tick_seldom
+from tests.integration.local_product import NINE, Product, tick_seldom
 
 PUT = ["put", "roses", "--cron", "0 9 * * *", "--flow", "reminders", "--action", "remind"]
 
@@ -247,6 +247,30 @@ def test_j07_a_history_is_filtered(terminal: Terminal) -> None:
     assert terminal.lines("history", "roses", "--to", "2026-01-01T00:00:00Z") == []
     code, _, err = terminal.run("history", "roses", "--state", "lost")
     assert (code, "state: expected" in err) == (1, True)
+
+
+def test_j09_a_range_is_shown_from_when_to_when_with_its_count(
+    running: Product, terminal: Terminal
+) -> None:
+    """Three days of downtime: the newest of three times fires, and the others are one range."""
+    terminal.lines(*PUT, "--input", '{"text": "hi"}')
+    running.clock.now = NINE + 2 * 86_400_000 + 3_600_000
+    span = "from 2026-12-01T09:00:00Z to 2026-12-02T09:00:00Z"
+    _, out, _ = terminal.run("explain", "roses", "--at", "2026-12-02T09:00:00Z")
+    assert f"no tick has claimed it yet; the next one makes it one of 2 times {span}." in out
+    running.tick()
+    _, out, _ = terminal.run("history", "roses")
+    assert [line.split("  ")[0] for line in out.splitlines()] == [
+        "NOMINAL TIME",
+        "2026-12-03T09:00:00Z",
+        "2026-12-01T09:00:00Z to 2026-12-02T09:00:00Z, 2 times",
+    ]
+    _, out, _ = terminal.run("explain", "roses", "--at", "2026-12-02T09:00:00Z")
+    assert f"The history has it as one of 2 times {span}: cancelled, missed." in out
+    assert [(one["until"], one["count"]) for one in terminal.lines("history", "roses")] == [
+        (None, 1),
+        ("2026-12-02T09:00:00Z", 2),
+    ]
 
 
 def test_a02_an_explanation_is_read_as_sentences(terminal: Terminal) -> None:

@@ -56,14 +56,14 @@ QUIET: dict[str, Any] = {
 
 # Without a parameter of its own all cases of a test would have one id.
 @SCHEMA.parametrize()
-@settings(max_examples=20, **QUIET)
+@settings(max_examples=12, **QUIET)
 @pytest.mark.parametrize("anywhere", ["sqlite"], indirect=True)
 def test_no_answer_is_outside_the_document(case: schemathesis.Case[Any], anywhere: Product) -> None:
     keeps_to_the_document(case, anywhere)
 
 
 @SCHEMA.parametrize()
-@settings(max_examples=3, **QUIET)
+@settings(max_examples=2, **QUIET)
 @pytest.mark.parametrize("anywhere", ["postgres", "dynamodb"], indirect=True)
 def test_no_answer_is_outside_the_document_on_any_store(
     case: schemathesis.Case[Any], anywhere: Product

@@ -5,6 +5,7 @@ import json
 import pytest
 from duetick.cli.main import main
 from duetick.client import Client
+from duetick.core.wire import iso
 from duetick.operators import Operators
 
 from tests.integration.api.asking import HELLO, MINUTE, refused, states
@@ -43,6 +44,38 @@ def test_o02_a_pause_keeps_a_group_from_firing_and_is_in_its_history(
     lines = [(one["state"], one["reason"], one["count"]) for one in client.history("hello")]
     assert lines == [*[("succeeded", "fired", 1)] * 2, ("cancelled", "paused", 4)]
     assert [one["scope"] for one in pauses.pauses()["pauses"]] == [scope]
+
+
+@pytest.mark.parametrize("scope", ["user:you", "flow:reminders", "all"])
+def test_o02_a_schedule_tells_the_pause_of_a_group_that_holds_it(
+    running: Product,
+    pauses: Operators,
+    scope: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its user does not read the operator's note."""
+    client = running.client()
+    client.put("hello", EACH_MINUTE)
+    monkeypatch.setenv("DUETICK_OPERATOR", running.stack.operator)
+    place = ["--url", running.stack.server.url]
+    held = [client.get("hello").body["heldBy"]]
+    pauses.pause(scope, note="the bank is down")
+    since = iso(running.clock.now)
+    held += [client.get("hello").body["heldBy"], *(one["heldBy"] for one in client.list())]
+    held += [one["heldBy"] for one in pauses.schedules()]
+    span = {"from": iso(NINE - 180 * MINUTE), "to": iso(NINE - 178 * MINUTE)}
+    plan = running.operator("you").start_backfill("hello", span)["plan"]
+    assert [*held, plan["heldBy"]] == [None, *[{"scope": scope, "since": since, "until": None}] * 4]
+    for list_of in (["list", "--user", "you"], ["list", "--all-users"]):
+        assert main(["schedules", *list_of, *place]) == 0
+        assert f"active, held by a pause of {scope}" in capsys.readouterr().out
+    asked = ["backfill", "start", "hello", "--user", "you", *place]
+    assert main([*asked, "--from", str(span["from"]), "--to", str(span["to"])]) == 0
+    assert f"It waits: an operator paused {scope} until it is resumed." in capsys.readouterr().err
+    pauses.resume(scope)
+    running.clock.now += MINUTE
+    assert client.get("hello").body["heldBy"] is None
 
 
 def test_o02_a_pause_refuses_runs_and_outside_calls(

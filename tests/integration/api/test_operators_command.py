@@ -15,6 +15,7 @@ from duetick.core.audit import audit
 from duetick.core.flows import Flows
 from duetick.core.gone import find_gone
 from duetick.core.operations import NEWEST
+from duetick.core.static import register
 from duetick.core.verify import Progress
 from duetick.core.wire import iso
 from duetick.domain.errors import MIGRATE, SchemaOutdated
@@ -47,6 +48,8 @@ def at_work(running: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("DUETICK_TOKEN", raising=False)
     monkeypatch.setattr("duetick.cli.doctor.time.time_ns", lambda: running.clock.now * 1_000_000)
     running.client("ann").put("digest", HELLO)
+    nightly = Schedule("", "garden/nightly", "0 9 * * *", "garden", "water")
+    register(running.store, [nightly], "")
     return running
 
 
@@ -301,7 +304,7 @@ def test_o01_what_is_done_to_a_store_is_recorded_with_whoever_is_logged_in(
     store.schedules.put(Schedule("ann", "k", "@daily", "reminders", "remind"))
     store.index.remove("ann", "k")
     code, out, err = run(capsys, "check", "--store", url)
-    assert (code, "missing  ann   k" in out, "1 differences" in err) == (1, True, True)
+    assert (code, "unindexed  ann   k" in out, "1 differences" in err) == (1, True, True)
     assert run(capsys, "rebuild", "--store", url)[0] == 0
     assert store.index.get("ann", "k") is None
     code, out, _ = run(capsys, "rebuild", "--store", url, "--yes", "--json", "--why", "drift")
@@ -313,6 +316,27 @@ def test_o01_what_is_done_to_a_store_is_recorded_with_whoever_is_logged_in(
         ("migrate", "first", "done"),
     ]
     assert {one.who for one in found} == {whoever()}
+    store.close()
+
+
+def test_i13_check_says_what_mends_each_kind_of_difference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/it.db"
+    run(capsys, "migrate", "--store", url)
+    store = open_store(url)
+    store.index.upsert(IndexRow("bob", "broken", "75 * * * *", None, NINE))
+    store.index.claim_due(NINE)
+    code, _, err = run(capsys, "check", "--store", url)
+    assert (code, "1 cannot be read: put each with a cron" in err) == (1, True)
+    assert "mends them" not in err
+    store.schedules.put(Schedule("ann", "k", "@daily", "reminders", "remind"))
+    store.index.remove("ann", "k")
+    _, _, err = run(capsys, "check", "--store", url)
+    assert f"`duetick rebuild --yes --store {url}` mends them; but 1 cannot be read: put" in err
+    code, out, err = run(capsys, "rebuild", "--store", url, "--yes", "--json")
+    assert (code, json.loads(out)["mended"]) == (1, 1)
+    assert "1 cannot be read and stay: put each with a cron" in err
     store.close()
 
 

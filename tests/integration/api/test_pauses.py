@@ -8,7 +8,7 @@ from duetick.client import ApiError, Client, Fields
 from duetick.domain.expression import zones
 from duetick.domain.schedule import Json
 
-from tests.integration.api.asking import DAY, HELLO, HOUR, MINUTE, refused, states
+from tests.integration.api.asking import DAY, HELLO, HOUR, refused, states
 from tests.integration.local_product import NINE, Product, set_again
 
 END = "2026-12-03T12:00:00Z"
@@ -214,9 +214,13 @@ def unreadable(running: Product, client: Client) -> None:
 def test_i13_a_resume_brings_back_what_could_not_be_read(running: Product, client: Client) -> None:
     unreadable(running, client)
     mended = client.resume("hello").body
-    assert (mended["nextFireAt"], mended["defect"]) == ("2026-12-01T09:01:00Z", None)
-    running.clock.now = NINE + MINUTE
-    assert running.tick()["delivered"] == 1
+    assert (mended["nextFireAt"], mended["defect"]) == ("2026-12-01T08:32:00Z", None)
+    running.tick()
+    *fired, missed, poisoned = client.history("hello")
+    assert {one["reason"] for one in fired} == {"fired"}, "what is within its grace"
+    assert (missed["reason"], missed["nominalFireTime"]) == ("missed", "2026-12-01T08:32:00Z")
+    assert len(fired) + missed["count"] == 29, "each minute until nine"
+    assert poisoned["reason"] == "poisoned"
 
 
 def test_i13_a_resume_of_what_still_cannot_be_read_is_refused_with_what_to_do(

@@ -266,6 +266,6 @@ def test_a_user_is_exported_whole_and_erased_for_good(running: Product, client: 
     assert sorted(line["key"] for line in exported["history"]) == ["gone", "hello"]
     assert running.operator("you").erase() == {"schedules": 1}
     left = running.operator("you").export()
-    assert left == {"user": "you", "schedules": [], "history": [], "cursor": None}
+    assert left == {"user": "you", "schedules": [], "jobs": [], "history": [], "cursor": None}
     assert len(list(other.list())) == 2
     assert len(list(other.history("hello"))) == 1

@@ -36,6 +36,8 @@ CONDITIONAL = [
 ]
 ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("GET", "/actions"): PLAIN,
+    ("GET", "/flows"): PLAIN,
+    ("POST", "/upcoming"): [Attempt({"cron": "@daily"})],
     ("GET", "/schedules"): PLAIN,
     ("POST", "/schedules"): [
         Attempt({**SCHEDULE, "key": "{key}"}),
@@ -89,6 +91,9 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("GET", "/pauses"): PLAIN,
     ("PUT", "/pauses/{scope}"): [Attempt({"note": "x"})],
     ("DELETE", "/pauses/{scope}"): PLAIN,
+    ("POST", "/static-schedules/{flow}/{id}/pause"): [Attempt({"note": "x"})],
+    ("POST", "/static-schedules/{flow}/{id}/resume"): PLAIN,
+    ("POST", "/recover"): [Attempt({"how": "skip", "dryRun": False})],
     ("GET", "/limits"): PLAIN,
     ("PUT", "/limits/{scope}"): [Attempt({"parallel": 1, "note": "x"})],
     ("DELETE", "/limits/{scope}"): PLAIN,
@@ -100,7 +105,7 @@ PUBLISHED = [
     ].items()
     for method in item
 ]
-OF_USERS = ("/api/schedules", "/api/actions", "/api/jobs")
+OF_USERS = ("/api/schedules", "/api/actions", "/api/flows", "/api/jobs", "/api/upcoming")
 USERS = [one for one in PUBLISHED if one[1].startswith(OF_USERS)]
 OPERATORS = [one for one in PUBLISHED if not one[1].startswith(OF_USERS)]
 FORMS = (to_path, lambda text: quote(text, safe=""))
@@ -145,7 +150,7 @@ def test_a_users_token_opens_no_operators_route(town: Town, method: str, path: s
             answers = [
                 town.send(
                     method,
-                    path.format(user=user, key=KEY, id="occ_1", scope=f"user~3A{user}"),
+                    path.format(user=user, key=KEY, id="occ_1", scope=f"user~3A{user}", flow="f"),
                     attempt,
                     token,
                     key=KEY,

@@ -72,6 +72,9 @@ def told(office: Office) -> None:
             for rest in ("", "/upcoming", "/history", "/explain"):
                 office.ask(f"GET {base}{ONE}{rest}", key=key)
             office.ask(f"GET {base}{ONE}/explain?at=2026-12-01T09:00:00Z", key=key)
+    office.ask("GET /api/flows")
+    office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "timezone": FAULT})
+    office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "token": "canary-token"})
     office.ask("GET /api/users/{user}/export")
     for route in ("overview", "operations", "unreadable", "all-schedules", "workers", "locks"):
         office.ask(f"GET /api/{route}")
@@ -236,6 +239,11 @@ def operators_act(office: Office) -> None:
     office.command("pauses")
     office.ask("DELETE /api/pauses/{scope}", scope="flow~3Aabsent")
     office.command("resume", "flow", "absent")
+    static = "POST /api/static-schedules/{flow}/{id}"
+    office.ask(f"{static}/pause", {"note": PAUSE_NOTE}, flow="absent", id="nightly")
+    office.ask(f"{static}/resume", flow="absent", id="nightly")
+    office.ask("POST /api/recover", {"how": FAULT})
+    office.ask("POST /api/recover", {"how": "skip"})
     limit: dict[str, Json] = {"parallel": 3, "note": PAUSE_NOTE}
     office.ask("PUT /api/limits/{scope}", limit, scope="flow~3Aabsent")
     office.command("limit", "flow", "absent", "--rate", "9/day", "--note", PAUSE_NOTE)

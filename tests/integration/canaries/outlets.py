@@ -9,6 +9,8 @@ from tests.integration.canaries.planted import Reader
 
 ROUTES: Final = (
     "GET /api/actions",
+    "GET /api/flows",
+    "POST /api/upcoming",
     "GET /api/schedules",
     "POST /api/schedules",
     "GET /api/schedules/by-external/{key}",
@@ -70,6 +72,9 @@ ROUTES: Final = (
     "POST /api/users/{user}/backfills/{key}/continue",
     "POST /api/users/{user}/backfills/{key}/stop",
     "POST /api/users/{user}/schedules/{key}/backfills",
+    "POST /api/static-schedules/{flow}/{id}/pause",
+    "POST /api/static-schedules/{flow}/{id}/resume",
+    "POST /api/recover",
     "PUT /api/limits/{scope}",
     "PUT /api/pauses/{scope}",
     "GET /api/overview",
@@ -181,7 +186,9 @@ such a one is told.
 
 
 def _reader_of(route: str) -> Reader:
-    users = ("/api/schedules", "/api/actions", "/api/jobs")
+    users = ("/api/schedules", "/api/actions", "/api/jobs", "/api/upcoming")
+    if route == "GET /api/flows":
+        return "anybody"
     if route.endswith("by-external/{key}/dispatch"):
         return "operator"
     return "owner" if route.partition(" ")[2].startswith(users) else "operator"

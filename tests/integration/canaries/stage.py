@@ -34,6 +34,7 @@ SCHEDULE: Final = {
 }
 
 
+OF_USERS: Final = ("/api/schedules", "/api/actions", "/api/jobs", "/api/upcoming")
 OF_OPERATORS: Final = frozenset(
     (
         *("overview", "operations", "unreadable", "users", "doctor", "schedules mend"),
@@ -63,7 +64,7 @@ class Office:
         token = stack.operator
         if path.endswith("/dispatch"):
             token = stack.secret
-        elif path.startswith(("/api/schedules", "/api/actions", "/api/jobs")):
+        elif path == "/api/flows" or path.startswith(OF_USERS):
             token = stack.token_of("ann")
         elif "/flows/" in path:
             token = stack.secret

@@ -46,7 +46,7 @@ CHECKED = {"unreadable": 0, "complete": True}
 def test_j07_an_operator_checks_and_rebuilds_by_a_step(handle: Handle, store: Store) -> None:
     handle("schedules", event("operators-iam"))
     store.index.remove("ann", "hello")
-    named = [{"user": "ann", "key": "hello", "problem": "missing"}]
+    named = [{"user": "ann", "key": "hello", "problem": "unindexed"}]
     for step in ({"Step": "check"}, {"Step": "rebuild"}):
         found = handle("migrate", step)
         assert found == CHECKED | {

@@ -29,6 +29,6 @@ def test_i16_records_without_a_row_are_read_by_pages(monkeypatch: pytest.MonkeyP
         store.index.remove("ada", f"k{number}")
     monkeypatch.setattr(SqliteSession, "rows", counted)
     found = store.check(now=NOON)
-    assert [(one.key, one.problem) for one in found] == [(f"k{n}", "missing") for n in range(5)]
+    assert [(one.key, one.problem) for one in found] == [(f"k{n}", "unindexed") for n in range(5)]
     assert asked == {"books": 4}
     store.close()

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
@@ -12,7 +12,10 @@ from urllib.parse import unquote
 from pydantic import BaseModel, ValidationError
 
 from duetick.api.conditions import Condition
+from duetick.api.models import DryQuery
+from duetick.core.accepting import Quotas
 from duetick.core.definitions import read_draft
+from duetick.core.flows import Flows
 from duetick.core.operations import check_why
 from duetick.core.schedules import UserSchedules
 from duetick.core.shapes import flaws_of
@@ -22,7 +25,7 @@ from duetick.domain.creation import Repeatable
 from duetick.domain.errors import Flaw, InvalidSchedule, refusals_of
 from duetick.domain.policies import DAY
 from duetick.domain.schedule import Json, Schedule
-from duetick.ports import RunTransport
+from duetick.ports import RunTransport, Witness
 
 LONGEST_IDEMPOTENCY_KEY: Final = 256
 WHY: Final = "Duetick-Why"
@@ -45,9 +48,12 @@ class ApiCall:
     """
 
     store: Store
+    flows: Flows
+    quotas: Quotas
     own: UserSchedules | None
     own_of: Callable[[str], UserSchedules]
     transport: Callable[[], RunTransport]
+    witness: Callable[[], Witness | None]
     operator: bool
     who: str
     names: Mapping[str, str]
@@ -55,6 +61,19 @@ class ApiCall:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     text: str
+
+    @property
+    def is_dry_run(self) -> bool:
+        """True if the query asks for a dry run. Raises InvalidSchedule if it is unclear."""
+        if "dryRun" not in self.query:
+            return False
+        return self.read_query(DryQuery).dry_run
+
+    def dry(self) -> "ApiCall":
+        """Return the call; one that stores nothing if it is a dry run."""
+        if not self.is_dry_run:
+            return self
+        return replace(self, own=replace(self.schedules, stores=False))
 
     @property
     def schedules(self) -> UserSchedules:

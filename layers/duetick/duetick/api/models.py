@@ -10,6 +10,7 @@ from duetick.domain.backfilling import MOST_AT_ONCE, MOST_TIMES, MOST_TIMES_EVER
 from duetick.domain.identity import LONGEST_ID
 from duetick.domain.limits import MOST_AT_ONCE as MOST_LEASES
 from duetick.domain.limits import MOST_IN_A_WINDOW, Per
+from duetick.domain.recovering import Recovery
 from duetick.domain.schedule import LONGEST_NOTE
 
 Instant: TypeAlias = Annotated[str, Field(examples=["2026-12-01T09:00:00Z"])]
@@ -100,6 +101,14 @@ class PoliciesShape(Shape):
     on_failure: str | None = None
 
 
+class PrincipalShape(Shape):
+    """Whom the action runs as; operators alone name one."""
+
+    user_id: Annotated[str, Field(min_length=1)]
+    org_id: str | None = None
+    attributes: dict[str, str] | None = None
+
+
 class ScheduleBody(Shape):
     """A whole schedule, to create or replace one."""
 
@@ -112,6 +121,7 @@ class ScheduleBody(Shape):
     policies: PoliciesShape | None = None
     labels: dict[str, str] | None = None
     external_id: Id | None = None
+    principal: PrincipalShape | None = None
 
 
 class JobPoliciesShape(Shape):
@@ -153,6 +163,26 @@ class NewSchedule(ScheduleBody):
     key: Id | None = None
 
 
+class PreviewBody(Shape):
+    """An expression to look at before anything is saved: its next `limit` times after `after`, or
+    from now on. Of the policies, those count that name fire times.
+    """
+
+    cron: Annotated[str, Field(examples=["0 9 * * MON-FRI"])] | DayMap
+    timezone: Annotated[str | None, Field(examples=["Europe/Berlin"])] = None
+    policies: PoliciesShape | None = None
+    after: Instant | None = None
+    limit: Count = 10
+
+
+class DryQuery(Shape):
+    """With `dryRun`, everything is checked and nothing is stored."""
+
+    model_config = ConfigDict(strict=False)
+
+    dry_run: bool = False
+
+
 class ScheduleChange(Shape):
     """The fields to change. null resets a field to its default. In policies and labels, each name
     changes by itself.
@@ -167,6 +197,7 @@ class ScheduleChange(Shape):
     policies: dict[str, JsonValue] | None = None
     labels: dict[str, str | None] | None = None
     external_id: Id | None = None
+    principal: PrincipalShape | None = None
 
 
 class PauseBody(Shape):
@@ -187,11 +218,19 @@ class LimitBody(Shape):
     note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
 
 
+class RecoverBody(Shape):
+    """The way of a recovery. Unless `dryRun` is false, nothing is changed."""
+
+    how: Recovery = "skip"
+    dry_run: bool = True
+
+
 class BackfillBody(Shape):
     """The fire times to make again: `from` an instant on, before the instant `to`, both past.
 
-    `overlap` is `wait` (one after another) or `allow` (side by side, at most `atOnce`). With
-    `onlyMissing`, times that have fired are left out. A span of more than `most` times is refused.
+    `overlap` is `wait` (one after another) or `allow` (side by side, at most `atOnce`); without it,
+    `allow` if `atOnce` is more than 1. With `onlyMissing`, times that have fired are left out. A
+    span of more than `most` times is refused.
     """
 
     since: Annotated[Instant, Field(alias="from")]
@@ -199,7 +238,7 @@ class BackfillBody(Shape):
     dry_run: bool = True
     note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
     at_once: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 1
-    overlap: Together = "wait"
+    overlap: Together | None = None
     only_missing: bool = True
     newest_first: bool = False
     most: Annotated[int, Field(ge=1, le=MOST_TIMES_EVER)] = MOST_TIMES
@@ -228,8 +267,20 @@ class ExplainQuery(Shape):
     at: Instant | None = None
 
 
-class ListQuery(PageQuery):
-    """A part of a list. Without `state`, it has the active and the paused schedules."""
+class SoughtQuery(PageQuery):
+    """A part of a list of schedules: of a flow, with a `label` (NAME=TEXT), with a `text` in key,
+    cron, flow, action, outside id or labels.
+    """
+
+    flow: str | None = None
+    label: Annotated[str | None, Field(examples=["team=garden"])] = None
+    text: str | None = None
+
+
+class ListQuery(SoughtQuery):
+    """A part of a list. Without `state`, it has the active and the paused schedules. A `text` is
+    looked for in key, cron, flow, action, outside id and labels.
+    """
 
     state: Literal["active", "paused", "done", "all"] | None = None
 
@@ -256,8 +307,10 @@ class WorkersQuery(Shape):
     limit: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 20
 
 
-class AllQuery(PageQuery):
-    """A part of all schedules. Without `state`, it has all but those that are done."""
+class AllQuery(SoughtQuery):
+    """A part of all schedules. Without `state`, it has all but those that are done. A `text` is
+    looked for in the name of the user, too.
+    """
 
     state: Literal["active", "paused", "done", "unreadable", "all"] | None = None
 

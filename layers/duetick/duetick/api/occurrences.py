@@ -48,7 +48,8 @@ def get_occurrence(call: ApiCall) -> Answer:
     record = call.store.schedules.get(found.user_id, found.key)
     schedule: Json = None
     if record:
-        shown = schedule_json(record, call.store.now())
+        now = call.store.now()
+        shown = schedule_json(record, now, call.store.pauses.current(now))
         words = {name: redact(shown[name]) for name in ("labels", "paused")}
         schedule = shown | words | {"input": wiring.flows().preview(record)}
     events: list[Json] = [event_json(one, operator=True) for one in call.store.ledger.events(found)]

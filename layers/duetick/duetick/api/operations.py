@@ -2,6 +2,7 @@
 
 import secrets
 from dataclasses import replace
+from typing import Final
 
 from duetick.api.calls import ApiCall, check_shape
 from duetick.api.conditions import etag
@@ -13,24 +14,29 @@ from duetick.api.models import (
     ListQuery,
     NewSchedule,
     PauseBody,
+    PreviewBody,
     ScheduleBody,
     ScheduleChange,
 )
 from duetick.core.answers import Answer, error
-from duetick.core.definitions import carried_over, merge, refuse_once
+from duetick.core.definitions import carried_over, merge, read_draft, refuse_once
 from duetick.core.histories import Wanted, export_page, history_page, lines
 from duetick.core.jobs import lines_of_jobs
-from duetick.core.offers import offers
+from duetick.core.offers import catalogue, offers
 from duetick.core.refusals import with_problems
 from duetick.core.runs import run_by_hand
 from duetick.core.schedules import find_by_external
-from duetick.core.wire import instant, moment, schedule_json
+from duetick.core.wire import instant, moment, principal_json, schedule_json
 from duetick.core.wording import explanation_json
 from duetick.domain.errors import InvalidSchedule, VersionConflict, refusals_of
 from duetick.domain.identity import to_path
 from duetick.domain.redaction import redact
-from duetick.domain.schedule import Json, Record, Schedule
+from duetick.domain.schedule import Json, Record, Schedule, check_timing
 from duetick.domain.versions import Expected
+
+TIMED: Final = ("cron", "timezone", "policies")
+NOBODY: Final = "nobody"
+"""The names of what is not saved."""
 
 
 def _new_key() -> str:
@@ -39,19 +45,26 @@ def _new_key() -> str:
 
 def view(call: ApiCall, schedule: Record) -> dict[str, Json]:
     """Return a schedule as the caller may see it: operators see no secrets of its user."""
-    shown = schedule_json(schedule, call.schedules.clock())
+    now = call.schedules.clock()
+    shown = schedule_json(schedule, now, call.schedules.store.pauses.current(now))
     if not call.operator:
         return shown
     words = {name: redact(shown[name]) for name in ("labels", "paused")}
-    whose = {"user": schedule.user_id}
+    runs_as = redact(principal_json(schedule.principal))
+    whose: dict[str, Json] = {"user": schedule.user_id, "principal": runs_as}
     return whose | shown | words | {"input": call.schedules.flows.preview(schedule)}
 
 
 def show(call: ApiCall, schedule: Record, status: int = 200) -> Answer:
-    """Return the answer that shows a schedule, with its ETag and the warning of its put, if any."""
-    headers = {"etag": etag(schedule)}
+    """Return the answer that shows a schedule, with its ETag and the warning of its put, if any.
+    After a dry run it says so, and names no schedule that is there.
+    """
+    stored = call.schedules.stores
+    headers = {"etag": etag(schedule)} if stored else {}
     if schedule.warning:
         headers["warning"] = f'299 duetick "{schedule.warning}"'
+    if not stored:
+        return Answer(200, {"dryRun": True} | view(call, schedule), headers)
     if status == 201:
         base = f"/api/users/{to_path(schedule.user_id)}" if call.operator else "/api"
         headers["location"] = f"{base}/schedules/{to_path(schedule.key)}"
@@ -65,12 +78,43 @@ def list_actions(call: ApiCall) -> Answer:
     return Answer(200, {"actions": offers(call.schedules.flows, to_users=not call.operator)})
 
 
-def list_schedules(call: ApiCall) -> Answer:
-    """Return a page of schedules by key. Without `state`, it has the active and the paused ones.
-    A page may be short, or empty: go on until `cursor` is null.
+def list_flows(call: ApiCall) -> Answer:
+    """Return the flows with the actions that a schedule may name, each with the JSON Schema of its
+    input: for forms and agents. A user reads of those that users may schedule.
     """
+    return Answer(200, {"flows": catalogue(call.flows, to_users=not call.operator)})
+
+
+def preview(call: ApiCall) -> Answer:
+    """Return what an expression means, before anything is saved: a sentence, the next fire times
+    with changes of the clocks, and warnings. What a put would refuse of the times is a warning.
+    """
+    from duetick.core.forecast import Circumstances, forecast  # for this route alone
+
+    body = call.read_body()
+    misfits = refusals_of([lambda: check_shape(PreviewBody, body)])
+    after: list[int | None] = []
+    misfits += refusals_of([lambda: after.append(instant("after", body.get("after")))])
+    named: dict[str, Json] = {name: body[name] for name in TIMED if name in body}
+    draft = read_draft(NOBODY, NOBODY, {**named, "flow": NOBODY, "action": NOBODY}, misfits)
+    wanted = draft.schedule(lambda one: refusals_of([lambda: check_timing(one.cron, one.timezone)]))
+    known = Circumstances(call.quotas, call.store.now(), call.store.schedules.tick_seconds)
+    since = known.now if after[0] is None else after[0]
+    found = forecast(wanted, known, PreviewBody.model_validate(body).limit, after=since)
+    return Answer(200, dict(found.json()))
+
+
+def list_schedules(call: ApiCall) -> Answer:
+    """Return a page of schedules by key. Without `state`, it has the active and the paused ones;
+    `flow`, `label` and `text` narrow it. A page may be short, or empty: go on until `cursor` is
+    null.
+    """
+    from duetick.core.sought import Sought  # for lists alone
+
     query = call.read_query(ListQuery)
-    page = call.schedules.list(query.limit, query.cursor, query.state)
+    sought = Sought.read(query.flow, query.label, query.text, operator=call.operator)
+    takes = None if sought.anything else sought.takes
+    page = call.schedules.list(query.limit, query.cursor, query.state, takes)
     found: list[Json] = [view(call, schedule) for schedule in page.schedules]
     return Answer(200, {"schedules": found, "cursor": page.cursor})
 
@@ -80,6 +124,7 @@ def create_schedule(call: ApiCall) -> Answer:
     body and Idempotency-Key, creates nothing and gets the first answer, even if the schedule was
     changed or deleted since. With another body, the repeat is refused.
     """
+    call = call.dry()
     key = call.read_body().get("key")
     named = key if key and isinstance(key, str) else _new_key()
     wanted = call.definition(NewSchedule, named, header=call.idempotent_key, new=True)
@@ -111,6 +156,7 @@ def get_by_external(call: ApiCall) -> Answer:
 
 def put_schedule(call: ApiCall) -> Answer:
     """Create or replace a schedule. A pause of it goes on, unless the body has `enabled`."""
+    call = call.dry()
     wanted = call.definition(ScheduleBody, call.key, header=call.condition)
     version = _version(call)
     put, created = call.schedules.replace(
@@ -121,13 +167,15 @@ def put_schedule(call: ApiCall) -> Answer:
 
 def change_schedule(call: ApiCall) -> Answer:
     """Change some fields of a schedule."""
+    call = call.dry()
     patch = call.read_body()
 
     def change(current: Record) -> Schedule:
         known = carried_over(current, patch, call.schedules.flows.usual(current))
         body = merge(known | {"enabled": True}, patch)
         wanted = call.definition(ScheduleChange, current.key, body, header=call.condition)
-        wanted = replace(wanted, principal=current.principal)
+        if "principal" not in patch:
+            wanted = replace(wanted, principal=current.principal)
         return call.schedules.with_pause(current, wanted, resume=patch.get("enabled") is True)
 
     # a header that cannot be read is reported with the flaws of the body

@@ -12,6 +12,7 @@ from duetick.api import (
     occurrences,
     operations,
     records,
+    recovery,
 )
 from duetick.api.calls import ApiCall
 from duetick.api.models import (
@@ -19,6 +20,7 @@ from duetick.api.models import (
     BackfillBody,
     CountQuery,
     CursorQuery,
+    DryQuery,
     ExplainQuery,
     HistoryQuery,
     JobBody,
@@ -34,6 +36,8 @@ from duetick.api.models import (
     PageQuery,
     PauseBody,
     PausesQuery,
+    PreviewBody,
+    RecoverBody,
     ScheduleBody,
     ScheduleChange,
     Shape,
@@ -42,6 +46,7 @@ from duetick.api.models import (
 from duetick.api.views import (
     ActionsView,
     AllSchedulesPage,
+    AnyScheduleView,
     BackfillAnswer,
     BackfillList,
     BackfillView,
@@ -51,6 +56,7 @@ from duetick.api.views import (
     ErasedView,
     ExplanationView,
     ExportView,
+    FlowsView,
     GroupPausesView,
     GroupPauseView,
     HistoryPage,
@@ -64,6 +70,8 @@ from duetick.api.views import (
     OccurrencesPage,
     OperationsView,
     OverviewView,
+    PreviewView,
+    RecoveredView,
     RunView,
     SchedulePage,
     ScheduleView,
@@ -87,7 +95,9 @@ class Route:
     A `conditional` route takes If-Match; a route that `creates` takes If-None-Match too. `refusals`
     are the statuses beyond those that every route may have. A route `of_all` users, which names
     none, is for operators. One that is `of_any` is for the user of a token, and for machines and
-    operators too, who name no user there. One that `erases` a user is recorded without the user.
+    operators too, who name no user there; if it is `alone`, it has no twin below a user. One that
+    `reads` changes nothing, whatever its method. One that `erases` a user is recorded without the
+    user.
     """
 
     method: str
@@ -103,6 +113,8 @@ class Route:
     operators_only: bool = False
     of_all: bool = False
     of_any: bool = False
+    alone: bool = False
+    reads: bool = False
     erases: bool = False
     exports: bool = False
 
@@ -111,7 +123,7 @@ class Route:
         """True if an operator's call is logged and recorded: it writes, or exports all data of a
         user.
         """
-        return self.method != "GET" or self.exports
+        return (self.method != "GET" and not self.reads) or self.exports
 
     def is_of_operators(self, base: str) -> bool:
         """Return True if the route is for machines and operators, below that prefix."""
@@ -120,20 +132,26 @@ class Route:
     @property
     def writes(self) -> bool:
         """True if a call counts as a write of the user. A run does not: it has its own limit."""
-        return self.method != "GET" and self.run is not operations.run_schedule
+        counts = self.method != "GET" and not self.reads
+        return counts and self.run is not operations.run_schedule
 
     @property
     def bases(self) -> tuple[str, ...]:
         """The prefixes of the path."""
-        if self.of_all:
+        if self.of_all or self.alone:
             return (OWN,)
         return (ANY,) if self.operators_only else (OWN, ANY)
 
 
 ACTIONS: Final = "/actions"
+FLOWS: Final = "/flows"
+UPCOMING: Final = "/upcoming"
+OF_USERS: Final = ("/schedules", ACTIONS, FLOWS, UPCOMING)
+"""The beginnings of the paths that a user's token opens."""
 LIST: Final = "/schedules"
 ONE: Final = "/schedules/{key}"
 BACKFILLS: Final = "/backfills"
+STATIC: Final = "/static-schedules/{flow}/{id}"
 JOBS: Final = "/jobs"
 SHOWN: Final[dict[int, type | None]] = {200: ScheduleView}
 PUT: Final[dict[int, type | None]] = {200: ScheduleView, 201: ScheduleView}
@@ -144,21 +162,27 @@ CHANGED_MANY: Final[dict[int, type | None]] = {200: ChangedOccurrences}
 
 ROUTES: Final = (
     Route("GET", ACTIONS, operations.list_actions, {200: ActionsView}),
+    Route("GET", FLOWS, operations.list_flows, {200: FlowsView}, of_any=True, alone=True),
+    Route(
+        "POST", UPCOMING, operations.preview, {200: PreviewView},
+        body=PreviewBody, refusals=(413,), of_any=True, alone=True, reads=True,
+    ),
     Route("GET", LIST, operations.list_schedules, {200: SchedulePage}, query=ListQuery),
     Route(
-        "POST", LIST, operations.create_schedule, {201: ScheduleView},
-        body=NewSchedule, refusals=(409, 413, 429), idempotent=True,
+        "POST", LIST, operations.create_schedule, PUT,
+        body=NewSchedule, query=DryQuery, refusals=(409, 413, 429), idempotent=True,
     ),
     Route("GET", f"{LIST}/{BY_EXTERNAL}/{{key}}", operations.get_by_external, SHOWN,
           refusals=(404,), of_any=True),
     Route("GET", ONE, operations.get_schedule, SHOWN, refusals=(404,)),
     Route(
         "PUT", ONE, operations.put_schedule, PUT,
-        body=ScheduleBody, refusals=(409, 412, 413, 429), conditional=True, creates=True,
+        body=ScheduleBody, query=DryQuery, refusals=(409, 412, 413, 429),
+        conditional=True, creates=True,
     ),
     Route(
         "PATCH", ONE, operations.change_schedule, SHOWN,
-        body=ScheduleChange, refusals=(404, 409, 412, 413, 429), conditional=True,
+        body=ScheduleChange, query=DryQuery, refusals=(404, 409, 412, 413, 429), conditional=True,
     ),
     Route(
         "DELETE", ONE, operations.delete_schedule, {204: None},
@@ -301,6 +325,18 @@ ROUTES: Final = (
     Route(
         "DELETE", "/pauses/{scope}", group_pauses.resume_group, {200: GroupPausesView},
         of_all=True,
+    ),
+    Route(
+        "POST", f"{STATIC}/pause", records.pause_static_schedule, {200: AnyScheduleView},
+        body=PauseBody, refusals=(404, 413), of_all=True,
+    ),
+    Route(
+        "POST", f"{STATIC}/resume", records.resume_static_schedule,
+        {200: AnyScheduleView}, refusals=(404,), of_all=True,
+    ),
+    Route(
+        "POST", "/recover", recovery.recover_store, {200: RecoveredView},
+        body=RecoverBody, refusals=(413,), of_all=True,
     ),
     Route("GET", "/limits", limits.list_limits, {200: LimitsView}, of_all=True),
     Route(

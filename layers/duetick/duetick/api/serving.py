@@ -9,6 +9,7 @@ from typing import Any, Final
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
 from duetick.api.calls import ApiCall, TooLarge
+from duetick.api.models import DryQuery
 from duetick.api.routes import ROUTES, Route
 from duetick.core.answers import Answer, error, wrong_method
 from duetick.core.operations import Asked, pseudonym, recorded
@@ -109,14 +110,14 @@ def _answer(
     user_id = ""
     try:
         read = from_signed_path if operator else from_path
-        names_user = not (route.of_all or (operator and route.of_any and not user))
+        names_user = bool(user) if operator else not route.of_all
         user_id = read(user) if operator else _subject(event)
         read_names = {name: read(text) for name, text in names.items()}
         own = _own_of(user_id, operator=operator) if names_user else None
         call = _call(event, read_names, own, operator=operator)
         if operator and route.is_logged:
             return _run_recorded(route, call, user_id)
-        if route.writes and not operator and not (route.idempotent and call.is_repeat()):
+        if route.writes and not operator and not _stores_nothing(route, call):
             call.schedules.count_write()
         return route.run(call)
     except TooLarge as problem:
@@ -126,6 +127,13 @@ def _answer(
         return _refusal(InvalidSchedule((), deep, "not_json"), user_id, operator=operator)
     except (ValueError, DuetickError) as problem:
         return _refusal(problem, user_id, operator=operator)
+
+
+def _stores_nothing(route: Route, call: ApiCall) -> bool:
+    """Return True if a call of a route that writes is a dry run, or repeats a creation."""
+    if route.query is DryQuery and call.is_dry_run:
+        return True
+    return route.idempotent and call.is_repeat()
 
 
 def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
@@ -163,9 +171,12 @@ def _call(
     caller = gateway.caller(event) if operator else None
     return ApiCall(
         store=wiring.store(),
+        flows=wiring.flows(),
+        quotas=wiring.quotas(),
         own=own,
         own_of=partial(_own_of, operator=operator),
         transport=wiring.runs,
+        witness=wiring.witness,
         operator=operator,
         who=caller.user_id if caller else "",
         names=names,

@@ -8,6 +8,7 @@ from typing import Literal, NotRequired, TypeAlias
 
 from duetick.domain.codes import Code
 from duetick.domain.limits import Per
+from duetick.domain.recovering import Recovery
 from duetick.domain.verdicts import Verdict
 
 if sys.version_info >= (3, 12):
@@ -73,6 +74,30 @@ class ActionView(TypedDict):
     mayChange: list[str]
 
 
+class OfferView(TypedDict):
+    """An action of a flow, with the JSON Schema of its input. The rest is as in `/api/actions`."""
+
+    action: str
+    users: bool
+    policies: PoliciesView
+    mayChange: list[str]
+    background: bool
+    input: dict[str, object]
+
+
+class FlowView(TypedDict):
+    """A flow and those of its actions that a schedule may name."""
+
+    flow: str
+    actions: list[OfferView]
+
+
+class FlowsView(TypedDict):
+    """The flows of the deployment; for a user, those with an action that users may schedule."""
+
+    flows: list[FlowView]
+
+
 class ActionsView(TypedDict):
     """The actions of all flows."""
 
@@ -87,12 +112,32 @@ class PauseView(TypedDict):
     until: IsoTime | None
 
 
+class PrincipalView(TypedDict):
+    """Whom the action runs as."""
+
+    userId: str
+    orgId: str | None
+    attributes: dict[str, str]
+
+
+class HeldView(TypedDict):
+    """The pause of a user, a flow or everything (`scope`) that keeps a schedule from firing."""
+
+    scope: str
+    since: IsoTime
+    until: IsoTime | None
+
+
 class ScheduleView(TypedDict):
-    """A schedule. `enabled` is false while it is paused. One that will never fire again is done.
-    Machines and operators read its `user`.
+    """A schedule. `enabled` is false while it is paused; `heldBy` is a pause that an operator set
+    on its user, its flow or everything. One that will never fire again is done. Machines and
+    operators read its `user`, and the `principal` that the application named. If `dryRun` is true,
+    nothing is stored.
     """
 
+    dryRun: NotRequired[bool]
     user: NotRequired[str]
+    principal: NotRequired[PrincipalView | None]
     key: str
     state: Literal["active", "paused", "done"]
     cron: str
@@ -102,6 +147,7 @@ class ScheduleView(TypedDict):
     input: object
     enabled: bool
     paused: PauseView | None
+    heldBy: HeldView | None
     policies: PoliciesView
     labels: dict[str, str]
     externalId: str | None
@@ -134,6 +180,16 @@ class UpcomingView(TypedDict):
     """The next fire times."""
 
     upcoming: list[FireTime]
+
+
+class PreviewView(TypedDict):
+    """An expression as a put keeps it, in words, with its next fire times, and what to mind."""
+
+    cron: str
+    words: str
+    timezone: str | None
+    upcoming: list[FireTime]
+    warnings: list[str]
 
 
 class FailureView(TypedDict):
@@ -288,7 +344,8 @@ BackfillOrder = TypedDict(
 class BackfillPlan(TypedDict):
     """The plan of a backfill: the times that it would bring, from the `first` to the `last`, and
     those that have `fired`. `outcomes` counts the times by what the history has of them. It takes
-    at least so many ticks, and seconds. If the schedule is `paused`, it waits for its end.
+    at least so many ticks, and seconds. If the schedule is `paused`, or `heldBy` the pause of a
+    group, the backfill waits for the end of that.
     """
 
     order: BackfillOrder
@@ -300,6 +357,7 @@ class BackfillPlan(TypedDict):
     ticks: int
     leastSeconds: int
     paused: bool
+    heldBy: HeldView | None
 
 
 class BackfillView(TypedDict):
@@ -445,6 +503,7 @@ class AnyScheduleView(TypedDict):
     flow: str | None
     action: str | None
     nextFireAt: IsoTime | None
+    heldBy: HeldView | None
 
 
 class AllSchedulesPage(TypedDict):
@@ -689,6 +748,25 @@ class LimitsView(TypedDict):
     """Limits of users, of flows, or of actions."""
 
     limits: list[LimitView]
+
+
+class RecoveredView(TypedDict):
+    """A recovery after a restore. `schedules` have `recorded` times that are missed, and `fires`
+    that ticks may fire now. `lost` were under way in the backup; a dry run does not know them. If
+    it is not `complete`, repeat it. `restored` is false if there is nothing to recover.
+    """
+
+    how: Recovery
+    dryRun: bool
+    restored: bool
+    noted: IsoTime | None
+    witnessed: IsoTime | None
+    until: IsoTime | None
+    schedules: int
+    fires: int
+    recorded: int
+    lost: int
+    complete: bool
 
 
 class ProblemView(TypedDict):

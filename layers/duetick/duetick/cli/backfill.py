@@ -83,13 +83,16 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="since", required=True, help="such as 2026-12-01T00:00:00Z")
     parser.add_argument("--to", dest="until", required=True, help="before that time")
     parser.add_argument(
-        "--at-once", type=whole(1, MOST_AT_ONCE), default=1, help="each tick brings so many"
+        "--at-once",
+        type=whole(1, MOST_AT_ONCE),
+        default=1,
+        help="each tick brings so many, side by side if it is more than 1; default 1",
     )
     parser.add_argument(
         "--overlap",
         choices=["wait", "allow"],
-        default="wait",
-        help="wait: one after another; allow: side by side, at most --at-once",
+        help="wait: one after another, so --at-once must be 1; allow: side by side, at most "
+        "--at-once; default: allow if --at-once is more than 1",
     )
     parser.add_argument("--all", action="store_true", help="those that have fired, too")
     parser.add_argument("--newest-first", action="store_true")
@@ -128,6 +131,11 @@ def _start(door: Door, chosen: argparse.Namespace) -> None:
         show_one(answer, as_json=True)
     else:
         _show(answer["started"] or answer["plan"], chosen)
+    if answer["plan"]["paused"]:
+        say("It waits while the schedule is paused.")
+    if held := answer["plan"]["heldBy"]:
+        until = held["until"] or "it is resumed"
+        say(f"It waits: an operator paused {held['scope']} until {until}.")
     if not chosen.yes:
         say("Nothing was started: it was a dry run. With --yes it is done.")
 

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-from duetick.api.routes import ACTIONS, LIST, OWN
+from duetick.api.routes import OF_USERS, OWN
 from duetick.cli.context import LocalContext
 from duetick.cli.tokens import TOKEN_HOURS
 from duetick.runtime import gateway
@@ -21,7 +21,7 @@ PlainAnswer: TypeAlias = tuple[int, str, str]
 """A status, a code and a message."""
 
 LARGEST_BODY: Final = 10 * 1024 * 1024
-OF_USERS: Final = (OWN + LIST, OWN + ACTIONS)
+BROWSERS: Final = tuple(OWN + path for path in OF_USERS)
 
 logger = logging.getLogger("duetick.local")
 
@@ -145,7 +145,7 @@ class LocalRequest(BaseHTTPRequestHandler):
 
     def _serve_preflight(self) -> None:
         """Answer a browser's preflight request. No route has it if no web page may call."""
-        if self.server.origin and urlsplit(self.path).path.startswith(OF_USERS):
+        if self.server.origin and urlsplit(self.path).path.startswith(BROWSERS):
             self._send(204, b"", gateway.preflight_headers(self.server.origin))
         else:
             self._refuse_method()

@@ -77,6 +77,8 @@ class LocalStack:
         self.server.routes += [
             LocalRoute("/api/schedules", schedules, self._authorize_user, self._refuse_user),
             LocalRoute("/api/actions", schedules, self._authorize_user, self._refuse_user),
+            LocalRoute("/api/flows", schedules, self._authorize_anybody, self._refuse_user),
+            LocalRoute("/api/upcoming", schedules, self._authorize_anybody, self._refuse_user),
             LocalRoute("/api/jobs", schedules, self._authorize_user, self._refuse_user),
             LocalRoute("/api/flows/", dispatch, lambda _header: {}),
             LocalRoute(

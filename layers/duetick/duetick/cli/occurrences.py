@@ -12,7 +12,7 @@ from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why
 from duetick.cli.parsing import known_by_its_parser, whole
 from duetick.cli.problem import CliProblem, WrongUsage
-from duetick.cli.showing import field, say, show_many, show_one
+from duetick.cli.showing import NOMINAL_TIME, field, say, show_many, show_one
 from duetick.core.occurrences import MOST_CHANGED, SHOWN_STATES
 from duetick.domain.states import Reason
 
@@ -38,7 +38,7 @@ NAMES: Final = (
     field("OCCURRENCE", "id"),
     field("USER", "user"),
     field("KEY", "key"),
-    field("NOMINAL TIME", "nominalFireTime"),
+    NOMINAL_TIME,
     field("STATE", "state"),
     field("REASON", "reason"),
 )

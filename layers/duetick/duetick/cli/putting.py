@@ -17,6 +17,8 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
     """Add the fields of a schedule."""
     for name in ("cron", "flow", "action"):
         parser.add_argument(f"--{name}", help="needed to create one")
+    parser.add_argument("--principal", help='operators: JSON, such as \'{"userId": "svc"}\'')
+    parser.add_argument("--dry-run", action="store_true", help="check everything, store nothing")
     parser.add_argument("--timezone", help="an IANA name; '' takes it back")
     parser.add_argument("--input", help="JSON")
     parser.add_argument(
@@ -39,8 +41,8 @@ def put(client: Client, chosen: argparse.Namespace) -> "Reply[ScheduleView]":
     except ApiError as problem:
         if problem.code != "schedule_not_found":
             raise
-        return client.put(key, _whole(fields, chosen))
-    return client.change(key, fields, if_match=found.etag)
+        return client.put(key, _whole(fields, chosen), dry_run=chosen.dry_run)
+    return client.change(key, fields, if_match=found.etag, dry_run=chosen.dry_run)
 
 
 def _whole(fields: dict[str, Json], chosen: argparse.Namespace) -> dict[str, Json]:
@@ -66,7 +68,7 @@ def _fields(chosen: argparse.Namespace) -> dict[str, Json]:
         fields["cron"] = cron_of(chosen.cron)
     if chosen.timezone is not None:
         fields["timezone"] = chosen.timezone or None
-    for name in ("input", "policies"):
+    for name in ("input", "policies", "principal"):
         if getattr(chosen, name) is not None:
             fields[name] = json_of(f"--{name}", getattr(chosen, name))
     labels: dict[str, Json] = dict(map(label, chosen.label))

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from duetick.cli.asking import Commands
 
 TOLD: Final = {
-    "skip": "none of them fires",
-    "latest": "the newest of each schedule may fire, as its misfire policy says",
-    "fire": "all of them are misfires, as after downtime",
+    "skip": "none of the unknown times fires: users see one missed range, whose error says that it "
+    "is unknown",
+    "latest": "of each schedule at most the newest fires, even with misfire all, and what was "
+    "under way in the backup is dead: users see such a range, then one late fire",
+    "fire": "each is a misfire, so misfire all fires several, and what was under way goes on: "
+    "users see what any downtime leaves, and what ran before may run again",
 }
 
 
@@ -29,7 +32,10 @@ def add_recover(commands: Commands) -> None:
     """Add the command."""
     parser = known_by_its_parser(
         commands.add_parser(
-            "recover", help="after a restore from a backup: what becomes of the unknown times"
+            "recover",
+            help="after a restore from a backup: what becomes of the unknown times",
+            description="After a restore from a backup ticks claim nothing, until this says what "
+            "becomes of the unknown times: those between the backup and the restore.",
         )
     )
     told = "; ".join(f"{name}: {means}" for name, means in TOLD.items())

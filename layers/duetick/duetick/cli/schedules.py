@@ -2,18 +2,27 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import WrongUsage
 from duetick.cli.putting import add_fields, object_of, put
-from duetick.cli.showing import Column, ShownItem, field, plain, say, show_many, show_one
+from duetick.cli.showing import (
+    NOMINAL_TIME,
+    Column,
+    ShownItem,
+    field,
+    plain,
+    say,
+    show_many,
+    show_one,
+)
 from duetick.client import Client, Reply
 
 if TYPE_CHECKING:
-    from duetick.api.views import ScheduleView
+    from duetick.api.views import AnyScheduleView, ScheduleView
     from duetick.cli.asking import Commands, Options
 
 
@@ -47,6 +56,9 @@ _OF_ALL: Final = frozenset({"list", "actions"})
 _BY_EXTERNAL: Final = frozenset({"by-external", "dispatch"})
 """The verbs that take an outside id."""
 
+_OF_STATIC: Final = frozenset({"pause", "resume"})
+"""The verbs that take the flow of a static schedule in place of a user."""
+
 _VERBS: Final = {
     "list": "those that are active or paused; for an operator those of all users, by --all-users",
     "actions": "what may be scheduled, with its policies and those that a schedule may change",
@@ -75,6 +87,9 @@ def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
     if verb == "pause":
         parser.add_argument("--note", default="")
         parser.add_argument("--until", help="such as 2026-12-01T09:00:00Z; without it for ever")
+    if verb in _OF_STATIC:
+        told = "operators: the flow of a static schedule, whose name the key is then"
+        parser.add_argument("--flow", help=told)
     _add_filters(verb, parser)
     if verb in ("list", "history"):
         add_limit(parser)
@@ -93,6 +108,9 @@ def _add_filters(verb: str, parser: argparse.ArgumentParser) -> None:
             choices=["active", "paused", "done", "all"],
             help="those in that state, or all",
         )
+        parser.add_argument("--flow", help="those of that flow")
+        parser.add_argument("--label", metavar="NAME=TEXT", help="those with that label")
+        parser.add_argument("--text", help="those with it in key, cron, action or labels")
     if verb == "explain":
         parser.add_argument("--at", help="such as 2026-12-01T09:00:00Z; now without it")
     if verb == "history":
@@ -104,7 +122,7 @@ def _add_filters(verb: str, parser: argparse.ArgumentParser) -> None:
 def _run(chosen: argparse.Namespace) -> None:
     with asking.advice(chosen):
         if chosen.verb == "list" and _means_all(chosen):
-            found = asking.operators_of(chosen).schedules(state=chosen.state)
+            found = asking.operators_of(chosen).schedules(**_sought(chosen))
             _show_list(found, chosen, _OF_USERS)
             return
         if chosen.verb == "by-external" and _means_all(chosen):
@@ -113,9 +131,25 @@ def _run(chosen: argparse.Namespace) -> None:
         if chosen.verb == "dispatch":
             _dispatch(chosen)
             return
+        if chosen.verb in _OF_STATIC and chosen.flow:
+            show_one(_change_static(chosen), as_json=chosen.json)
+            return
         if chosen.verb == "mend" and not chosen.user:
             raise WrongUsage("mend needs --user: whose schedule?")
         _DONE[chosen.verb](asking.users_client(chosen), chosen)
+
+
+def _change_static(chosen: argparse.Namespace) -> "AnyScheduleView":
+    if chosen.user:
+        raise WrongUsage("Either --user or --flow: a static schedule has no user.")
+    operators = asking.operators_of(chosen)
+    if chosen.verb == "resume":
+        return operators.resume_static(chosen.flow, chosen.key)
+    return operators.pause_static(chosen.flow, chosen.key, note=chosen.note, until=chosen.until)
+
+
+def _sought(chosen: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(chosen, name) for name in ("state", "flow", "label", "text")}
 
 
 def _means_all(chosen: argparse.Namespace) -> bool:
@@ -129,9 +163,15 @@ def _action(item: ShownItem) -> str:
     return f"{item['flow']}.{item['action']}"
 
 
+def _state(item: ShownItem) -> str:
+    """Return the state, and the pause of a group that holds it."""
+    held = item.get("heldBy")
+    return f"{item['state']}, held by a pause of {held['scope']}" if held else str(item["state"])
+
+
 _OF_ONE: Final = (
     field("KEY", "key"),
-    field("STATE", "state"),
+    Column("STATE", _state),
     field("CRON", "cron"),
     field("TIMEZONE", "timezone"),
     Column("ACTION", _action),
@@ -140,7 +180,7 @@ _OF_ONE: Final = (
 _OF_USERS: Final = (field("USER", "user"), *_OF_ONE)
 UPCOMING: Final = (field("UTC", "utc"), field("LOCAL", "local"), field("CLOCKS", "clock"))
 HISTORY: Final = (
-    field("NOMINAL TIME", "nominalFireTime"),
+    NOMINAL_TIME,
     field("STATE", "state"),
     field("REASON", "reason"),
     field("ATTEMPTS", "attempts"),
@@ -158,7 +198,11 @@ _ACTIONS: Final = (
 def _show_list(
     items: Iterable[ShownItem], chosen: argparse.Namespace, columns: Sequence[Column]
 ) -> None:
-    none = "No schedules." if chosen.state else "No schedules that are active or paused."
+    none = (
+        "No schedules."
+        if any(_sought(chosen).values())
+        else "No schedules that are active or paused."
+    )
     show_many(items, columns, as_json=chosen.json, limit=chosen.limit, none=none)
 
 
@@ -212,7 +256,7 @@ def _dispatch(chosen: argparse.Namespace) -> None:
 
 
 _DONE: Final[Mapping[str, Callable[[Client, argparse.Namespace], None]]] = {
-    "list": lambda client, one: _show_list(client.list(state=one.state), one, _OF_ONE),
+    "list": lambda client, one: _show_list(client.list(**_sought(one)), one, _OF_ONE),
     "actions": _show_actions,
     "get": lambda client, one: _show(client.get(one.key), one),
     "by-external": lambda client, one: _show(client.by_external(one.key), one),

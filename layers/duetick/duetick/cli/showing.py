@@ -33,6 +33,15 @@ def field(title: str, name: str) -> Column:
     return Column(title, lambda item: item.get(name))
 
 
+def span(item: ShownItem) -> str:
+    """Return the nominal time of an occurrence; of a range its two ends and its count."""
+    first, last, count = item["nominalFireTime"], item.get("until"), item.get("count")
+    return f"{first} to {last}, {count:,} times" if last and count != 1 else str(first)
+
+
+NOMINAL_TIME: Final = Column("NOMINAL TIME", span)
+
+
 def show_many(
     items: Iterable[ShownItem],
     columns: Sequence[Column],

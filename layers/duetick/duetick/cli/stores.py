@@ -6,8 +6,9 @@ changes something is recorded: its operator is whoever is logged in here, or sig
 
 import argparse
 import getpass
+import shlex
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
@@ -140,7 +141,7 @@ def _check(chosen: argparse.Namespace) -> None:
     found = _repair(chosen, dry_run=True)
     _show(found, chosen)
     if found["differences"]:
-        raise CliProblem(f"{_sum_up(found)} `duetick rebuild` mends them, and says how.")
+        raise CliProblem(f"{_sum_up(found)} {_what_mends(found, chosen)}")
     say(_sum_up(found))
 
 
@@ -152,11 +153,28 @@ def _rebuild(chosen: argparse.Namespace) -> None:
         say("Nothing was changed: it was a dry run. With --yes it is done.")
     if found["unreadable"]:
         raise CliProblem(
-            f"{found['unreadable']} cannot be read and stay: put each with a cron and a zone that "
-            "can be read, or `duetick schedules mend` it once its zone is known."
+            f"{found['unreadable']} cannot be read {'and stay' if chosen.yes else 'yet'}: {UNREAD}."
         )
     if not found["complete"]:
         raise CliProblem("The time ended first: do it again, and it goes on.")
+
+
+UNREAD: Final = (
+    "put each with a cron and a zone that can be read (`duetick schedules put KEY --user USER "
+    "--cron … --timezone …`); what a deployment with its zone can read again, `duetick rebuild "
+    "--yes` brings back"
+)
+
+
+def _what_mends(found: Mapping[str, object], chosen: argparse.Namespace) -> str:
+    """Say what mends the differences. Those that cannot be read need another way."""
+    others = found["differences"] != found["unreadable"]
+    where = f" --store {shlex.quote(hide_secrets(chosen.store))}" if chosen.store else ""
+    where = f" --stack {shlex.quote(chosen.stack)}" if chosen.stack else where
+    lines = [f"`duetick rebuild --yes{where}` mends them"] if others else []
+    if found["unreadable"]:
+        lines.append(f"{found['unreadable']} cannot be read: {UNREAD}")
+    return "; but ".join(lines) + "."
 
 
 def _repair(chosen: argparse.Namespace, *, dry_run: bool) -> dict[str, object]:

@@ -8,7 +8,8 @@ from duetick.cli.asking import add_json
 from duetick.cli.parsing import known_by_its_parser, whole
 from duetick.cli.putting import cron_of
 from duetick.cli.schedules import UPCOMING
-from duetick.cli.showing import show_many
+from duetick.cli.showing import say, show_many
+from duetick.core.describing import in_words
 from duetick.core.previews import previews
 from duetick.core.wire import instant
 from duetick.domain.expression import from_day_map, parse
@@ -46,4 +47,5 @@ def _upcoming(chosen: argparse.Namespace) -> None:
         "you", "upcoming", cron, "flow", "action", timezone=chosen.timezone, policies=policies
     )
     found = [one.json() for one in previews(schedule, after, chosen.count)]
+    say(in_words(cron))
     show_many(found, UPCOMING, as_json=chosen.json, none="It never fires after that time.")

@@ -47,11 +47,18 @@ def find_refusals(
         schedule = replace(schedule, policies=replace(schedule.policies, ends_at=None))
     if timing:
         return found
+    return found + doubts_of(schedule, quotas, now, may_be_done=may_be_done)
+
+
+def doubts_of(
+    schedule: Schedule, quotas: Quotas, now: int, *, may_be_done: bool = False
+) -> list[Refusal]:
+    """Return what is wrong with the fire times of a schedule whose cron and zone can be read."""
     times = [lambda: _check_pace(schedule, quotas), lambda: _check_gap(schedule, quotas, now)]
     if not may_be_done:
         times.append(lambda: check_future(schedule, now))
     doubt = refusals_of([lambda: confirm(schedule.cron, now)])
-    return found + (doubt or refusals_of(times))
+    return doubt or refusals_of(times)
 
 
 def find_flaws_of_work(schedule: Schedule, flows: Flows, quotas: Quotas) -> list[Refusal]:

@@ -61,11 +61,26 @@ class AgentSchedules:
         """Return the schedule, or None."""
         return self.schedules.find(key)
 
-    def list(self, state: Listing = None) -> Iterator[Record]:
-        """Yield the schedules that are active or paused, by key; or those in one `state`."""
+    def list(
+        self,
+        state: Listing = None,
+        *,
+        flow: str | None = None,
+        label: str | None = None,
+        text: str | None = None,
+    ) -> Iterator[Record]:
+        """Yield the schedules that are active or paused, by key; or those in one `state`.
+
+        They are of the `flow`, have the `label` (NAME=TEXT), and the `text` in key, cron, flow,
+        action, outside id or labels.
+        """
+        from duetick.core.sought import Sought  # few actions list any
+
+        sought = Sought.read(flow, label, text)
+        takes = None if sought.anything else sought.takes
         cursor: str | None = None
         while True:
-            page = self.schedules.list(cursor=cursor, state=state)
+            page = self.schedules.list(cursor=cursor, state=state, takes=takes)
             yield from page.schedules
             cursor = page.cursor
             if cursor is None:

@@ -26,7 +26,7 @@ WHY: Final[Mapping[Finding, str]] = {
 }
 
 _FOUND: Final[Mapping[Disagreement, Finding]] = {
-    "missing": "unindexed",
+    "unindexed": "unindexed",
     "stale": "stale",
     "stray": "stale",
     "unreadable": "unreadable",

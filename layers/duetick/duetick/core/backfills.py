@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, get_args
 from duetick.core.keeping import kept_since
 from duetick.core.retrying import retry
 from duetick.core.store import Store
-from duetick.core.wire import iso
+from duetick.core.wire import held_json, iso
 from duetick.domain.backfilling import (
     KIND,
     MOST_AT_ONCE,
@@ -35,6 +35,7 @@ from duetick.domain.errors import (
     NotFound,
     check_all,
 )
+from duetick.domain.group_pauses import GroupPause
 from duetick.domain.identity import BACKFILL_ORIGIN, SCHEDULE_ORIGIN, is_job
 from duetick.domain.occurrence import LATEST, Occurrence
 from duetick.domain.pausing import is_paused
@@ -57,7 +58,9 @@ NOBODY_WROTE: Final = "Others wrote the backfill meanwhile. Try again."
 class BackfillRequest:
     """The backfill that an operator wants: the times in [since, until), and how they are made.
 
-    `by` is the operator, `note` says why. A span that names more than `most` times is refused.
+    Without an `overlap` they run side by side if more than one may `at_once`, else one after
+    another. `by` is the operator, `note` says why. A span that names more than `most` times is
+    refused.
     """
 
     user_id: str
@@ -65,7 +68,7 @@ class BackfillRequest:
     since: int
     until: int
     at_once: int = 1
-    overlap: Together = "wait"
+    overlap: Together | None = None
     only_missing: bool = True
     newest_first: bool = False
     most: int = MOST_TIMES
@@ -77,7 +80,7 @@ class Plan(NamedTuple):
     """The plan of a backfill. `outcomes` counts its times by what the history has of them.
 
     Times that have `fired` are brought only if all are wanted. It takes `ticks` at least, and so
-    `least_seconds`.
+    `least_seconds`. While the schedule is paused, or the pause of a group holds it, it waits.
     """
 
     one: Backfill
@@ -89,6 +92,7 @@ class Plan(NamedTuple):
     ticks: int
     least_seconds: int
     is_paused: bool
+    held_by: GroupPause | None
 
 
 class Ordered(NamedTuple):
@@ -212,6 +216,7 @@ class Backfills:
             ticks=steps,
             least_seconds=max(0, steps - 1) * self._store.schedules.tick_seconds,
             is_paused=is_paused(found, now),
+            held_by=self._store.pauses.current(now).holding(one.user_id, found.flow, now),
         )
 
 
@@ -248,10 +253,13 @@ def _check_whole(name: str, value: int, most: int) -> None:
 
 def _check_overlap(wanted: BackfillRequest) -> None:
     known = get_args(Together)
-    if wanted.overlap not in known:
+    if wanted.overlap is not None and wanted.overlap not in known:
         raise InvalidSchedule("overlap", f"expected one of {', '.join(known)}.", "not_one_of")
     if wanted.overlap == "wait" and wanted.at_once > 1:
-        alone = "is more than 1, and with overlap `wait` one runs after another; choose `allow`."
+        alone = (
+            "is more than 1, and with overlap `wait` one runs after another; choose `allow`, or "
+            "leave overlap out."
+        )
         raise InvalidSchedule("at_once", alone, "out_of_range")
 
 
@@ -299,7 +307,7 @@ def _backfill(wanted: BackfillRequest, found: Record) -> Backfill:
         until=wanted.until,
         total=0,
         at_once=wanted.at_once,
-        overlap=wanted.overlap,
+        overlap=wanted.overlap or ("allow" if wanted.at_once > 1 else "wait"),
         only_missing=wanted.only_missing,
         newest_first=wanted.newest_first,
         by=wanted.by,
@@ -367,6 +375,7 @@ def plan_json(plan: Plan) -> dict[str, Json]:
         "ticks": plan.ticks,
         "leastSeconds": plan.least_seconds,
         "paused": plan.is_paused,
+        "heldBy": held_json(plan.held_by),
     }
 
 

@@ -18,7 +18,7 @@ from duetick.domain.errors import Flaw, InvalidSchedule, Refusal, kind_of, refus
 from duetick.domain.expression import from_day_map
 from duetick.domain.pausing import resume
 from duetick.domain.policies import Policies
-from duetick.domain.schedule import Json, Schedule
+from duetick.domain.schedule import Json, Principal, Schedule
 
 Check: TypeAlias = Callable[[Schedule], Sequence[Refusal]]
 ReadTime: TypeAlias = Callable[[str, Json], int | None]
@@ -38,6 +38,9 @@ UNREADABLE: Final[Mapping[str, str]] = {
 """The texts in a draft for fields that could not be read. Checks refuse them, so they leave out all
 further checks of these fields.
 """
+
+_PARTED: Final = (("cron",), ("principal",))
+"""The fields whose parts are refused one by one."""
 
 TIMES: Final[tuple[str, ...]] = ("startsAt", "endsAt")
 
@@ -73,13 +76,14 @@ class Draft:
 def refuse_once(found: Sequence[Refusal]) -> None:
     """Raise the refusals, with the first flaw of each field. Fields have their names in JSON.
 
-    Of a day map whose days have flaws nothing else is said: what could not be read is refused too.
+    Of a day map whose days have flaws, or a principal, nothing else is said: what could not be read
+    is refused too.
     """
     first: dict[tuple[str | int, ...], Flaw] = {}
     for flaw in (flaw for refusal in found for flaw in refusal.flaws):
         path = in_json(flaw).path
         if not any(path[:size] in first for size in range(len(path) + 1)) and not (
-            path == ("cron",) and any(known[:1] == path for known in first)
+            path in _PARTED and any(known[:1] == path for known in first)
         ):
             first[path] = flaw
     if first:
@@ -246,6 +250,26 @@ def _object(name: str, value: Json) -> dict[str, Json]:
     return value or {}
 
 
+def _principal(name: str, value: Json) -> Principal | None:
+    """Read whom a schedule runs as. Raise a refusal of all that is wrong with it."""
+    if value is None:
+        return None
+    given, read = _object(name, value), dict[str, Any]()
+    readers = {"userId": _text, "orgId": _maybe_text, "attributes": _object}
+
+    def read_one(field: str) -> None:
+        read[snake(field)] = readers[field](f"{name}.{snake(field)}", given.get(field))
+
+    known = f"is not a field; the fields are {', '.join(readers)}."
+    unknown = [
+        InvalidSchedule((name, field), known, "unknown_field")
+        for field in given
+        if field not in readers
+    ]
+    refuse_once([*unknown, *refusals_of(partial(read_one, field) for field in readers)])
+    return Principal(**read)
+
+
 def _input(_name: str, value: Json) -> Json:
     return value
 
@@ -316,4 +340,5 @@ _READERS: Final[Mapping[str, Callable[[str, Json], object]]] = {
     "enabled": _read_enabled,
     "labels": _object,
     "externalId": _maybe_text,
+    "principal": _principal,
 }

@@ -71,8 +71,10 @@ def _take(
             done["rows"] = declared.home.describe(taken_over)
     if "schedules" in steps:
         registered = asdict(register(store, declared.static(), name))
-        warnings = registered.pop("warnings")
+        warnings, paused = registered.pop("warnings"), registered.pop("paused")
         done["schedules"] = registered
+        if paused:
+            done["paused"] = paused
         if warnings:
             done["warnings"] = warnings
     return done

@@ -1,16 +1,17 @@
 """The schedules of all users, and the rows that cannot be read: in pages, for operators."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from duetick.core.store import Store
-from duetick.core.wire import iso
+from duetick.core.wire import held_json, iso
 from duetick.domain.book import Unreadable
 from duetick.domain.ending import state_of
 from duetick.domain.errors import NotFound
+from duetick.domain.group_pauses import Pauses
 from duetick.domain.paging import make_cursor, read_count
 from duetick.domain.redaction import redact_text
-from duetick.domain.schedule import Json
+from duetick.domain.schedule import IndexRow, Json, Record
 from duetick.ports import Listed
 
 AnyState: TypeAlias = Literal["active", "paused", "done", "unreadable", "all"] | None
@@ -26,28 +27,43 @@ class DirectoryPage(NamedTuple):
     cursor: str | None
 
 
+def line_of(store: Store, record: Record, now: int) -> dict[str, Json]:
+    """Return a schedule as a page shows it."""
+    row = store.index.get(record.user_id, record.key)
+    is_unreadable = record.defect is not None
+    name = record.user_id, record.key
+    listed = Listed(*name, record, row, unreadable=is_unreadable, mark=None, zone=None)
+    return _line(listed, now, store.pauses.current(now))
+
+
 def directory_page(
-    store: Store, limit: int, cursor: str | None, state: AnyState, now: int
+    store: Store,
+    limit: int,
+    cursor: str | None,
+    state: AnyState,
+    now: int,
+    *,
+    takes: Callable[[Record | IndexRow | None], bool] = lambda _: True,
 ) -> DirectoryPage:
-    """Return a page of the schedules of all users, and of the rows without a record.
+    """Return a page of the schedules of all users, and of the rows without a record: of those that
+    `takes` accepts; of what cannot be read it gets None.
 
     Without `state` it has the active and the paused ones, and those that cannot be read.
     """
     found: list[dict[str, Json]] = []
+    pauses = store.pauses.current(now)
     for read, one in enumerate(store.shelf.every_book(cursor or ""), 1):
-        shown = _line(one, now)
-        if (
-            state == "all"
-            or shown["state"] == state
-            or (state is None and shown["state"] != "done")
-        ):
+        shown = _line(one, now, pauses)
+        source = one.record or one.row
+        fits = state in ("all", shown["state"]) or (state is None and shown["state"] != "done")
+        if fits and takes(source):
             found.append(shown)
         if len(found) == limit or read == MOST_READ:
             return DirectoryPage(found, one.place)
     return DirectoryPage(found, None)
 
 
-def _line(one: Listed, now: int) -> dict[str, Json]:
+def _line(one: Listed, now: int, pauses: Pauses) -> dict[str, Json]:
     """Return a schedule in a line. A row without a record has no action.
 
     The cron of a row may be any text, so it is shown without secrets.
@@ -64,6 +80,7 @@ def _line(one: Listed, now: int) -> dict[str, Json]:
         "flow": source.flow if source else None,
         "action": record.action if record else None,
         "nextFireAt": iso(row.next_fire_at) if row else None,
+        "heldBy": held_json(pauses.holding(one.user_id, source.flow, now)) if source else None,
     }
 
 

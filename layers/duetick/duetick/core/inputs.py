@@ -95,12 +95,12 @@ def _check(wanted: object, path: str, seen: set[object]) -> None:
         if wanted not in seen:
             seen.add(wanted)
             _check_constructor(wanted, path)
-            for name, inner in _hints(wanted).items():
+            for name, inner in hints_of(wanted).items():
                 _check(inner, f"{path}.{name}", seen)
     elif origin in (list, Union, UnionType) or (origin is dict and inners[0] is str):
         for inner in inners:
             _check(inner, path, seen)
-    elif not (_is_anything(wanted) or isinstance(wanted, Model) or _is_plain(wanted)):
+    elif not (is_anything(wanted) or isinstance(wanted, Model) or _is_plain(wanted)):
         shown = wanted.__name__ if isinstance(wanted, type) else wanted
         raise InvalidSchedule(path, f"no JSON can become {shown}. {_READABLE}")
 
@@ -110,7 +110,7 @@ def _check_constructor(wanted: type, path: str) -> None:
     handwritten `__init__`.
     """
     try:
-        inspect.signature(wanted).bind(**dict.fromkeys(_fields(wanted)))
+        inspect.signature(wanted).bind(**dict.fromkeys(fields_of(wanted)))
     except TypeError as problem:
         raise InvalidSchedule(
             path, f"no {wanted.__name__} can be made of its fields ({problem})."
@@ -123,7 +123,7 @@ def _collect(wanted: object, found: set[str], seen: set[object]) -> bool:
         if wanted in seen:
             return True
         seen.add(wanted)
-        hints = _hints(wanted)
+        hints = hints_of(wanted)
         found.update(hints)
         return all(_collect(each, found, seen) for each in hints.values())
     origin = get_origin(wanted)
@@ -132,17 +132,18 @@ def _collect(wanted: object, found: set[str], seen: set[object]) -> bool:
     return origin is Literal or wanted is None or wanted in (str, int, float, bool, NoneType)
 
 
-def _hints(wanted: type) -> dict[str, object]:
+def hints_of(wanted: type) -> dict[str, object]:
     """Return the fields of a dataclass's constructor with their types."""
     hints = get_type_hints(wanted)
-    return {name: hints[name] for name in _fields(wanted)}
+    return {name: hints[name] for name in fields_of(wanted)}
 
 
-def _fields(wanted: type) -> dict[str, Field[object]]:
+def fields_of(wanted: type) -> dict[str, Field[object]]:
+    """Return the fields that the constructor of a dataclass takes."""
     return {field.name: field for field in fields(wanted) if field.init}
 
 
-def _is_anything(wanted: object) -> bool:
+def is_anything(wanted: object) -> bool:
     """Return True for a type that takes anything, such as the reference of `Json` to itself."""
     itself = isinstance(wanted, ForwardRef) and wanted.__forward_arg__ == "Json"
     return wanted is Any or wanted is object or itself
@@ -155,7 +156,7 @@ def _is_plain(wanted: object) -> bool:
 
 
 def _read(wanted: object, value: Json, path: Path) -> object:
-    if _is_anything(wanted):
+    if is_anything(wanted):
         return value
     if isinstance(wanted, type) and is_dataclass(wanted):
         return _read_dataclass(wanted, value, path)
@@ -252,7 +253,7 @@ def _read_model(wanted: Model, value: Json, path: Path) -> object:
 def _read_dataclass(wanted: type, value: Json, path: Path) -> object:
     if not isinstance(value, dict):
         raise InvalidSchedule(path, f"expected an object, got {kind_of(value)}.", "wrong_type")
-    known, hints = _fields(wanted), _hints(wanted)
+    known, hints = fields_of(wanted), hints_of(wanted)
     given = {name: value[name] for name in value if name in known}
     read: dict[str, object] = {}
     check_all(
@@ -272,11 +273,12 @@ def _check_names(value: Mapping[str, Json], known: Mapping[str, Field[object]], 
     names = ", ".join(known)
     unknown = f"is not known; known are {names}."
     flaws = [Flaw((*path, name), "unknown_field", unknown) for name in value if name not in known]
-    missing = [name for name, field in known.items() if name not in value and _is_required(field)]
+    missing = [name for name, field in known.items() if name not in value and is_required(field)]
     flaws += [Flaw((*path, name), "missing", "is missing.") for name in missing]
     if flaws:
         raise InvalidSchedule.of(flaws)
 
 
-def _is_required(field: Field[object]) -> bool:
+def is_required(field: Field[object]) -> bool:
+    """Return True if a dataclass has no default for the field."""
     return field.default is MISSING and field.default_factory is MISSING

@@ -93,7 +93,7 @@ class Which:
             states=states,
             reason=Reason(reason) if reason else None,
             flow=given.get("flow"),
-            label=_read_label(given.get("label")),
+            label=read_label(given.get("label")),
             user_id=user_id,
             key=key,
             since=instant("from", given.get("since")) or 0,
@@ -255,7 +255,8 @@ def _cursor(last: Occurrence) -> str:
     return make_cursor(last.nominal_at, last.user_id, last.key, last.origin)
 
 
-def _read_label(text: str | None) -> tuple[str, str] | None:
+def read_label(text: str | None) -> tuple[str, str] | None:
+    """Return the name and the text of a filter such as team=garden, or None for none."""
     if text is None:
         return None
     name, equals, value = text.partition("=")

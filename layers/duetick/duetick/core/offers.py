@@ -24,6 +24,20 @@ def offers(flows: Flows, *, to_users: bool) -> list[Json]:
     return [_offer(name, action) for name, action in flows.offered(to_users=to_users)]
 
 
+def catalogue(flows: Flows, *, to_users: bool) -> list[Json]:
+    """Return every flow with the actions that a schedule may name, each with the JSON Schema of its
+    input. A flow of which a user may name none is left out.
+    """
+    from duetick.core.input_schemas import schema_of_input  # no dispatch needs it
+
+    found: dict[str, list[Json]] = {}
+    for flow, action in flows.offered(to_users=to_users):
+        offer = {name: one for name, one in _offer(flow, action).items() if name != "flow"}
+        more: Schema = {"background": action.background, "input": schema_of_input(action)}
+        found.setdefault(flow, []).append(offer | more)
+    return [{"flow": flow, "actions": actions} for flow, actions in found.items()]
+
+
 def schema_of(flows: Flows, flow: str, action: str) -> Schema:
     """Return the JSON Schema of a schedule of that action, for a tool that an agent calls.
 
@@ -35,18 +49,22 @@ def schema_of(flows: Flows, flow: str, action: str) -> Schema:
         known = ", ".join(f"{one}.{each.name}" for one, each in offered) or "none"
         said = f"{flow}.{action} is none that users may schedule; these are: {known}."
         raise InvalidSchedule("action", said, "unknown_action")
+    from duetick.core.input_schemas import Definitions  # no dispatch needs it
+
+    definitions = Definitions(found[0].withheld)
     properties: dict[str, Json] = {
         "key": TEXT | {"minLength": 1, "maxLength": LONGEST_ID},
         "cron": CRON,
         "timezone": {"type": ["string", "null"]},
-        "input": {},
+        "input": definitions.of(found[0].takes.annotation),
         "labels": {"type": "object", "additionalProperties": TEXT},
         "policies": _policies(found[0], [one.name for name, one in offered if name == flow]),
     }
-    return _object(properties) | {"required": ["key", "cron"]}
+    defined: Schema = {"$defs": {**definitions.made}} if definitions.made else {}
+    return _object(properties) | {"required": ["key", "cron"]} | defined
 
 
-def _offer(flow: str, action: Action) -> Json:
+def _offer(flow: str, action: Action) -> Schema:
     declared = action.declared
     return {
         "flow": flow,

@@ -5,10 +5,12 @@ as a step of the function `migrate`. A rebuild that ended early may be repeated.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from duetick.core.store import Difference, Store, compare
+from duetick.domain.errors import PoisonedRow
 
 MOST_NAMED: Final = 100
 """The most differences that a report names."""
@@ -17,7 +19,8 @@ MOST_NAMED: Final = 100
 @dataclass(slots=True)
 class Repair:
     """The result of a check, or of a rebuild. `found` names the first differences of `differences`.
-    Those that are `unreadable` stay. If not `complete`, the time ended first: do it again.
+    Those that are `unreadable` stay; a rebuild brings back what can be read by now. If not
+    `complete`, the time ended first: do it again.
     """
 
     dry_run: bool
@@ -57,16 +60,25 @@ def repair(
         if difference is None:
             continue
         tell(difference)
-        _count(result, difference)
-        if not dry_run and difference.problem != "unreadable":
-            result.mended += store.mend(one.user_id, one.key, now=now)
+        mended = not dry_run and _mend(store, difference, now)
+        result.mended += mended
+        _count(result, difference, mended=mended)
     if not dry_run:
         result.mended += store.shelf.tidy(now)
     return result
 
 
-def _count(result: Repair, found: Difference) -> None:
+def _mend(store: Store, found: Difference, now: int) -> bool:
+    """Mend a difference. Return False if it stays: it still cannot be read."""
+    if found.problem != "unreadable":
+        return store.mend(found.user_id, found.key, now=now)
+    with suppress(PoisonedRow):
+        return store.index.restore(found.user_id, found.key, now=now)
+    return False
+
+
+def _count(result: Repair, found: Difference, *, mended: bool) -> None:
     result.differences += 1
-    result.unreadable += found.problem == "unreadable"
+    result.unreadable += found.problem == "unreadable" and not mended
     if len(result.found) < MOST_NAMED:
         result.found.append({"user": found.user_id, "key": found.key, "problem": found.problem})

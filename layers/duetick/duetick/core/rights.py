@@ -52,6 +52,19 @@ def check_principal(current: Schedule | None, wanted: Schedule) -> None:
         )
 
 
+def check_named_principal(current: Schedule | None, wanted: Schedule) -> None:
+    """Refuse a principal that an operator names and that is a flow's: static schedules run as
+    those.
+    """
+    named = wanted.principal
+    if named and named != (current and current.principal) and named.user_id.startswith(FLOW_USER):
+        raise InvalidSchedule(
+            "principal.user_id",
+            f"{FLOW_USER}… is how flows are called; name a user.",
+            "not_yours",
+        )
+
+
 def check_external_id(current: Schedule | None, wanted: Schedule) -> None:
     """Refuse an outside id that a user sets or changes: it is unique across all users."""
     if wanted.external_id != (current and current.external_id):

@@ -16,13 +16,14 @@ from duetick.core.rights import (
     check_action,
     check_external_id,
     check_hook,
+    check_named_principal,
     check_not_withheld,
     check_principal,
     check_reserved_key,
     check_work,
     vouch,
 )
-from duetick.core.store import Listing, Page, Store
+from duetick.core.store import Listing, Page, Sift, Store
 from duetick.domain.creation import Made, Repeatable
 from duetick.domain.errors import NotFound, Refusal, VersionConflict, refusals_of
 from duetick.domain.identity import InvalidId, check_external, check_key, is_job
@@ -47,6 +48,7 @@ class UserSchedules:
 
     With `owns_names`, the application is the caller: it may set outside ids, which are unique
     across all users, and change schedules that run as another principal. Users and agents may not.
+    Unless `stores`, a put is a dry run: checked as any, and not stored.
     """
 
     store: Store
@@ -55,6 +57,7 @@ class UserSchedules:
     clock: Clock
     quotas: Quotas = field(default_factory=Quotas)
     owns_names: bool = False
+    stores: bool = True
 
     def __post_init__(self) -> None:
         if not self.user_id:
@@ -87,21 +90,29 @@ class UserSchedules:
             raise NotFound
         return found
 
-    def list(self, limit: int = 100, cursor: str | None = None, state: Listing = None) -> Page:
+    def list(
+        self,
+        limit: int = 100,
+        cursor: str | None = None,
+        state: Listing = None,
+        takes: Sift | None = None,
+    ) -> Page:
         """Return a page, ordered by key. It may be short if the inputs are large.
 
-        Without a `state`, it has the schedules that are active or paused.
+        Without a `state`, it has the schedules that are active or paused; with `takes`, those that
+        it accepts.
         """
-        page = self._page(limit, cursor, state)
+        page = self._page(limit, cursor, state, takes)
         sizes = [len(dump_input(schedule.input)) for schedule in page.schedules]
         fitting = sum(total <= LARGEST_PAGE for total in accumulate(sizes))
         if fitting == len(sizes):
             return page
-        return self._page(fitting, cursor, state)
+        return self._page(fitting, cursor, state, takes)
 
-    def _page(self, limit: int, cursor: str | None, state: Listing) -> Page:
+    def _page(self, limit: int, cursor: str | None, state: Listing, takes: Sift | None) -> Page:
+        now = self.clock()
         return self.store.schedules.list(
-            self.user_id, limit=limit, cursor=cursor, state=state, now=self.clock()
+            self.user_id, limit=limit, cursor=cursor, state=state, now=now, takes=takes
         )
 
     def create(self, wanted: Schedule, repeatable: Repeatable | None = None) -> Record:
@@ -181,7 +192,8 @@ class UserSchedules:
     def resume(self, key: str, *, if_version: Expected | None = None) -> Record:
         """Resume the schedule from now on.
 
-        If its row was unreadable, or differs from the record, repair the row too.
+        If its row differs from the record, repair the row too; if it was unreadable, the times
+        since are a misfire.
         """
         found = self.change(key, resume, if_version=if_version)
         if found.defect is not None:
@@ -257,6 +269,11 @@ class UserSchedules:
         if self.owns_names:
             wanted = vouch(self.flows, current, wanted)
         refuse_once(self._refusals(wanted, current))
+        if not self.stores:
+            at_most = self.quotas.schedules
+            return self.store.schedules.try_put(
+                wanted, now=now, if_version=if_version, at_most=at_most
+            )
         return self.store.schedules.put(
             wanted,
             now=now,
@@ -299,6 +316,7 @@ class UserSchedules:
             yield lambda: check_hook(self.flows, current, wanted)
         else:
             yield lambda: check_not_withheld(current, wanted)
+            yield lambda: check_named_principal(current, wanted)
         if current is None:
             yield lambda: check_reserved_key(wanted)
 

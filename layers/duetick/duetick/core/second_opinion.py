@@ -12,6 +12,8 @@ from duetick.domain.expression import InvalidExpression, parse, upcoming
 from duetick.domain.expression.fields import DAY_OF_MONTH, DAY_OF_WEEK, read
 
 _FIRES = 6
+_LEAST = 2
+_NEAR_MS = 5 * 366 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,8 @@ def confirm(text: str, after: int) -> None:
     fields = canonical.split(" ")
     if "(" in canonical:
         return
-    ours, theirs = upcoming(canonical, None, after, _FIRES), _ask(text, canonical, after)
+    ours = _compared(upcoming(canonical, None, after, _FIRES), after)
+    theirs = _ask(text, canonical, after, len(ours) or _FIRES)
     if ours != theirs and not any(mistake.found_in(fields) for mistake in KNOWN_MISTAKES):
         raise InvalidExpression(
             f"{canonical}: two readers of cron disagree about it ({_show(ours)} and "
@@ -41,13 +44,21 @@ def confirm(text: str, after: int) -> None:
         )
 
 
-def _ask(text: str, canonical: str, after: int) -> list[int]:
+def _compared(ours: list[int], after: int) -> list[int]:
+    """Return the times to compare: those of the next years, and two at least. Croniter walks day by
+    day to a rare date.
+    """
+    near = [time for time in ours if time < after + _NEAR_MS]
+    return near if len(near) >= _LEAST else ours[:_LEAST]
+
+
+def _ask(text: str, canonical: str, after: int, count: int) -> list[int]:
     from croniter import CroniterError, croniter  # only writes need this import
 
     plain = canonical if text.strip().startswith("@") else text
     try:
         times = croniter(plain, datetime.fromtimestamp(after / 1000, UTC))
-        return [round(times.get_next(float) * 1000) for _ in range(_FIRES)]
+        return [round(times.get_next(float) * 1000) for _ in range(count)]
     except CroniterError:
         return []
 

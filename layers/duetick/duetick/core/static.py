@@ -3,15 +3,19 @@
 Each is a record with an empty user, so its due times are accounted for like any user's. Its labels
 name its deployment. A deployment never touches schedules without its labels, such as those of
 another deployment on the same database.
+
+A static schedule may be paused, by an operator or after failures. A deployment ends that pause only
+if it declares the schedule otherwise than before: what runs may be mended then.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from duetick.core.retrying import retry
 from duetick.core.store import Store
-from duetick.domain.errors import InvalidSchedule, VersionConflict
+from duetick.domain.errors import InvalidSchedule, NotFound, VersionConflict
+from duetick.domain.pausing import is_paused, pause, resume
 from duetick.domain.schedule import Record, Schedule
 
 NOBODY: Final = ""
@@ -23,12 +27,14 @@ TRIES: Final = 5
 class Registered:
     """The keys (`flow/id`) of static schedules: put, kept as they were, or removed.
 
-    `warnings` has those that fire more often than the tick comes, each with the words of a put.
+    `paused` are those of the kept ones that stay paused. `warnings` has those that fire more often
+    than the tick comes, each with the words of a put.
     """
 
     put: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    paused: list[str] = field(default_factory=list)
     warnings: dict[str, str] = field(default_factory=dict)
 
 
@@ -42,6 +48,8 @@ def register(store: Store, declared: Iterable[Schedule], deployment: str) -> Reg
     for key, schedule in wanted.items():
         before, after = _put(store, schedule, labels)
         (done.kept if after.version == before else done.put).append(key)
+        if is_paused(after, store.now()):
+            done.paused.append(key)
         if after.warning:
             done.warnings[key] = after.warning
     ours = [schedule.key for schedule in _list_labelled(store, labels)]
@@ -60,7 +68,37 @@ def _put(store: Store, schedule: Schedule, labels: Mapping[str, str]) -> tuple[i
     def put() -> tuple[int, Record]:
         before = _check_free(store, schedule.key, labels)
         version = before.version if before else 0
+        if before and _stays_paused(before, schedule, store.now()):
+            return version, before
         return version, store.schedules.put(schedule, if_version=version)
+
+    return retry(put, VersionConflict, TRIES)
+
+
+def _stays_paused(before: Record, declared: Schedule, now: int) -> bool:
+    """Return True if a schedule is paused, and declared as it was before the pause."""
+    return is_paused(before, now) and resume(before).defines(declared)
+
+
+def pause_static(
+    store: Store, flow: str, name: str, *, note: str = "", until: int | None = None
+) -> Record:
+    """Pause a static schedule, for good or until an instant. Raises NotFound."""
+    now = store.now()
+    return _change(store, flow, name, lambda found: pause(found, note, until, now))
+
+
+def resume_static(store: Store, flow: str, name: str) -> Record:
+    """Resume a static schedule from now on. Raises NotFound."""
+    return _change(store, flow, name, resume)
+
+
+def _change(store: Store, flow: str, name: str, edit: Callable[[Record], Record]) -> Record:
+    def put() -> Record:
+        found = store.schedules.get(NOBODY, f"{flow}/{name}")
+        if found is None:
+            raise NotFound
+        return store.schedules.put(edit(found), if_version=found.version)
 
     return retry(put, VersionConflict, TRIES)
 

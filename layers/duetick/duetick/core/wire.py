@@ -14,12 +14,12 @@ from duetick.domain.ending import done_since, state_of
 from duetick.domain.errors import Flaw, InvalidSchedule, kind_of
 from duetick.domain.failure_hooks import origin_of_hook
 from duetick.domain.failures import Event, Failure, failure_of, without_operator
-from duetick.domain.group_pauses import GroupPause
+from duetick.domain.group_pauses import NO_PAUSES, GroupPause, Pauses
 from duetick.domain.limits import Limit
 from duetick.domain.occurrence import Death
 from duetick.domain.pausing import is_paused, resume
 from duetick.domain.policies import DAY, LAST_INSTANT, Policies
-from duetick.domain.schedule import Json, Occurrence, Pause, Record, Schedule
+from duetick.domain.schedule import Json, Occurrence, Pause, Principal, Record, Schedule
 from duetick.domain.states import WAITING, Reason
 from duetick.ports import Deliverable
 
@@ -37,6 +37,7 @@ _Link: TypeAlias = tuple["_Link", str | int] | None
 
 WRITABLE: Final = (
     "cron", "timezone", "flow", "action", "input", "enabled", "policies", "labels", "externalId",
+    "principal",
 )  # fmt: skip
 
 
@@ -184,8 +185,10 @@ def in_json(flaw: Flaw) -> Flaw:
     return Flaw(path, flaw.code, flaw.problem)
 
 
-def schedule_json(given: Record, now: int = 0) -> dict[str, Json]:
-    """Return a schedule as its owner wrote it. Its pause is a separate field."""
+def schedule_json(given: Record, now: int = 0, pauses: Pauses = NO_PAUSES) -> dict[str, Json]:
+    """Return a schedule as its owner wrote it. Its pause is a separate field, and so is the pause
+    of a group that holds it.
+    """
     schedule = resume(given) if given.pause else given
     paused = is_paused(given, now)
     return {
@@ -198,6 +201,7 @@ def schedule_json(given: Record, now: int = 0) -> dict[str, Json]:
         "input": schedule.input,
         "enabled": not paused,
         "paused": _pause_json(given.pause) if given.pause and paused else None,
+        "heldBy": held_json(pauses.holding(given.user_id, given.flow, now)),
         "policies": policies_json(schedule.policies),
         "labels": dict(schedule.labels),
         "externalId": schedule.external_id,
@@ -216,10 +220,24 @@ def _pause_json(pause: Pause) -> dict[str, Json]:
     return {"since": iso(pause.since), "note": pause.note, "until": iso(pause.until)}
 
 
+def held_json(pause: GroupPause | None) -> dict[str, Json] | None:
+    """Return the pause of a group that holds a schedule; without its note, which is operators'."""
+    if pause is None:
+        return None
+    return {"scope": pause.scope, "since": iso(pause.since), "until": iso(pause.until)}
+
+
 def definition_json(schedule: Schedule) -> dict[str, Json]:
     """Return the fields of a schedule that `read_draft` takes."""
-    shown = schedule_json(Record.of(schedule))
+    shown = schedule_json(Record.of(schedule)) | {"principal": principal_json(schedule.principal)}
     return {name: shown[name] for name in WRITABLE}
+
+
+def principal_json(one: Principal | None) -> Json:
+    """Return whom a schedule runs as, if the application named somebody."""
+    if one is None:
+        return None
+    return {"userId": one.user_id, "orgId": one.org_id, "attributes": dict(one.attributes)}
 
 
 def static_json(key: str, schedule: Schedule) -> dict[str, Json]:

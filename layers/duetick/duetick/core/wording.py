@@ -65,7 +65,7 @@ FORESEEN: Final[dict[Verdict, str]] = {
     "poisoned": "It does not fire: the cron or the zone of the schedule's row cannot be read.",
     "unreadable": "It does not fire: the cron or the zone cannot be read.",
     "backfilled": "Its tick has left no outcome of it, and a backfill has made it since.",
-    "not_indexed": "It does not fire, as things stand: the schedule has not the row that it needs.",
+    "unindexed": "It does not fire, as things stand: the schedule has not the row that it needs.",
     "unaccounted": "It is not accounted for, which is a fault of Duetick's, or of its data.",
     "unknown": "Nothing is kept that says what became of it.",
 }
@@ -151,9 +151,7 @@ def _entry(found: Explanation) -> Iterator[str]:
     if entry is None:
         yield from _say_unrecorded(found)
     elif entry.range_end is not None:
-        times = "one time" if entry.count == 1 else f"one of {entry.count} times"
-        span = f"from {iso(entry.nominal_at)} to {iso(entry.range_end)}"
-        yield f"The history has it as {times} {span}: {entry.state}, {entry.reason}."
+        yield f"The history has it as {_range(entry)}: {entry.state}, {entry.reason}."
     else:
         reason = f", {entry.reason}" if entry.reason else ""
         yield f"The history has it as {entry.state}{reason}, since {iso(entry.updated_at)}."
@@ -161,6 +159,12 @@ def _entry(found: Explanation) -> Iterator[str]:
         yield from _waits_for_limit(found)
     for one in found.besides:
         yield f"Besides, {one.origin} has this very time: {one.state}."
+
+
+def _range(whole: Occurrence) -> str:
+    """Return what a time is in a range."""
+    times = "one time" if whole.count == 1 else f"one of {whole.count:,} times"
+    return f"{times} from {iso(whole.nominal_at)} to {iso(whole.range_end)}"
 
 
 def _waits_for_limit(found: Explanation) -> Iterator[str]:
@@ -187,8 +191,10 @@ def _attempts(entry: Occurrence) -> Iterator[str]:
 def _say_unrecorded(found: Explanation) -> Iterator[str]:
     if found.at > found.now:
         return
-    if found.sight.expected is not None:
-        yield "It is past, and no tick has claimed it yet; the next one does."
+    expected = found.sight.expected
+    if expected is not None:
+        does = f"makes it {_range(expected)}" if expected.range_end is not None else "does"
+        yield f"It is past, and no tick has claimed it yet; the next one {does}."
     elif found.verdict == "paused" and found.judged.group is None:
         yield "The history has it when the pause is over."
 
@@ -334,6 +340,12 @@ def _retry(found: Explanation) -> Iterator[str]:
         yield "The schedule is paused: it follows when the pause is over."
 
 
+def _say_unreadable(found: Explanation) -> Iterator[str]:
+    if found.sight.defect:
+        yield found.sight.defect
+        yield "Once its row is mended, the times since are late: the misfire policy decides."
+
+
 _FIRES: Final = frozenset[Verdict](
     {"fired", "failed", "running", "will_retry", "will_fire", "may_overlap"}
 )
@@ -344,8 +356,8 @@ _DETAILS: Final[dict[Verdict, Callable[[Explanation], Iterator[str]]]] = {
     "outside_window": _window,
     "quota": _limit,
     "will_retry": _retry,
-    "unreadable": lambda found: iter([found.sight.defect] if found.sight.defect else []),
+    "unreadable": _say_unreadable,
     "unaccounted": lambda _: iter([f"Verify reports it: {WHY['missing']}."]),
-    "not_indexed": lambda _: iter(["The hourly audit reports it; resuming the schedule mends it."]),
+    "unindexed": lambda _: iter(["The hourly audit reports it; resuming the schedule mends it."]),
 }
 """The details of a verdict, beside its sentence."""

@@ -151,6 +151,7 @@ class _Reckoning:
     ) -> None:
         self.since, self.until = since, until
         self.backfilled: Backfilled = none_backfilled
+        self.has_row = account.row is not None
         self.reached, self.covered = since, since
         self.times = self.under_way = 0
         self.faults: list[Fault] = []
@@ -210,7 +211,7 @@ class _Reckoning:
         """Take a range, or the occurrence of a row that could not be read."""
         first, last = one.nominal_at, one.range_end or one.nominal_at
         if last <= self.since:
-            if one.reason == Reason.POISONED and self._place(first) == self._place(self.since + 1):
+            if self._excuses(one) and self._place(first) == self._place(self.since + 1):
                 self.reached = max(self.reached, self._stretch_at(self.since + 1).until)
             return
         if first <= self.covered and first > self.since:
@@ -222,8 +223,14 @@ class _Reckoning:
         self.times += one.counted
         self.covered = max(self.covered, last)
         self.reached = max(self.reached, last)
-        if one.reason == Reason.POISONED:
+        if self._excuses(one):
             self.reached = max(self.reached, self._stretch_at(first).until)
+
+    def _excuses(self, one: LedgerEntry) -> bool:
+        """Return True if an entry says that no row fires until the next definition: it could not be
+        read, and has not come back.
+        """
+        return one.reason == Reason.POISONED and not self.has_row
 
     def _owe(self, until: int) -> None:
         """Find the owed times up to `until` that have no entry, and go on after it."""
@@ -394,7 +401,7 @@ def _parts(
             resumed = min(max(one.paused_until - 1, after), end)
             yield after, resumed, following is not None and not _waits(account, one)
             after = resumed
-        due = end if following or not account.row else min(account.row.next_fire_at - 1, end)
+        due = min(account.row.next_fire_at - 1, end) if account.row else end
         yield after, max(due, after), True
         yield max(due, after), end, False
     else:

@@ -71,6 +71,7 @@ from duetick.domain.ranges import (
     range_of_row,
     range_unfired,
     range_within,
+    ranges_before,
 )
 from duetick.domain.recovering import UNKNOWN, pass_over
 from duetick.domain.rows import accounted_until, disagreement, fresh_row, row_of
@@ -364,14 +365,18 @@ class Book:
 
     def put_row(self, row: IndexRow, now: int) -> None:
         """Put a row. Its texts may be unreadable. If it takes the place of an unreadable one, the
-        schedule fires again from now on, which is dated.
+        schedule fires again from now on, which is dated; it misses the times that are behind the
+        row.
         """
         row.policies.retry.check_waits()
         check_no_job(row.key)
-        is_mended = self.unreadable is not None and self.record is not None
-        self.unreadable = None
+        broken, self.unreadable = self.unreadable, None
+        if self.record and broken:
+            since = max(self.record.redefined_at, self.mark or 0)
+            until = min(now, row.next_fire_at - 1)
+            self._account(range_within(self.record, since, until, Reason.MISSED))
         self._set_row(row, row.next_fire_at)
-        if self.record and is_mended:
+        if self.record and broken:
             self._define(self.record, self._effective_time(now), standing_of(self.record))
 
     def _set_row(self, row: IndexRow | None, at: int) -> None:
@@ -421,10 +426,12 @@ class Book:
             self.made += [poisoned, *hooks_of([poisoned], self.new_id)]
         return [poisoned]
 
-    def restore(self, now: int) -> bool:
+    def restore(self, now: int, pauses: Pauses = NO_PAUSES) -> bool:
         """Put an unreadable row back as its record says. Return False if no row is unreadable.
 
-        Raises PoisonedRow if the row still cannot be read.
+        The times since are a misfire, as after downtime: the row is due for the first of them, and
+        the next tick decides. What lies before the end of a pause of a group is missed: that pause
+        may stand no more when the tick comes. Raises PoisonedRow if the row still cannot be read.
         """
         broken = self.unreadable
         if broken is None:
@@ -432,15 +439,20 @@ class Book:
         at = broken.row.next_fire_at
         row = row_of(self.record, at) if self.record else broken.row
         try:
-            over = self.record is not None and self.record.used_up
-            fresh = None if over else Times.of(row).after(now)
-            missed = range_of_row(row, at, now, Reason.MISSED)
+            if self.record is not None and self.record.used_up:
+                missed, due = range_of_row(row, at, now, Reason.MISSED, now), None
+            else:
+                since = max(at, self.mark or at)
+                spans = pauses.spans(row.user_id, row.flow)
+                ended = [one for one in spans if one[1] <= now]
+                missed = ranges_before(row, since, ended, now)
+                due = Times.of(row).after(max([since, *(end - 1 for _, end in ended)]))
         except ValueError as error:
             name = f"{row.user_id}/{row.key}"
             raise PoisonedRow(f"{name} still cannot be read: {error}") from error
         self._account(missed)
         self.unreadable = None
-        self._set_row(None if fresh is None else replace(row, next_fire_at=fresh), now)
+        self._set_row(None if due is None else replace(row, next_fire_at=due), now)
         if self.record:
             self._define(self.record, self._effective_time(now), standing_of(self.record))
         return True

@@ -292,7 +292,7 @@ def judge(
         verdict = _by_definition(sight, definition, times, missing, at)
         group = _group_then(definition, pauses, at) if verdict in _LEFT_OUT else None
         verdict = "paused" if group else verdict
-    verdict = "backfilled" if backfilled and verdict == "not_indexed" else verdict
+    verdict = "backfilled" if backfilled and verdict == "unindexed" else verdict
     found = Judgement(verdict or _without_definition(account, at), definition, group=group)
     if found.verdict not in BESIDE:
         return found
@@ -306,7 +306,7 @@ def _group_then(definition: Definition, pauses: Pauses, at: int) -> GroupPause |
     return next((one for one in of_schedule if one.covers(at)), None)
 
 
-_LEFT_OUT: Final = frozenset[Verdict]({"not_indexed", "quota", "unaccounted"})
+_LEFT_OUT: Final = frozenset[Verdict]({"unindexed", "quota", "unaccounted"})
 """The verdicts of a fire time without an entry."""
 
 BESIDE: Final = frozenset[Verdict](
@@ -333,7 +333,7 @@ def _by_definition(
     if any(one.problem == "missing" for one in missing):
         return "unaccounted"
     used_up = definition.standing == "done" or (sight.record and sight.record.used_up)
-    return "quota" if used_up else "not_indexed"
+    return "quota" if used_up else "unindexed"
 
 
 def _without_definition(account: Account, at: int) -> Verdict:

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Final
 
-from duetick.domain.identity import BACKFILL_ORIGIN, FAILURE_ORIGIN
+from duetick.domain.identity import BACKFILL_ORIGIN, FAILURE_ORIGIN, is_failure_hook
 from duetick.domain.occurrence import Death, Occurrence
 from duetick.domain.policies import DAY, Delivery, Overlap, Policies
+from duetick.domain.schedule import Record
 from duetick.domain.states import State, ended_as
 
 LONGEST_NAMED: Final = 100
@@ -30,7 +31,7 @@ LONGEST_TOLD: Final = 200
 def policies_of_hook(of_schedule: Policies) -> Policies:
     """Return the policies of a hook: at least once, with the default retry and timeout.
 
-    It may begin within a day of the death. It is as urgent as its schedule.
+    It may begin within a day of its first lease. It is as urgent as its schedule.
     """
     return Policies(
         delivery=Delivery.AT_LEAST_ONCE,
@@ -49,6 +50,13 @@ def has_hook(ended: Occurrence) -> bool:
         return False
     died = ended_as(ended.state, ended.reason) is State.DEAD
     return died and not ended.origin.startswith((BACKFILL_ORIGIN, FAILURE_ORIGIN))
+
+
+def action_run(record: Record, origin: str) -> str:
+    """Return the action that an occurrence of a schedule runs: its own, or the one that a failure
+    hook runs; empty if the schedule names no hook any more.
+    """
+    return (record.policies.on_failure or "") if is_failure_hook(origin) else record.action
 
 
 def origin_of_hook(dead: Occurrence) -> str | None:
@@ -91,6 +99,7 @@ def hook_of(dead: Occurrence, new_id: Callable[[], str]) -> Occurrence | None:
         flow=dead.flow,
         state=State.SCHEDULED,
         due_at=dead.updated_at,
+        lease_until=dead.updated_at,  # it may wait for a limit: see `transitions.is_held_back`
         priority=policies.priority,
         redefined_at=dead.redefined_at,
         policies=policies,

@@ -1,9 +1,10 @@
 """The ranges of the ledger: a range is one cancelled occurrence for several nominal times."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from duetick.domain.firing import Times, unfired
+from duetick.domain.firing import Times, TimesOutside, unfired
+from duetick.domain.group_pauses import Hole
 from duetick.domain.occurrence import IndexRow, Missed, Occurrence, range_of
 from duetick.domain.pausing import resume
 from duetick.domain.rows import row_of
@@ -32,21 +33,36 @@ def range_of_due(
 def range_within(record: Record, since: int, now: int, reason: Reason) -> tuple[Occurrence, ...]:
     """Return the times in (since, now] for which the record had no row, as one range."""
     try:
-        return range_of_row(row_of(record, now), since, now, reason)
+        return range_of_row(row_of(record, now), since, now, reason, now)
     except ValueError:
         return ()
 
 
-def range_of_row(row: IndexRow, since: int, now: int, reason: Reason) -> tuple[Occurrence, ...]:
-    """Return the times in (since, now] of a row's expression, as one range.
+def range_of_row(
+    row: IndexRow, since: int, until: int, reason: Reason, now: int
+) -> tuple[Occurrence, ...]:
+    """Return the times in (since, until] of a row's expression, as one range.
 
     Raises ValueError if the expression cannot be read.
     """
     times = Times.of(row)
-    first, last = times.after(since), times.newest(since, now)
+    first, last = times.after(since), times.newest(since, until)
     if first is None or last is None:
         return ()
-    return (range_of(row, Missed(first, last, times.count(since, now)), reason, now),)
+    return (range_of(row, Missed(first, last, times.count(since, until)), reason, now),)
+
+
+def ranges_before(
+    row: IndexRow, since: int, pauses: Sequence[Hole], now: int
+) -> tuple[Occurrence, ...]:
+    """Return the times after `since` and before the end of the last of some pauses, without those
+    in the pauses, as missed ranges.
+
+    Raises ValueError if the expression cannot be read.
+    """
+    times = TimesOutside(row.cron, row.timezone, row.anchor, row.policies, tuple(pauses))
+    gaps = times.gaps(since, max((end - 1 for _, end in pauses), default=since))
+    return tuple(one for gap in gaps for one in range_of_row(row, *gap, Reason.MISSED, now))
 
 
 def leave_out(whole: Occurrence, known: Iterable[int]) -> list[Occurrence]:

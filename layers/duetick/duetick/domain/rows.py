@@ -11,7 +11,7 @@ from duetick.domain.pausing import is_paused
 from duetick.domain.policies import MINUTE_MS
 from duetick.domain.schedule import Record
 
-Disagreement: TypeAlias = Literal["missing", "stray", "stale", "unreadable", "done"]
+Disagreement: TypeAlias = Literal["unindexed", "stray", "stale", "unreadable", "done"]
 """The kind of a difference between record and row: see `duetick.core.store.Difference`."""
 
 OVERDUE_MS: Final = 60 * MINUTE_MS
@@ -110,7 +110,7 @@ def disagreement(
 
 def _without_row(record: Record, mark: int | None, now: int) -> Disagreement | None:
     if _needs_row(record, mark, now):
-        return "missing"
+        return "unindexed"
     return None if record.done_at is not None or is_paused(record, now) else "done"
 
 

@@ -110,8 +110,15 @@ def hold_back(before: Occurrence, now: int) -> Occurrence:
 
 
 def is_held_back(occurrence: Occurrence) -> bool:
-    """Return True if an occurrence that never began waits for a limit, or did as it was claimed."""
-    waits = occurrence.state in (State.SCHEDULED, State.QUEUED) and not occurrence.attempts
+    """Return True if an occurrence that never began waits for a limit, or did as it was claimed.
+
+    One that stands beside its schedule waits for a limit or a pause as `retrying`.
+    """
+    if occurrence.attempts:
+        return False
+    if occurrence.state is State.RETRYING:
+        return True
+    waits = occurrence.state in (State.SCHEDULED, State.QUEUED)
     return waits and occurrence.lease_until == occurrence.due_at
 
 

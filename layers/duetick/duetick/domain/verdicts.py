@@ -27,7 +27,7 @@ Verdict: TypeAlias = Literal[
     "no_schedule",
     "unreadable",
     "backfilled",
-    "not_indexed",
+    "unindexed",
     "unaccounted",
     "unknown",
 ]

@@ -3,7 +3,7 @@
 from duetick.core.store.index import Index, OnPoisoned
 from duetick.core.store.ledger import Ledger
 from duetick.core.store.pauses import GroupPauses
-from duetick.core.store.schedules import Listing, Page, Schedules
+from duetick.core.store.schedules import Listing, Page, Schedules, Sift
 from duetick.core.store.store import Difference, Store, compare
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "OnPoisoned",
     "Page",
     "Schedules",
+    "Sift",
     "Store",
     "compare",
 ]

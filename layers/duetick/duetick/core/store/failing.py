@@ -66,9 +66,9 @@ def note_of(record: Record) -> str:
 
 
 def _may_be_paused(record: Record, now: int) -> bool:
-    """Return True if the policy may pause it. The flow of a static schedule decides about that."""
+    """Return True if its policy may pause the schedule now."""
     fires = record.done_at is None and not is_paused(record, now)
-    return bool(record.user_id) and fires and record.policies.pause_after is not None
+    return fires and record.policies.pause_after is not None
 
 
 def _fails(shelf: Shelf, record: Record) -> bool:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeAlias
 
+from duetick.core.store.pauses import GroupPauses
+from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits
 from duetick.domain.occurrence import IndexRow, Occurrence
@@ -15,9 +17,10 @@ OnPoisoned: TypeAlias = Callable[[Occurrence], object]
 class Index:
     """The rows that a tick reads: one for each active schedule."""
 
-    def __init__(self, shelf: Shelf, clock: Clock) -> None:
+    def __init__(self, shelf: Shelf, clock: Clock, pauses: GroupPauses | None = None) -> None:
         self._shelf = shelf
         self._clock = clock
+        self._pauses = pauses
 
     def upsert(self, row: IndexRow) -> None:
         """Put the row of (user_id, key). Any text is taken; a claim finds one that cannot be read.
@@ -78,8 +81,9 @@ class Index:
         return self._shelf.backlog(now, limit)
 
     def restore(self, user_id: str, key: str, *, now: int) -> bool:
-        """Put an unreadable row back with a fresh time. Return False if there is none.
+        """Put an unreadable row back, due for the times since. Return False if there is none.
 
         Raises PoisonedRow if the row still cannot be read.
         """
-        return self._shelf.change(user_id, key, now, lambda book: book.restore(now))
+        pauses = self._pauses.since(now - KEPT_GONE_MS) if self._pauses else NO_PAUSES
+        return self._shelf.change(user_id, key, now, lambda book: book.restore(now, pauses))

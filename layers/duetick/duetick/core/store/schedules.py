@@ -1,14 +1,15 @@
 """The records of schedules. Each change moves the row and accounts for due times at once."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from duetick.domain.book import Book
 from duetick.domain.cadence import EACH_MINUTE, warning
 from duetick.domain.creation import Made, Repeatable
-from duetick.domain.ending import ScheduleState, state_of
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.ending import ScheduleState, counts, state_of
+from duetick.domain.errors import InvalidSchedule, too_many
 from duetick.domain.paging import make_cursor, read_key
 from duetick.domain.schedule import Record, Schedule, check_pace
 from duetick.domain.versions import Expected, check_version
@@ -17,9 +18,28 @@ from duetick.ports import Clock, Shelf, Terms
 Listing: TypeAlias = ScheduleState | Literal["all"] | None
 """The schedules that a list shows: those in a state, all, or those that are active or paused."""
 
+Sift: TypeAlias = Callable[[Record], bool]
+"""A function that says whether a list shows a record."""
+
 LISTED: Final = (*get_args(ScheduleState), "all")
 
 logger = logging.getLogger("duetick.schedules")
+
+
+COUNTED_AT_ONCE: Final = 100
+"""The records of a user that are read at a time to count or to sift them."""
+
+MOST_READ: Final = 1_000
+"""The most records that are read for one page."""
+
+
+class _GivenUp(Exception):
+    """A change that is not to be written: the record that it would have made."""
+
+    def __init__(self, made: Record, *, counts_more: bool) -> None:
+        super().__init__(made.id)
+        self.made = made
+        self.counts_more = counts_more
 
 
 class Page(NamedTuple):
@@ -65,12 +85,7 @@ class Schedules:
         at = self._clock() if now is None else now
 
         def alter(book: Book) -> Record:
-            check_version(book.view(), if_version)
-            paused = book.record is not None and book.record.is_paused_by(schedule)
-            if not self._look_ahead and not paused:
-                check_pace(schedule)
-            book.put(schedule, at)
-            return book.view() or Record.of(schedule)
+            return self._put(book, schedule, at, if_version)
 
         terms = Terms(at_most=at_most, creation=repeatable)
         put = self._shelf.change(schedule.user_id, schedule.key, at, alter, terms=terms)
@@ -78,6 +93,56 @@ class Schedules:
         if told.warning and told.enabled:
             _log_tight(told)
         return told
+
+    def _put(self, book: Book, schedule: Schedule, at: int, if_version: Expected | None) -> Record:
+        check_version(book.view(), if_version)
+        paused = book.record is not None and book.record.is_paused_by(schedule)
+        if not self._look_ahead and not paused:
+            check_pace(schedule)
+        book.put(schedule, at)
+        return book.view() or Record.of(schedule)
+
+    def try_put(
+        self,
+        schedule: Schedule,
+        *,
+        now: int,
+        if_version: Expected | None = None,
+        at_most: int | None = None,
+    ) -> Record:
+        """Return the record that `put` would store now, and store nothing. Raise what it raises.
+
+        The same change of the book is made, and given up before it is written.
+        """
+
+        def alter(book: Book) -> None:
+            before = book.record
+            made = self._put(book, schedule, now, if_version)
+            raise _GivenUp(made, counts_more=counts(made) > counts(before))
+
+        try:
+            self._shelf.change(schedule.user_id, schedule.key, now, alter)
+        except _GivenUp as given_up:
+            self._check_owner(given_up.made)
+            if given_up.counts_more and at_most is not None:
+                self._check_room(schedule.user_id, at_most)
+            return self.with_warning(given_up.made, now=now)
+        raise AssertionError("a dry run is given up")
+
+    def _check_owner(self, made: Record) -> None:
+        owner = self._shelf.owner(made.external_id) if made.external_id else None
+        if owner and owner.id != made.id:
+            said = "is already another schedule's; choose another."
+            raise InvalidSchedule("external_id", said, "taken")
+
+    def _check_room(self, user_id: str, at_most: int) -> None:
+        found = 0
+        after: str | None = ""
+        while after is not None and found < at_most:
+            records, after = self._shelf.records(user_id, after, COUNTED_AT_ONCE, done=False)
+            found += len(records)
+        if found >= at_most:
+            raise too_many(at_most)
 
     def with_warning(self, record: Record, *, now: int) -> Record:
         """Return the record, with a warning if it fires more often than the tick comes."""
@@ -102,8 +167,9 @@ class Schedules:
         cursor: str | None = None,
         state: Listing = None,
         now: int | None = None,
+        takes: Sift | None = None,
     ) -> Page:
-        """Return a page of one user's records, ordered by key.
+        """Return a page of one user's records, ordered by key: of those that `takes` accepts.
 
         Without a `state`, the page shows those that are active or paused. If many others stand
         between, it may hold few or none, and still have a next one.
@@ -113,11 +179,14 @@ class Schedules:
         at = self._clock() if now is None else now
         done = None if state == "all" else state == "done"
         found: list[Record] = []
+        read, amount = 0, limit + 1 if takes is None else max(limit + 1, COUNTED_AT_ONCE)
         after: str | None = read_key(cursor)
-        while after is not None and len(found) <= limit:
-            records, after = self._shelf.records(user_id, after, limit + 1, done=done)
-            found += (one for one in records if state in (None, "all", state_of(one, at)))
-            if len(records) <= limit:
+        while after is not None and len(found) <= limit and read < MOST_READ:
+            records, after = self._shelf.records(user_id, after, amount, done=done)
+            read += len(records)
+            fitting = (one for one in records if state in (None, "all", state_of(one, at)))
+            found += (one for one in fitting if takes is None or takes(one))
+            if len(records) < amount:
                 break
         if len(found) > limit:
             after = found[limit - 1].key

@@ -26,7 +26,7 @@ WORKERS: Final = 1_000
 class Difference(NamedTuple):
     """A schedule whose index row is not the one that its record requires.
 
-    `missing`: there is no row. `stray`: there should be no row. `stale`: the row has other fields
+    `unindexed`: there is no row. `stray`: there should be no row. `stale`: the row has other fields
     than the record, or waits for another time. `unreadable`: the expression or the zone cannot be
     read. `done`: the schedule will never fire again, and is not marked so.
     """
@@ -51,12 +51,12 @@ class Store:
     ) -> None:
         self.shelf = shelf
         self.now: Clock = clock or shelf.now
-        self.index = Index(shelf, self.now)
         self.schedules = Schedules(
             shelf, self.now, look_ahead=look_ahead, tick_seconds=tick_seconds
         )
         self.standing = FreshOrders(shelf)
         self.pauses = GroupPauses(shelf, self.standing)
+        self.index = Index(shelf, self.now, self.pauses)
         self.limits = ScopeLimits(shelf, self.standing)
         self.ledger = Ledger(shelf, self.now, new_id, self.pauses, self.limits)
 
@@ -103,7 +103,8 @@ class Store:
     def rebuild(self, *, now: int) -> int:
         """Repair the differences that `check` finds. Return the number of repairs.
 
-        An `unreadable` row stays: `restore`, an upsert or a change of timing brings it back.
+        An `unreadable` row stays: `Index.restore` brings it back if it can be read by now, an
+        upsert or a change of timing in any case.
         """
         mended = [self.mend(one.user_id, one.key, now=now) for one in self.check(now=now)]
         return sum(mended) + self.shelf.tidy(now)

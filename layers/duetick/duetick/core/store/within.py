@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 from duetick.core.store.limits import ScopeLimits
 from duetick.domain.attempts import Begun, Refused
 from duetick.domain.book import Book
+from duetick.domain.failure_hooks import action_run
 from duetick.domain.group_pauses import Pauses
 from duetick.domain.occurrence import Leased, Occurrence
 from duetick.domain.states import State
@@ -21,7 +22,7 @@ BeginAnswer: TypeAlias = tuple[Begun | Refused, Sequence[Occurrence]]
 
 
 class ForeseenBegin(NamedTuple):
-    """An attempt that would begin now, with the action of its schedule; None without a record."""
+    """An attempt that would begin now, with the action that it runs; None without a record."""
 
     attempt: Occurrence
     action: str | None
@@ -74,21 +75,21 @@ class BeginWithin:
 
         def look(book: Book) -> ForeseenBegin | None:
             attempt = book.may_begin(held, now, pauses)
-            return ForeseenBegin(attempt, _action_of(book)) if attempt else None
+            return ForeseenBegin(attempt, _action_of(book, held)) if attempt else None
 
         return self._shelf.change(held.user_id, held.key, now, look, about=held)
 
     def begin(
         self, held: Leased, now: int, pauses: Pauses, found: ForeseenBegin | None
     ) -> BeginAnswer | None:
-        """Begin what was foreseen; None if the schedule has another action by now. If nothing was
+        """Begin what was foreseen; None if it runs another action by now. If nothing was
         foreseen, refuse; None if nothing prevents the begin any more.
         """
 
         def alter(book: Book) -> BeginAnswer | None:
             expected = book.may_begin(held, now, pauses) is None
             if found:
-                expected = found.action == _action_of(book)
+                expected = found.action == _action_of(book, held)
             return (book.begin(held, now, pauses), book.lost) if expected else None
 
         return self._shelf.change(held.user_id, held.key, now, alter, about=held)
@@ -101,5 +102,5 @@ class BeginWithin:
         return refused or Refused("in_progress", State.QUEUED, due_at=free_at, limit=scope)
 
 
-def _action_of(book: Book) -> str | None:
-    return book.record.action if book.record else None
+def _action_of(book: Book, held: Leased) -> str | None:
+    return action_run(book.record, held.origin) if book.record else None

@@ -192,6 +192,15 @@ class Almanac:
         self._dates: Final = dates
         self.fixed: Final = fixed
 
+    @property
+    def week(self) -> tuple[bytes, ...]:
+        """The minutes of each weekday, from Sunday on."""
+        return self._week
+
+    def minutes_of(self, day: int) -> bytes:
+        """Return the named minutes of a day that has any."""
+        return self._week[weekday(day)]
+
     def first(self, minute: int) -> int:
         """Return the first named minute from `minute` on, or NEVER if there is none."""
         day, rest = divmod(minute, 1440)

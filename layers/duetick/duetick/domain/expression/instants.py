@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice, pairwise, takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
 from duetick.domain.expression.daymap import read_days
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     Repeat = Literal["first", "both"]
     ClockRule = Literal["fixed", "once", "real", "elapsed"]
 
-_YEAR = 366 * 86_400_000
-_MOST_FIRES = 10_000
 _OPTIONS = {
     (gap, repeat): Options(run=gap == "run", once=repeat == "first")
     for gap in ("run", "skip")
@@ -161,25 +159,18 @@ def smallest_gap(
     repeat: Repeat = "first",
     anchor: int = 0,
 ) -> int:
-    """Return the least time between two fires, within 366 days or 10,000 fires.
+    """Return the least time between two fires, within 366 days.
 
     The first fire later than `after` begins that span. If the span has fewer than two fires, return
     366 days.
     """
+    from duetick.domain.expression.gaps import YEAR, least_gap  # only writes need this import
+
+    options = _options(gap, repeat)
     first = next_fire(text, timezone, after, gap=gap, repeat=repeat, anchor=anchor)
     if first is None:
-        return _YEAR
-    times = fires(
-        text,
-        timezone,
-        first - 1,
-        first + _YEAR,
-        limit=_MOST_FIRES,
-        gap=gap,
-        repeat=repeat,
-        anchor=anchor,
-    )
-    return min((later - earlier for earlier, later in pairwise(times)), default=_YEAR)
+        return YEAR
+    return least_gap(plan_of(text), _clock(timezone, first + YEAR), options, first)
 
 
 def clock_rule(text: str) -> ClockRule:

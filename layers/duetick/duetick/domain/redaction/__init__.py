@@ -29,6 +29,7 @@ __all__ = [
     "WITHHELD",
     "Secrets",
     "is_redacted",
+    "is_secret",
     "redact",
     "redact_text",
 ]

@@ -23,6 +23,7 @@ from typing import Any
 
 from duetick.domain.book import Book, Unreadable
 from duetick.domain.ending import KEPT_GONE_MS
+from duetick.domain.failure_hooks import action_run
 from duetick.domain.identity import SCHEDULE_ORIGIN, is_job
 from duetick.domain.occurrence import IndexRow, Occurrence, ScheduleName
 from duetick.domain.overlap import may_hold_place
@@ -80,10 +81,9 @@ class BookItem:
         """The user and the key."""
         return self.book.user_id, self.book.key
 
-    @property
-    def action(self) -> str:
-        """The action of the record; empty if there is none."""
-        return self.book.record.action if self.book.record else ""
+    def action_of(self, one: Occurrence) -> str:
+        """Return the action that an occurrence runs; empty if there is no record."""
+        return action_run(self.book.record, one.origin) if self.book.record else ""
 
     @property
     def is_gone(self) -> bool:

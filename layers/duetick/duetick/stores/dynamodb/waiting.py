@@ -109,7 +109,9 @@ class Waiting:
             shares = pick_shares([one.user_id for one in chosen], fair.share)
             chosen = [chosen[place] for place in shares]
         chosen = chosen[:limit]
-        chosen = [*fair.limits.pick(chosen, lambda one: items[one.user_id, one.key].action, now)]
+        chosen = [
+            *fair.limits.pick(chosen, lambda one: items[one.user_id, one.key].action_of(one), now)
+        ]
         taken: dict[Identity, Occurrence] = {}
         for name, ready in found.items():
             mine = [one for one in chosen if (one.user_id, one.key) == name]
@@ -203,7 +205,7 @@ def _ready(item: BookItem, now: int, ahead: int, fair: Fair) -> Sequence[Occurre
 def _is_held(one: Occurrence, item: BookItem, now: int, fair: Fair) -> bool:
     """Return True if a pause holds an occurrence, or a limit keeps it back."""
     held = fair.pauses.holds_retry(one, now)
-    return held or fair.limits.keeps_back(one, item.action, now)
+    return held or fair.limits.keeps_back(one, item.action_of(one), now)
 
 
 def _wake(item: BookItem, now: int, fair: Fair, *, at_hand: bool) -> int | None:
@@ -212,7 +214,7 @@ def _wake(item: BookItem, now: int, fair: Fair, *, at_hand: bool) -> int | None:
         return item.wake()
 
     def waits(one: Occurrence) -> bool:
-        kept_back = not at_hand and fair.limits.keeps_back(one, item.action, now)
+        kept_back = not at_hand and fair.limits.keeps_back(one, item.action_of(one), now)
         return kept_back or fair.pauses.holds_retry(one, now)
 
     wakes = (max(wake_of(one), now + HELD_MS) if waits(one) else wake_of(one) for one in item.noted)
@@ -227,7 +229,7 @@ def _first_kept_back(items: Iterable[BookItem], now: int, fair: Fair) -> Collect
         one
         for item in items
         for one in item.noted
-        if wake_of(one) <= now and fair.limits.keeps_back(one, item.action, now)
+        if wake_of(one) <= now and fair.limits.keeps_back(one, item.action_of(one), now)
     ]
     first = sorted(kept_back, key=_order)[:AT_HAND]
     return {(one.user_id, one.key) for one in first}

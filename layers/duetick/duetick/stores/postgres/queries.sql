@@ -220,6 +220,9 @@ SELECT json_array_elements_text(:full_flows::json)
 -- name: full_actions
 SELECT json_array_elements_text(:full_actions::json)
 
+-- name: hook_named
+(f.policies::json ->> 'on_failure')
+
 -- name: occurrences_lease_over_within
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now

@@ -20,6 +20,7 @@ FRAGMENTS: Final = (
     "full_users",
     "full_flows",
     "full_actions",
+    "hook_named",
 )
 
 

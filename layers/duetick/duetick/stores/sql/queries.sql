@@ -642,10 +642,12 @@ WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now
 ORDER BY o.lease_until LIMIT :limit
 
 -- name: within_limits
--- No limit without a place covers the occurrence. Only the record knows its action.
+-- No limit without a place covers the occurrence. Only the record knows its action: its own, or the
+-- one that a failure hook runs.
 o.user_id NOT IN ({full_users}) AND o.flow NOT IN ({full_flows})
     AND NOT EXISTS (SELECT 1 FROM schedules f WHERE f.user_id = o.user_id AND f.key = o.key
-        AND o.flow || '/' || f.action IN ({full_actions}))
+        AND o.flow || '/' || CASE WHEN o.origin >= 'failure:' AND o.origin < 'failure;'
+            THEN {hook_named} ELSE f.action END IN ({full_actions}))
 
 -- name: occurrences_lease_over_within
 -- As occurrences_lease_over, without what never began and waits for a limit.
@@ -656,8 +658,8 @@ WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now
 ORDER BY o.lease_until LIMIT :limit
 
 -- name: actions_of
-SELECT s.user_id, s.key, s.action FROM schedules s
-JOIN ({given_names}) AS n ON n.user_id = s.user_id AND n.key = s.key
+SELECT f.user_id, f.key, f.action, {hook_named} FROM schedules f
+JOIN ({given_names}) AS n ON n.user_id = f.user_id AND n.key = f.key
 
 -- name: place_of_another
 -- Another leased occurrence of the schedule has the place that a retry needs.

@@ -14,7 +14,7 @@ from duetick.domain.creation import Made
 from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.failure_hooks import hooks_of
 from duetick.domain.failures import Event
-from duetick.domain.identity import is_job
+from duetick.domain.identity import is_failure_hook, is_job
 from duetick.domain.limits import ActionOf
 from duetick.domain.occurrence import (
     LATEST,
@@ -569,12 +569,13 @@ def _over_call(params: Params, fair: Fair) -> QueryCall:
 
 def _actions(session: Session, ready: Sequence[Occurrence], fair: Fair) -> ActionOf:
     """Return the function that knows the actions of occurrences, if a limit of an action stands."""
-    known: dict[ScheduleName, str] = {}
+    known: dict[tuple[ScheduleName, bool], str] = {}
     if fair.limits.asks_action(None) and ready:
         names = json.dumps(sorted({(one.user_id, one.key) for one in ready}))
         rows = session.rows("actions_of", {"names": names})
-        known = {(user_id, key): action for user_id, key, action in rows}
-    return lambda one: known.get((one.user_id, one.key), "")
+        for user_id, key, own, hook in rows:
+            known |= {((user_id, key), False): own, ((user_id, key), True): hook or ""}
+    return lambda one: known.get(((one.user_id, one.key), is_failure_hook(one.origin)), "")
 
 
 def _due_call(params: Params, fair: Fair, now: int) -> QueryCall:

@@ -135,3 +135,6 @@ SELECT value FROM json_each(:full_flows)
 
 -- name: full_actions
 SELECT value FROM json_each(:full_actions)
+
+-- name: hook_named
+json_extract(f.policies, '$.on_failure')

@@ -37,6 +37,7 @@ from duetick.testing.conformance.jobs import (
 )
 from duetick.testing.conformance.late_edits import LateEditConformance
 from duetick.testing.conformance.leases import FenceConformance
+from duetick.testing.conformance.limited_hooks import LimitedHookConformance
 from duetick.testing.conformance.limiting import LimitingConformance
 from duetick.testing.conformance.limits import LimitConformance
 from duetick.testing.conformance.lookups import LookupConformance
@@ -103,6 +104,7 @@ class StoreConformance(
     StandingOrderConformance,
     GroupPauseConformance,
     LimitingConformance,
+    LimitedHookConformance,
     FailingConformance,
     FailureHookConformance,
     HookRunConformance,

@@ -117,5 +117,5 @@ class ExplainConformance(StoreSuite):
         store.index.upsert(replace(kept, next_fire_at=NOON + 8 * MINUTE))
         now = NOON + 5 * MINUTE
         assert at_minute(store, 3, now).verdict == "unaccounted"
-        assert at_minute(store, 6, now).verdict == "not_indexed"
+        assert at_minute(store, 6, now).verdict == "unindexed"
         assert at_minute(store, 8, now).verdict == "will_fire"

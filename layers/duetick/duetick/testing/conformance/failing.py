@@ -142,6 +142,17 @@ class FailingConformance(StoreSuite):
         assert current(store).done_at is not None
         assert current(store).pause is None
 
+    def test_m06_a_static_schedule_is_paused_too(self, store: Store) -> None:
+        made = schedule("jobs/nightly", cron=EACH_MINUTE, user="", policies=TWICE)
+        store.schedules.put(made, now=NOON)
+        fire(store, 1, FAILED)
+        assert must(store.schedules.get("", "jobs/nightly")).enabled
+        fire(store, 2, FAILED)
+        paused = must(store.schedules.get("", "jobs/nightly"))
+        assert (paused.enabled, drain(store, NOON + HOUR)) == (False, [])
+        store.schedules.put(resume(paused), now=NOON + HOUR)
+        assert must(store.schedules.get("", "jobs/nightly")).enabled
+
     def test_j06_without_the_policy_it_goes_on(self, store: Store) -> None:
         put(store, Policies())
         for minute in range(1, 8):

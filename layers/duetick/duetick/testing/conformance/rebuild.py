@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from duetick.core.repair import repair
 from duetick.core.store import Store
 from duetick.domain.states import Reason, State
 from duetick.testing.conformance.samples import (
+    BAD,
     DAILY,
     DAY,
     EACH_MINUTE,
@@ -33,7 +35,7 @@ class RebuildConformance(StoreSuite):
         store.schedules.put(schedule(), now=NOON)
         store.index.remove("ada", "digest")
         found = only(store.check(now=NOON))
-        assert (found.user_id, found.key, found.problem) == ("ada", "digest", "missing")
+        assert (found.user_id, found.key, found.problem) == ("ada", "digest", "unindexed")
         assert store.rebuild(now=NOON + HOUR) == 1
         assert must(store.index.get("ada", "digest")).next_fire_at == NOON + DAY
         assert list(store.check(now=NOON)) == []
@@ -53,6 +55,20 @@ class RebuildConformance(StoreSuite):
         store.rebuild(now=NOON + MINUTE)
         assert must(store.index.get("ada", "digest")).cron == DAILY
         assert list(store.check(now=NOON)) == []
+
+    def test_i13_a_rebuild_brings_back_what_can_be_read_by_now(self, store: Store) -> None:
+        for key, cron in (("good", EACH_MINUTE), ("other", EACH_MINUTE)):
+            store.schedules.put(schedule(key, cron=cron), now=NOON)
+            kept = must(store.index.get("ada", key))
+            store.index.upsert(replace(kept, timezone="Gone/Zone"))
+        store.index.upsert(row("alone", cron=BAD))
+        drain(store, SOON + MINUTE)
+        found = repair(store, SOON + 2 * MINUTE)
+        assert (found.differences, found.unreadable, found.mended) == (3, 3, 0)
+        found = repair(store, SOON + 2 * MINUTE, dry_run=False)
+        assert (found.differences, found.unreadable, found.mended) == (3, 1, 2)
+        assert must(store.index.get("ada", "good")).next_fire_at == NOON + 2 * MINUTE
+        assert [one.key for one in store.index.unreadable()] == ["alone"]
 
     def test_i16_a_row_that_differs_in_its_zone_alone_is_found(self, store: Store) -> None:
         made = store.schedules.put(schedule(), now=NOON)
@@ -87,7 +103,7 @@ class RebuildConformance(StoreSuite):
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
         drain(store, SOON, ahead=5 * MINUTE)
         store.index.remove("ada", "digest")
-        assert only(store.check(now=SOON)).problem == "missing"
+        assert only(store.check(now=SOON)).problem == "unindexed"
         assert store.rebuild(now=SOON) == 1
         assert must(store.index.get("ada", "digest")).next_fire_at == NOON + 6 * MINUTE
 
@@ -97,7 +113,7 @@ class RebuildConformance(StoreSuite):
         store.schedules.put(schedule(cron="at(2027-03-01T13:00:00)"), now=NOON)
         store.index.remove("ada", "digest")
         for now in (NOON, NOON + HOUR):
-            assert only(store.check(now=now)).problem == "missing"
+            assert only(store.check(now=now)).problem == "unindexed"
         assert store.rebuild(now=NOON + HOUR) == 1
         kept = only(store.ledger.find("ada", "digest"))
         assert (kept.nominal_at, kept.reason) == (NOON + HOUR, Reason.MISSED)

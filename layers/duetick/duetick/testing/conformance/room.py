@@ -116,12 +116,12 @@ class RoomConformance(StoreSuite):
     def test_t12_what_is_active_and_has_no_row_is_a_fault(self, store: Store) -> None:
         put(store, DAILY)
         store.index.remove("ada", "digest")
-        assert only(store.check(now=NOON - 1)).problem == "missing"
+        assert only(store.check(now=NOON - 1)).problem == "unindexed"
 
     def test_t12_what_is_marked_as_done_and_fires_again_is_a_fault(self, store: Store) -> None:
         done(store)
         store.shelf.change("ada", "digest", SOON, _daily)
-        assert only(store.check(now=SOON)).problem == "missing"
+        assert only(store.check(now=SOON)).problem == "unindexed"
         assert store.rebuild(now=SOON) == 1
         assert (found(store).done_at, found(store).next_fire_at) == (None, NOON + DAY)
 
@@ -129,7 +129,7 @@ class RoomConformance(StoreSuite):
         put(store, AT_NOON)
         store.index.remove("ada", "digest")
         store.schedules.put(schedule("other"), now=NOON - 1, at_most=2)
-        assert [one.problem for one in store.check(now=NOON + DAY)] == ["missing"]
+        assert [one.problem for one in store.check(now=NOON + DAY)] == ["unindexed"]
         drain(store, NOON + DAY)
         store.shelf.change("ada", "digest", NOON + DAY, _account)
         assert [one.problem for one in store.check(now=NOON + DAY)] == ["done"]

@@ -5,14 +5,15 @@ from dataclasses import replace
 import pytest
 
 from duetick.core.audit import audit
+from duetick.core.explain import explain
 from duetick.core.store import Index, Store
 from duetick.core.verify import Progress, Verified, verify, verify_hour
 from duetick.domain import rows
 from duetick.domain.attempts import SUCCEEDED, Outcome
 from duetick.domain.expression import digest_of, rules_of
 from duetick.domain.pausing import pause, resume
-from duetick.domain.policies import Policies
-from duetick.domain.schedule import NewOccurrence
+from duetick.domain.policies import Misfire, Policies
+from duetick.domain.schedule import IndexRow, NewOccurrence
 from duetick.domain.states import Reason, State
 from duetick.testing.conformance.samples import (
     DAY,
@@ -27,6 +28,7 @@ from duetick.testing.conformance.samples import (
 from duetick.testing.conformance.suite import StoreSuite, drain, must, only, run, start
 
 BERLIN = "Europe/Berlin"
+HOURLY = "0 * * * *"
 LATER = NOON + 10 * MINUTE
 REJECTED = Outcome(State.FAILED, Reason.REJECTED, "no such action")
 
@@ -50,6 +52,19 @@ def problems(store: Store, now: int = LATER, since: int = 0) -> list[tuple[str, 
         (one.problem, (one.first - NOON) // MINUTE, (one.last - NOON) // MINUTE, one.counted)
         for _, one in found.faults
     ]
+
+
+def poison_hourly(store: Store, policies: Policies | None = None, cron: str = HOURLY) -> None:
+    """Put an hourly schedule at noon, whose row cannot be read at one o'clock."""
+    store.schedules.put(schedule(cron=cron, policies=policies), now=NOON)
+    kept = must(store.index.get("ada", "digest"))
+    store.index.upsert(replace(kept, timezone="Gone/Zone"))
+    drain(store, NOON + HOUR + 1_000)
+
+
+def outcome(store: Store, hour: int, now: int) -> str:
+    """Return the verdict of explain about an hour after noon."""
+    return explain(store, "ada", "digest", NOON + hour * HOUR, now).verdict
 
 
 class VerifyConformance(StoreSuite):
@@ -189,6 +204,62 @@ class VerifyConformance(StoreSuite):
             drain(store, NOON + at * MINUTE + 1_000)
         found = of(store)
         assert (found.times, found.found) == (10, {})
+
+    @pytest.mark.parametrize(
+        ("misfire", "fire"), [(Misfire.SKIP, []), (Misfire.LATEST, [4]), (Misfire.ALL, [2, 3, 4])]
+    )
+    def test_j09_the_times_of_an_unreadable_row_are_a_misfire_once_it_is_mended(
+        self, store: Store, misfire: Misfire, fire: list[int]
+    ) -> None:
+        """One at one o'clock is poisoned, and it is half past four when an operator mends it."""
+        mended = NOON + 4 * HOUR + 30 * MINUTE
+        poison_hourly(store, Policies(misfire=misfire))
+        assert outcome(store, 3, mended) == "unreadable"
+        assert of(store, mended).found == {}
+        assert store.index.restore("ada", "digest", now=mended)
+        foreseen = [outcome(store, hour, mended) for hour in (1, 2, 3, 4)]
+        assert foreseen == [
+            "poisoned",
+            *("will_fire" if n in fire else "missed" for n in (2, 3, 4)),
+        ]
+        assert of(store, mended).found == {}
+        drain(store, mended + 1_000)
+        single = [one for one in store.ledger.find("ada", "digest") if one.range_end is None]
+        assert [(one.nominal_at - NOON) // HOUR for one in reversed(single)] == [1, *fire]
+        found = of(store, mended + 1_000)
+        assert (found.times, found.under_way, found.found) == (4, len(fire), {})
+        left = [n for n in (2, 3, 4) if n not in fire]
+        assert all(outcome(store, hour, mended + 1_000) == "missed" for hour in left)
+
+    def test_o02_a_mended_row_fires_no_time_of_a_pause_that_stands_no_more(
+        self, store: Store
+    ) -> None:
+        poison_hourly(store, cron="0 12-16 * * *")
+        asked, ended, mended = (NOON + n * 30 * MINUTE for n in (7, 9, 13))
+        store.pauses.pause("flow:reminders", by="ops", now=asked)
+        store.pauses.resume("flow:reminders", now=ended)
+        assert store.pauses.close_over(mended) == 1
+        store.index.restore("ada", "digest", now=mended)
+        assert drain(store, mended + 1_000) == []
+        verdicts = [outcome(store, hour, mended + 1_000) for hour in (1, 2, 3, 4)]
+        assert verdicts == ["poisoned", "missed", "missed", "paused"]
+        assert of(store, mended + 1_000).found == {}
+
+    def test_a02_a_row_that_was_mended_owes_the_times_of_its_defect(self, store: Store) -> None:
+        mended = NOON + 4 * HOUR + 30 * MINUTE
+        poison_hourly(store)
+        store.index.restore("ada", "digest", now=mended)
+        kept = must(store.index.get("ada", "digest"))
+        store.index.upsert(replace(kept, next_fire_at=NOON + 5 * HOUR))
+        assert problems(store, mended) == [("missing", 120, 240, 3)]
+        assert outcome(store, 3, mended) == "unaccounted"
+
+    def test_a02_a_row_that_an_upsert_mends_misses_what_lies_behind_it(self, store: Store) -> None:
+        poison_hourly(store)
+        good = IndexRow("ada", "digest", HOURLY, None, NOON + 4 * HOUR)
+        Index(store.shelf, lambda: NOON + 3 * HOUR + MINUTE).upsert(good)
+        assert of(store, NOON + 3 * HOUR + MINUTE).found == {}
+        assert outcome(store, 2, NOON + 4 * HOUR) == "missed"
 
     def test_a02_a_row_that_an_upsert_mends_owes_its_times_from_then_on(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)

@@ -1,0 +1,40 @@
+"""The operation of operators on a store that was restored from a backup."""
+
+import time
+from dataclasses import asdict
+from typing import Final
+
+from duetick.api.calls import ApiCall, check_shape
+from duetick.api.models import RecoverBody
+from duetick.core.answers import Answer, error
+from duetick.domain.errors import ConfigurationError, InvalidQuery, WitnessUnavailable
+
+SECONDS: Final = 15.0
+UNREAD: Final = "The witness cannot be read; try again."
+
+
+def recover_store(call: ApiCall) -> Answer:
+    """Say what becomes of the times that may have fired between a backup and its restore: `skip`
+    records them as missed, `latest` leaves the newest of each schedule to its misfire policy,
+    `fire` all of them. Unless `dryRun` is false, nothing is changed. A call ends after 15 seconds:
+    until `complete`, repeat it, and it goes on.
+    """
+    from duetick.core.recovery import recover  # once in years: no start pays for it
+
+    asked = check_shape(RecoverBody, call.read_body())
+    end = time.monotonic() + SECONDS
+    try:
+        done = recover(
+            call.store,
+            call.witness(),
+            asked.how,
+            now=call.store.now(),
+            dry_run=asked.dry_run,
+            may_go_on=lambda: time.monotonic() < end,
+        )
+    except WitnessUnavailable:
+        return error("store_unavailable", UNREAD)
+    except ConfigurationError as problem:
+        raise InvalidQuery(str(problem)) from None
+    shown = asdict(done)
+    return Answer(200, {**shown, "dryRun": shown.pop("dry_run")})
