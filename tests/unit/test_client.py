@@ -74,6 +74,7 @@ METHODS: dict[str, Callable[..., object]] = {
     "recover_store": Operators.recover,
     "list_limits": Operators.limits,
     "set_limit": Operators.limit,
+    "recover_store": Operators.recover,
     "lift_limit": Operators.unlimit,
 }
 CONDITIONS = {"If-Match": "if_match", "Idempotency-Key": "idempotency_key"}

@@ -27,6 +27,7 @@ LOOKED_FOR: Final = {
     "cli.purge": "`duetick purge`",
     "cli.recover": "`duetick recover`",
     "cli.plain_log": "the log lines of a terminal",
+    "core.inbox": "the jobs of other applications: K-03",
     "core.locks": "named locks: J-08",
     "core.deployment": "the steps of functions/migrate",
     "core.dispatch.callers": "an outside caller's occurrence: D-04",
