@@ -223,6 +223,7 @@ class Acting:
         """Read what people read, and make something that nobody reads."""
         store = self._store
         store.schedules.list(self._user, limit=2, now=self._now)
+        store.jobs.list(self._user, limit=2)
         store.schedules.find_by_external("nobody")
         store.schedules.creation(self._user, "nothing", now=self._now)
         store.ledger.events_of(store.ledger.find(self._user, self._act.key, limit=5))

@@ -48,6 +48,7 @@ from duetick.ports import (
     Records,
     Shelf,
     StateCounts,
+    TakeIn,
     Terms,
 )
 
@@ -291,6 +292,10 @@ class CrossedShelf:
     def jobs(self, user_id: str, after: str, limit: int, *, ended: bool | None = None) -> JobsFound:
         """See `ports.Shelf`."""
         return self._cross("jobs", lambda: self._shelf.jobs(user_id, after, limit, ended=ended))
+
+    def take_in(self, limit: int, take: TakeIn) -> int:
+        """See `ports.Shelf`. No other application is in a story."""
+        return self._shelf.take_in(limit, take)
 
     def leaving(self, until: int, limit: int) -> Sequence[ScheduleName]:
         """See `ports.Shelf`."""

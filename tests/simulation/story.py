@@ -81,6 +81,7 @@ PORT: Final = (
     "keep_order",
     "unreadable",
     "owner",
+    "jobs",
     "key_holder",
     "creation",
     "count",

@@ -19,6 +19,7 @@ from tests.simulation.story import OF_VERBS, PORT, WAY_TO_DISPATCH, Fault, Kind,
 from tests.simulation.telling import Teller, explain
 
 OUTSIDE = {
+    "take_in",
     "change",
     "write_lease",
     "now",

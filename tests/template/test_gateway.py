@@ -59,7 +59,7 @@ def test_a_browser_may_ask_without_a_token_where_an_origin_is_allowed(
         made = Deployment(**parameters, **origin)
         body = definition(made, "UsersApi")
         asked = [methods.get("options") for methods in body["paths"].values()]
-        assert [one and one["security"] for one in asked] == [[] if origin else None] * 5
+        assert [one and one["security"] for one in asked] == [[] if origin else None] * 7
         assert ("x-amazon-apigateway-gateway-responses" in body) == bool(origin)
         assert "options" not in str(made.resources["Api"])
 

@@ -53,6 +53,7 @@ METHODS: dict[str, Callable[..., object]] = {
     "mend_schedule": Client.mend,
     "show_overview": Operators.overview,
     "list_workers": Operators.workers,
+    "recover_store": Operators.recover,
     "list_locks": Operators.locks,
     "list_all_schedules": Operators.schedules,
     "list_unreadable": Operators.unreadable,
@@ -70,8 +71,10 @@ METHODS: dict[str, Callable[..., object]] = {
     "resume_group": Operators.resume,
     "pause_static_schedule": Operators.pause_static,
     "resume_static_schedule": Operators.resume_static,
+    "recover_store": Operators.recover,
     "list_limits": Operators.limits,
     "set_limit": Operators.limit,
+    "recover_store": Operators.recover,
     "lift_limit": Operators.unlimit,
 }
 CONDITIONS = {"If-Match": "if_match", "Idempotency-Key": "idempotency_key"}

@@ -155,6 +155,14 @@ def commands_speak(office: Office) -> None:
     for verb in ("check", "rebuild", "doctor", "locks", "workers", "purge"):
         for store in (mine, DATABASE):
             office.command(verb, "--store", store)
+    named = ("--flow", "office", "--action", "fail", "--input", json.dumps(INPUT))
+    name = json.loads(office.command("jobs", "add", *named, "--json"))["id"]
+    office.command("jobs", "add", *named, "--at", FAULT)
+    office.command("jobs", "list")
+    office.tick(1)
+    for verb in ("show", "history", "explain", "cancel"):
+        for one in (name, "canary-none"):
+            office.command("jobs", verb, one)
     office.command("schedules", "by-external", "crm-7")
     office.command("schedules", "dispatch", "crm-7", "--body", '{"apiKey": "canary-token"}')
     for words in (("overview",), ("operations",), ("unreadable",), ("users", "export", "ann")):

@@ -122,6 +122,12 @@ COMMANDS: Final[dict[str, Reader]] = {
     "users": "operator",
     "upcoming": "operator",
     "doctor": "operator",
+    "jobs add": "owner",
+    "jobs list": "owner",
+    "jobs show": "owner",
+    "jobs cancel": "owner",
+    "jobs history": "owner",
+    "jobs explain": "owner",
     "schedules mend": "operator",
     "schedules dispatch": "operator",
     **{
@@ -155,6 +161,8 @@ SILENT: Final = {
     "report_failed": "its stack is any line's",
     "purge_locked": "it names no schedule",
     "purge_ended": "it has numbers",
+    "inbox_refused": "it names the number of a row, and which part of its user cannot be",
+    "inbox_failed": "its stack is any line's",
     "worker_lost": "it names a run of a function",
 }
 """Log lines that no act provokes here, and why that is no risk."""

@@ -93,10 +93,10 @@ class Office:
 
     def command(self, *words: str) -> str:
         """Run the command; both of its streams are what it writes."""
-        two = words[0] in ("schedules", "occurrences", "backfill")
+        two = words[0] in ("schedules", "jobs", "occurrences", "backfill")
         verb = " ".join(words[:2]) if two else words[0]
         known: tuple[str, ...] = ()
-        if words[0] == "schedules":
+        if words[0] in ("schedules", "jobs"):
             stack = self.running.stack
             known = ("--url", stack.server.url, "--token", stack.token_of("ann"))
         if verb == "schedules dispatch":

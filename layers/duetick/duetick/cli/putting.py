@@ -70,8 +70,8 @@ def _fields(chosen: argparse.Namespace) -> dict[str, Json]:
         fields["timezone"] = chosen.timezone or None
     for name in ("input", "policies", "principal"):
         if getattr(chosen, name) is not None:
-            fields[name] = _json(f"--{name}", getattr(chosen, name))
-    labels: dict[str, Json] = dict(map(_label, chosen.label))
+            fields[name] = json_of(f"--{name}", getattr(chosen, name))
+    labels: dict[str, Json] = dict(map(label, chosen.label))
     labels |= dict.fromkeys(chosen.no_label)
     return fields | ({"labels": labels} if labels else {})
 
@@ -83,20 +83,20 @@ def cron_of(text: str) -> Json:
 
 def object_of(option: str, text: str) -> dict[str, Json]:
     """Return the JSON object that an option gives."""
-    value = _json(option, text)
+    value = json_of(option, text)
     if not isinstance(value, dict):
         raise CliProblem(f"{option} is a JSON object; got {kind_of(value)}.")
     return value
 
 
-def _json(option: str, text: str) -> Json:
+def json_of(option: str, text: str) -> Json:
     try:
         return require_json(text, option)
     except InvalidSchedule as problem:
         raise CliProblem(f"{problem} Quote it for your shell.") from None
 
 
-def _label(text: str) -> tuple[str, str]:
+def label(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise CliProblem(f"--label is NAME=TEXT, such as team=garden; got {text[:40]!r}.")

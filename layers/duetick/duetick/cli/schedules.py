@@ -31,18 +31,18 @@ def add_schedules(commands: "Commands") -> None:
     noun = commands.add_parser(
         "schedules", help="a user's schedules; for an operator those of any user"
     )
-    _add_connection(noun)
+    add_connection(noun)
     verbs = noun.add_subparsers(required=True, dest="verb")
     for verb, told in _VERBS.items():
         one = known_by_its_parser(verbs.add_parser(verb, help=told, description=told))
         if verb not in _OF_ALL:
             one.add_argument("key", metavar="outside-id" if verb in _BY_EXTERNAL else None)
         _add_options(verb, one)
-        _add_connection(one.add_argument_group("who asks whom"), again=True)
+        add_connection(one.add_argument_group("who asks whom"), again=True)
     noun.set_defaults(command=_run)
 
 
-def _add_connection(parser: "Options", *, again: bool = False) -> None:
+def add_connection(parser: "Options", *, again: bool = False) -> None:
     add_place(parser, again=again)
     default = argparse.SUPPRESS if again else None
     parser.add_argument("--token", default=default, help="a user's; or set DUETICK_TOKEN")
@@ -179,7 +179,7 @@ _OF_ONE: Final = (
 )
 _OF_USERS: Final = (field("USER", "user"), *_OF_ONE)
 UPCOMING: Final = (field("UTC", "utc"), field("LOCAL", "local"), field("CLOCKS", "clock"))
-_HISTORY: Final = (
+HISTORY: Final = (
     NOMINAL_TIME,
     field("STATE", "state"),
     field("REASON", "reason"),
@@ -219,7 +219,7 @@ def _show_upcoming(client: Client, chosen: argparse.Namespace) -> None:
 def _show_history(client: Client, chosen: argparse.Namespace) -> None:
     found = client.history(chosen.key, state=chosen.state, since=chosen.since, until=chosen.until)
     none = "No fire time, as far as the filters go."
-    show_many(found, _HISTORY, as_json=chosen.json, limit=chosen.limit, none=none)
+    show_many(found, HISTORY, as_json=chosen.json, limit=chosen.limit, none=none)
 
 
 def _show_explanation(client: Client, chosen: argparse.Namespace) -> None:

@@ -16,11 +16,11 @@ from typing import Final, NamedTuple
 from duetick.domain.ending import KEPT_DONE_MS
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.identity import check_key, job_key
-from duetick.domain.occurrence import Occurrence
+from duetick.domain.occurrence import Occurrence, storable
 from duetick.domain.overlap import beside
 from duetick.domain.policies import DAY, Policies
 from duetick.domain.schedule import Record, Schedule
-from duetick.domain.states import State
+from duetick.domain.states import Reason, State
 from duetick.domain.transitions import has_ended
 
 FURTHEST_MS: Final = 366 * DAY * 1_000
@@ -54,6 +54,39 @@ class Job(NamedTuple):
     def is_pending(self) -> bool:
         """True if the job has not ended."""
         return not has_ended(self.occurrence)
+
+
+class InboxRow(NamedTuple):
+    """A row that another application wrote: the job that it asks for. The input is JSON as text."""
+
+    id: int
+    user_id: str
+    flow: str
+    action: str
+    input: str | None = None
+    due_at: int | None = None
+    key: str | None = None
+
+
+def refused_job(row: InboxRow, name: str, why: str, now: int) -> Job:
+    """Return the job of a row that is wrong: it is dead, and says why."""
+    record = Record(
+        user_id=row.user_id,
+        key=job_key(name),
+        cron=cron_of(now),
+        flow=row.flow,
+        action=row.action,
+        policies=policies_of_job(Policies()),
+        version=1,
+        redefined_at=now,
+        anchor=now,
+        created_at=now,
+        updated_at=now,
+    )
+    waiting = _occurrence_of(record, name, row.key, now)
+    text = storable(why)
+    dead = replace(waiting, state=State.DEAD, reason=Reason.REJECTED, error=text, told=text)
+    return Job(mark_job(record, dead), dead)
 
 
 def policies_of_job(given: Policies) -> Policies:

@@ -18,6 +18,7 @@ from duetick.ports.shelf import (
     Records,
     Shelf,
     StateCounts,
+    TakeIn,
     Terms,
     Transaction,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "RunTransport",
     "Shelf",
     "StateCounts",
+    "TakeIn",
     "Tell",
     "Terms",
     "Transaction",

@@ -22,7 +22,7 @@ from duetick.domain.states import State
 
 if TYPE_CHECKING:
     from duetick.domain.accounts import Account
-    from duetick.domain.jobs import Job
+    from duetick.domain.jobs import InboxRow, Job
     from duetick.domain.operations import Operation, OperationPlace
     from duetick.domain.retention import Retention, Retired
     from duetick.domain.workers import NamedLock, Worker
@@ -75,6 +75,10 @@ class Effects(Transaction, Protocol):
 
         If a condition fails by its end, which other writers decide, nothing of it is written.
         """
+
+
+TakeIn: TypeAlias = "Callable[[InboxRow, Effects], object]"
+"""A function that makes the job of a row of the inbox."""
 
 
 class KeyHeld(Exception):
@@ -403,6 +407,13 @@ class Shelf(Protocol):
         """Write an order if it stands with the revision before; if it has 1, if there is none.
 
         Otherwise nothing is written, and the answer is False.
+        """
+
+    # The inbox.
+
+    def take_in(self, limit: int, take: "TakeIn") -> int:
+        """Take rows out of the inbox, the oldest first: each with what `take` writes, or not at
+        all. Return how many. A store that other applications cannot write to has no inbox: 0.
         """
 
     # Operations.

@@ -5,8 +5,8 @@ Each part is imported when it is made: a tick starts without flows and dispatch.
 
 import time
 from contextlib import suppress
-from functools import cache
-from typing import TYPE_CHECKING, Protocol
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final, Protocol
 
 from duetick.core.store import Store
 from duetick.domain.errors import ConfigurationError, WitnessUnavailable
@@ -22,11 +22,16 @@ if TYPE_CHECKING:
     from duetick.core.flows import Flows
     from duetick.core.notices import Notices
     from duetick.domain.accounts import Fault
+    from duetick.domain.jobs import InboxRow
     from duetick.domain.retention import Retention
     from duetick.domain.schedule import Occurrence, Record
-    from duetick.ports import Listed
+    from duetick.ports import Effects, Listed
     from duetick.runtime.secrets import Guard, SecretSource
     from duetick.transports.http import CallSigner, Headers, HttpTransport
+
+
+MOST_TAKEN_IN: Final = 500
+"""The most rows of the inbox that a tick takes in."""
 
 
 class LambdaContext(Protocol):
@@ -239,6 +244,26 @@ def hand_on() -> HandOn | None:
     from duetick.runtime.invoking import queue
 
     return lambda one: queue(settings().dispatch_function, request_of(one))
+
+
+def take_in() -> int:
+    """Take in the rows of other applications. The flows are loaded if there is one. A failure is
+    logged, and delays no tick: the rows stay.
+    """
+
+    def take(row: "InboxRow", effects: "Effects") -> None:
+        from duetick.core.inbox import Inbox
+
+        dead = partial(tell, "dead")
+        Inbox(store(), flows(), store().now, quotas(), dead).take(row, effects)
+
+    try:
+        return store().shelf.take_in(MOST_TAKEN_IN, take)
+    except Exception:
+        from duetick.runtime.telemetry import logger
+
+        logger.exception("the inbox is not taken in", extra={"action": "inbox_failed"})
+        return 0
 
 
 def observe(occurrence: "Occurrence", status: int) -> None:

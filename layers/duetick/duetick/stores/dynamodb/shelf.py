@@ -43,6 +43,7 @@ from duetick.ports import (
     Query,
     Records,
     StateCounts,
+    TakeIn,
     Terms,
 )
 from duetick.stores.dynamodb import quick
@@ -530,6 +531,11 @@ class DynamoShelf:
     def keep_note(self, name: str, body: str) -> None:
         """See `ports.Shelf`."""
         self._table.put(keyed(note_key(name)) | {"body": text(body)})
+
+    def take_in(self, limit: int, take: TakeIn) -> int:
+        """See `ports.Shelf`. Nobody else writes to the table: an action enqueues, or the API."""
+        del limit, take
+        return 0
 
     # Operations.
 

@@ -774,6 +774,16 @@ DELETE FROM schedule_index WHERE user_id = :user_id
 -- name: erase_creations
 DELETE FROM creations WHERE user_id = :user_id
 
+-- name: inbox_next
+SELECT o.id, o.user_id, o.flow, o.action, o.input, o.due_at, o.key FROM inbox o
+ORDER BY o.id LIMIT 1 {skip_locked}
+
+-- name: inbox_remove
+DELETE FROM inbox WHERE id = :id
+
+-- name: erase_inbox
+DELETE FROM inbox WHERE user_id = :user_id
+
 -- name: erase_rates
 DELETE FROM rates WHERE user_id = :user_id
 

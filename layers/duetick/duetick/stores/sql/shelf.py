@@ -46,6 +46,7 @@ from duetick.ports import (
     Query,
     Records,
     StateCounts,
+    TakeIn,
     Terms,
 )
 from duetick.stores.sql.claim import ClaimChunk, left_out
@@ -465,6 +466,28 @@ class SqlShelf:
     @retried
     def _query(self, name: str, params: Params) -> Sequence[Row]:
         return self._rows(name, params)
+
+    # The inbox.
+
+    def take_in(self, limit: int, take: TakeIn) -> int:
+        """See `ports.Shelf`. Each row leaves in a transaction of its own."""
+        taken = 0
+        while taken < limit and self._take_one(take):
+            taken += 1
+        return taken
+
+    @retried
+    def _take_one(self, take: TakeIn) -> bool:
+        with self._database.transaction() as session:
+            rows = session.rows("inbox_next", {})
+            if not rows:
+                return False
+            from duetick.domain.jobs import InboxRow
+
+            row = InboxRow(*rows[0])
+            take(row, SqlTransaction(session))
+            session.rows("inbox_remove", {"id": row.id})
+        return True
 
     # Operations.
 

@@ -1,0 +1,13 @@
+-- oldest_code: 1
+
+-- The jobs that other applications enqueue with one INSERT of their own: a tick takes each row out and
+-- makes the job. The input is JSON, due_at is milliseconds since the epoch (null: now).
+CREATE TABLE inbox (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id text NOT NULL,
+    flow text NOT NULL,
+    action text NOT NULL,
+    input text,
+    due_at bigint,
+    key text
+);
