@@ -74,7 +74,6 @@ METHODS: dict[str, Callable[..., object]] = {
     "recover_store": Operators.recover,
     "list_limits": Operators.limits,
     "set_limit": Operators.limit,
-    "recover_store": Operators.recover,
     "lift_limit": Operators.unlimit,
 }
 CONDITIONS = {"If-Match": "if_match", "Idempotency-Key": "idempotency_key"}
