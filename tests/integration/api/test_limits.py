@@ -115,7 +115,7 @@ def test_o01_who_limited_and_why_it_was_lifted_is_recorded(
     running: Product, office: Operators
 ) -> None:
     office.limit("action:reminders/remind", parallel=2)
-    office.limit("user:ünal#1", parallel=2)
+    office.limit("user:ünal#1", rate=60, per="hour")
     running.clock.now += MINUTE
     Operators(running.stack.server.url, token=running.stack.operator, why="über Nacht").unlimit(
         "user:ünal#1"
@@ -124,8 +124,8 @@ def test_o01_who_limited_and_why_it_was_lifted_is_recorded(
     told = [(one["verb"], one["user"], one["target"], one["why"]) for one in answer["operations"]]
     assert told[0] == ("lift_limit", "ünal#1", "user:ünal#1", "über Nacht")
     assert {target: user for _, user, target, _ in told[1:]} == {
-        "action:reminders/remind": None,
-        "user:ünal#1": "ünal#1",
+        "action:reminders/remind parallel=2": None,
+        "user:ünal#1 rate=60 per=hour": "ünal#1",
     }
 
 
