@@ -172,6 +172,33 @@ def test_the_command_limits_lists_and_lifts(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "unknown"),
+    [
+        (["pause", "flow", "remindres"], "No flow 'remindres' is deployed"),
+        (["limit", "flow", "remindres", "--parallel", "1"], "No flow 'remindres' is deployed"),
+        (["limit", "action", "reminders/remnid", "--parallel", "1"], "reminders/remind"),
+        (["pause", "flow", "reminders"], ""),
+        (["pause", "user", "remindres"], ""),
+        (["limit", "action", "reminders/remind", "--parallel", "1"], ""),
+    ],
+)
+def test_j07_a_misspelled_flow_is_told(
+    running: Product,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    unknown: str,
+) -> None:
+    """At night nobody sees otherwise that nothing is held; a flow that is gone may be meant."""
+    monkeypatch.setenv("DUETICK_URL", running.stack.server.url)
+    monkeypatch.setenv("DUETICK_OPERATOR", running.stack.operator)
+    assert main(arguments) == 0
+    told = capsys.readouterr().err
+    assert unknown in told
+    assert bool(told) == bool(unknown)
+
+
+@pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["limit", "flow", "a"], "say --parallel, or --rate, or both"),
