@@ -173,6 +173,7 @@ def _skew(name: str, there: int, whose: str) -> Look:
 
 def _look_at(found: Mapping[str, Any], asks: Asks, *, is_empty: bool = False) -> Iterator[Look]:
     """Look at what an overview tells, the causes before what they lead to."""
+    yield _try("backup", lambda: _restored(found["restored"], asks))
     yield _try("ticks", lambda: _heard(found["ticks"], found["at"], asks, is_empty=is_empty))
     yield _try("rows due", lambda: _due(found, asks))
     yield _try("rows", lambda: _read(found["unreadable"], asks))
@@ -180,6 +181,17 @@ def _look_at(found: Mapping[str, Any], asks: Asks, *, is_empty: bool = False) ->
     yield _try("flows", lambda: _deployed(found["gone"], asks))
     yield _try("deaths", lambda: _died(found["dead"], asks))
     yield _try("verification", lambda: _verified(found["verified"], asks))
+
+
+def _restored(restored: Mapping[str, Any] | None, asks: Asks) -> str:
+    """Raise if the database is a backup that nobody has recovered."""
+    if restored:
+        raise CliProblem(
+            f"the database is one of before {restored['witnessed']}, as a tick found at "
+            f"{restored['foundAt']}: no tick claims, so nothing fires. `duetick recover"
+            f"{asks.store}` is the dry run of what mends it"
+        )
+    return "no tick has found that the database was restored from one"
 
 
 def _heard(ticks: Mapping[str, Any], at: str, asks: Asks, *, is_empty: bool) -> str:
