@@ -17,7 +17,7 @@ from duetick.cli.asking import add_json, add_place, operators_of, place_of
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import plain, show_many
-from duetick.cli.store_address import hide_secrets
+from duetick.cli.store_address import check_is_there, hide_secrets
 from duetick.cli.wrong import COUNTED, count_of
 from duetick.client import ApiError
 from duetick.core.overview import overview
@@ -114,8 +114,9 @@ def _try(name: str, look: Callable[[], str], advice: str = "") -> Look:
 
 def _store(address: str) -> Iterator[Look]:
     try:
+        check_is_there(address)
         opened = open_store(address)
-    except DuetickError as problem:
+    except (CliProblem, DuetickError) as problem:
         yield Look("address", False, str(problem))
         return
     yield Look("address", True, hide_secrets(address))
@@ -173,7 +174,7 @@ def _skew(name: str, there: int, whose: str) -> Look:
 
 def _look_at(found: Mapping[str, Any], asks: Asks, *, is_empty: bool = False) -> Iterator[Look]:
     """Look at what an overview tells, the causes before what they lead to."""
-    yield _try("backup", lambda: _restored(found["restored"], asks))
+    yield _try("backup", lambda: _restored(found.get("restored"), asks))
     yield _try("ticks", lambda: _heard(found["ticks"], found["at"], asks, is_empty=is_empty))
     yield _try("rows due", lambda: _due(found, asks))
     yield _try("rows", lambda: _read(found["unreadable"], asks))

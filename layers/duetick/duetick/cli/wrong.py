@@ -27,7 +27,7 @@ def count_of(found: Mapping[str, Any]) -> str:
 
 
 def _wrong(found: Mapping[str, Any], where: str) -> Iterator[str]:
-    if found["restored"]:
+    if found.get("restored"):  # a stack of before it was told
         yield _of_restore(found["restored"], where)
     if found["ticks"]["silent"]:
         yield _silence(found["ticks"], where)
