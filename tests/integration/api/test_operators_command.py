@@ -349,6 +349,10 @@ def test_doctor_says_of_a_store_that_was_never_migrated_what_to_do(
     url = f"sqlite:///{tmp_path}/new.db"
     code, out, _ = run(capsys, "doctor", "--store", url)
     assert code == 1
+    assert f"duetick migrate --store {url}` makes" in out
+    (tmp_path / "new.db").touch()
+    code, out, _ = run(capsys, "doctor", "--store", url)
+    assert code == 1
     assert f"duetick migrate --store '{url}'" in out
     run(capsys, "migrate", "--store", url)
     code, out, err = run(capsys, "doctor", "--store", url)
