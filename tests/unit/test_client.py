@@ -71,10 +71,8 @@ METHODS: dict[str, Callable[..., object]] = {
     "resume_group": Operators.resume,
     "pause_static_schedule": Operators.pause_static,
     "resume_static_schedule": Operators.resume_static,
-    "recover_store": Operators.recover,
     "list_limits": Operators.limits,
     "set_limit": Operators.limit,
-    "recover_store": Operators.recover,
     "lift_limit": Operators.unlimit,
 }
 CONDITIONS = {"If-Match": "if_match", "Idempotency-Key": "idempotency_key"}
