@@ -16,6 +16,7 @@ from duetick.testing.conformance.failing import FailingConformance
 from duetick.testing.conformance.failure_hooks import FailureHookConformance
 from duetick.testing.conformance.fairness import FairnessConformance
 from duetick.testing.conformance.find import FindConformance
+from duetick.testing.conformance.jobs import JobConformance, JobKeepingConformance
 from duetick.testing.conformance.limiting import LimitingConformance
 from duetick.testing.conformance.operations import OperationConformance, OverviewConformance
 from duetick.testing.conformance.overlap import OverlapConformance
@@ -41,6 +42,8 @@ class EveryStatement(
     FailingConformance,
     FairnessConformance,
     FindConformance,
+    JobConformance,
+    JobKeepingConformance,
     LimitingConformance,
     OperationConformance,
     OverviewConformance,

@@ -27,7 +27,9 @@ OWN = [
     (method.upper(), path)
     for path, item in PATHS.items()
     for method in item
-    if path.startswith(("/api/schedules", "/api/actions", "/api/jobs"))
+    if path.startswith(
+        ("/api/schedules", "/api/actions", "/api/flows", "/api/jobs", "/api/upcoming")
+    )
 ]
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/schedules"): {**HELLO, "key": "theirs"},

@@ -53,6 +53,7 @@ METHODS: dict[str, Callable[..., object]] = {
     "mend_schedule": Client.mend,
     "show_overview": Operators.overview,
     "list_workers": Operators.workers,
+    "recover_store": Operators.recover,
     "list_locks": Operators.locks,
     "list_all_schedules": Operators.schedules,
     "list_unreadable": Operators.unreadable,
@@ -72,7 +73,6 @@ METHODS: dict[str, Callable[..., object]] = {
     "resume_static_schedule": Operators.resume_static,
     "list_limits": Operators.limits,
     "set_limit": Operators.limit,
-    "recover_store": Operators.recover,
     "lift_limit": Operators.unlimit,
 }
 CONDITIONS = {"If-Match": "if_match", "Idempotency-Key": "idempotency_key"}

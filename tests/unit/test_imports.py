@@ -66,8 +66,8 @@ STORES: Final = {
 
 MOST: Final[Mapping[str, tuple[int, int]]] = {
     "tick": (109, 175),
-    "dispatch": (148, 180),
-    "schedules": (153, 183),
+    "dispatch": (137, 177),
+    "schedules": (111, 180),
 }
 """The modules that a sandbox loads before it answers: of Duetick, and of its packages and flows.
 

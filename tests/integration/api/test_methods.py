@@ -26,7 +26,9 @@ def test_every_published_path_tells_its_methods_to_who_may_call_it(
     target = path.format(user="ann", key="never-was", id="occ_1", scope="all", flow="reminders")
     every = (one for one in PATHS if may_be(one, target))
     taken = sorted({method.upper() for one in every for method in PATHS[one]})
-    users = path.startswith(("/api/schedules", "/api/actions", "/api/jobs"))
+    users = path.startswith(
+        ("/api/schedules", "/api/actions", "/api/flows", "/api/jobs", "/api/upcoming")
+    )
     token = running.stack.token if users else running.stack.operator
     connection = HTTPConnection(urlsplit(running.stack.server.url).netloc, timeout=60)
     for method in sorted(set(METHODS) - set(taken)):

@@ -45,9 +45,14 @@ Count: TypeAlias = Annotated[int, Field(ge=1, le=100)]
 
 
 class Shape(BaseModel):
-    """The base of all shapes. It refuses unknown fields and values of another type."""
+    """The base of all shapes. It refuses unknown fields and values of another type.
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True)
+    A shape is built at its first use: a request needs one or two of them.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="forbid", strict=True, defer_build=True
+    )
 
 
 def _without_defaults(schema: dict[str, JsonValue]) -> None:

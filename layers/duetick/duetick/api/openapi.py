@@ -1,6 +1,5 @@
 """The OpenAPI document of the API, made from its routes and models."""
 
-import inspect
 import json
 import re
 from importlib.metadata import version
@@ -76,10 +75,10 @@ def _description() -> str:
 
 
 def _operation(route: Route, base: str) -> Node:
-    name = route.run.__name__
+    name = route.name
     described: Node = {
         "operationId": name if base == OWN else f"{name}_for_user",
-        "summary": inspect.cleandoc(route.run.__doc__ or "").replace("\n", " "),
+        "summary": route.summary,
         "tags": ["operators" if route.is_of_operators(base) else "users"],
         "security": _security(route, base),
         "parameters": _parameters(route, base),

@@ -20,14 +20,9 @@ from duetick.api.models import (
 )
 from duetick.core.answers import Answer, error
 from duetick.core.definitions import carried_over, merge, read_draft, refuse_once
-from duetick.core.histories import Wanted, export_page, history_page, lines
-from duetick.core.jobs import lines_of_jobs
-from duetick.core.offers import catalogue, offers
 from duetick.core.refusals import with_problems
-from duetick.core.runs import run_by_hand
 from duetick.core.schedules import find_by_external
 from duetick.core.wire import instant, moment, principal_json, schedule_json
-from duetick.core.wording import explanation_json
 from duetick.domain.errors import InvalidSchedule, VersionConflict, refusals_of
 from duetick.domain.identity import to_path
 from duetick.domain.redaction import redact
@@ -75,6 +70,8 @@ def list_actions(call: ApiCall) -> Answer:
     """Return the actions that a schedule may name. A schedule has its action's policies unless it
     chooses others; it may choose those in `mayChange`.
     """
+    from duetick.core.offers import offers  # each request loads what it needs
+
     return Answer(200, {"actions": offers(call.schedules.flows, to_users=not call.operator)})
 
 
@@ -82,6 +79,8 @@ def list_flows(call: ApiCall) -> Answer:
     """Return the flows with the actions that a schedule may name, each with the JSON Schema of its
     input: for forms and agents. A user reads of those that users may schedule.
     """
+    from duetick.core.offers import catalogue  # each request loads what it needs
+
     return Answer(200, {"flows": catalogue(call.flows, to_users=not call.operator)})
 
 
@@ -216,6 +215,8 @@ def run_schedule(call: ApiCall) -> Answer:
     Idempotency-Key, fires nothing and returns the state of the first run. A user's runs are
     limited; operators' runs are not.
     """
+    from duetick.core.runs import run_by_hand  # each request loads what it needs
+
     quota = call.schedules.quotas.runs_a_minute
     return run_by_hand(
         call.schedules.store,
@@ -237,6 +238,12 @@ def history(call: ApiCall) -> Answer:
     """Return the outcomes of a schedule's fire times, the newest first. They outlive it. If a
     filter is given, a page may have fewer lines than `limit`, and a next page.
     """
+    from duetick.core.histories import (  # each request loads what it needs
+        Wanted,
+        history_page,
+        lines,
+    )
+
     query = call.read_query(HistoryQuery)
     wanted = Wanted.read(query.state, query.since, query.until)
     found, cursor = history_page(call.schedules, call.key, query.limit, query.cursor, wanted)
@@ -248,6 +255,8 @@ def explain(call: ApiCall) -> Answer:
     """Explain why a schedule fired at a time, did not, or whether it will: a verdict, sentences,
     and what they follow from. It outlives the schedule.
     """
+    from duetick.core.wording import explanation_json  # each request loads what it needs
+
     at = moment("at", call.read_query(ExplainQuery).at)
     found = call.schedules.explain(call.key, at)
     return Answer(200, explanation_json(found, operator=call.operator))
@@ -257,6 +266,9 @@ def export_user(call: ApiCall) -> Answer:
     """Return all data of a user, part by part: schedules, then jobs, then the history. Values with
     secret names are withheld.
     """
+    from duetick.core.histories import export_page, lines  # each request loads what it needs
+    from duetick.core.jobs import lines_of_jobs
+
     cursor = call.read_query(CursorQuery).cursor
     schedules, jobs, occurrences, after = export_page(call.schedules, cursor)
     shown = lines(call.schedules.store.ledger, occurrences, operator=call.operator)

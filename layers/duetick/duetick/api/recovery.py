@@ -37,4 +37,5 @@ def recover_store(call: ApiCall) -> Answer:
     except ConfigurationError as problem:
         raise InvalidQuery(str(problem)) from None
     shown = asdict(done)
-    return Answer(200, {**shown, "dryRun": shown.pop("dry_run")})
+    shown["dryRun"] = shown.pop("dry_run")
+    return Answer(200, shown)

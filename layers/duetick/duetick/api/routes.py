@@ -1,19 +1,12 @@
 """The routes of the API, with their bodies and answers, as data for serving and OpenAPI."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Final, TypeAlias
 
-from duetick.api import (
-    backfills,
-    group_pauses,
-    jobs,
-    limits,
-    occurrences,
-    operations,
-    records,
-    recovery,
-)
+from duetick.api import operations
 from duetick.api.calls import ApiCall
 from duetick.api.models import (
     AllQuery,
@@ -89,6 +82,24 @@ ANY: Final = "/api/users/{user}"
 
 
 @dataclass(frozen=True, slots=True)
+class Later:
+    """An operation of a module that is imported at its first call: no other request pays for it."""
+
+    module: str
+    name: str
+
+    def __call__(self, call: ApiCall) -> Answer:
+        """Run the operation."""
+        return self.function(call)
+
+    @property
+    def function(self) -> Respond:
+        """The operation itself."""
+        found: Respond = getattr(import_module(f"duetick.api.{self.module}"), self.name)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """One operation. `path` follows `/api`, or `/api/users/{user}`; `{key}` is one segment.
 
@@ -119,6 +130,17 @@ class Route:
     exports: bool = False
 
     @property
+    def name(self) -> str:
+        """The name of the operation."""
+        return self.run.name if isinstance(self.run, Later) else self.run.__name__
+
+    @property
+    def summary(self) -> str:
+        """The text of the operation."""
+        run = self.run.function if isinstance(self.run, Later) else self.run
+        return inspect.cleandoc(run.__doc__ or "").replace("\n", " ")
+
+    @property
     def is_logged(self) -> bool:
         """True if an operator's call is logged and recorded: it writes, or exports all data of a
         user.
@@ -146,13 +168,13 @@ class Route:
 ACTIONS: Final = "/actions"
 FLOWS: Final = "/flows"
 UPCOMING: Final = "/upcoming"
-OF_USERS: Final = ("/schedules", ACTIONS, FLOWS, UPCOMING)
+JOBS: Final = "/jobs"
+OF_USERS: Final = ("/schedules", ACTIONS, FLOWS, JOBS, UPCOMING)
 """The beginnings of the paths that a user's token opens."""
 LIST: Final = "/schedules"
 ONE: Final = "/schedules/{key}"
 BACKFILLS: Final = "/backfills"
 STATIC: Final = "/static-schedules/{flow}/{id}"
-JOBS: Final = "/jobs"
 SHOWN: Final[dict[int, type | None]] = {200: ScheduleView}
 PUT: Final[dict[int, type | None]] = {200: ScheduleView, 201: ScheduleView}
 
@@ -212,45 +234,48 @@ ROUTES: Final = (
         "GET", f"{ONE}/explain", operations.explain, {200: ExplanationView},
         query=ExplainQuery, refusals=(404,),
     ),
-    Route("GET", JOBS, jobs.list_jobs, {200: JobsPage}, query=JobsQuery),
+    Route("GET", JOBS, Later("jobs", "list_jobs"), {200: JobsPage}, query=JobsQuery),
     Route(
-        "POST", JOBS, jobs.create_job, {200: JobView, 201: JobView},
+        "POST", JOBS, Later("jobs", "create_job"), {200: JobView, 201: JobView},
         body=JobBody, refusals=(409, 413, 429),
     ),
     Route(
-        "POST", f"{JOBS}/batch", jobs.create_jobs, {200: EnqueuedViews},
+        "POST", f"{JOBS}/batch", Later("jobs", "create_jobs"), {200: EnqueuedViews},
         body=JobsBody, refusals=(413, 429),
     ),
-    Route("GET", f"{JOBS}/{{key}}", jobs.get_job, {200: JobView}, refusals=(404,)),
+    Route("GET", f"{JOBS}/{{key}}", Later("jobs", "get_job"), {200: JobView}, refusals=(404,)),
     Route(
-        "POST", f"{JOBS}/{{key}}/cancel", jobs.cancel_job, {200: JobView},
+        "POST", f"{JOBS}/{{key}}/cancel", Later("jobs", "cancel_job"), {200: JobView},
         refusals=(404, 409, 429),
     ),
     Route(
-        "GET", f"{JOBS}/{{key}}/history", jobs.job_history, {200: HistoryPage},
+        "GET", f"{JOBS}/{{key}}/history", Later("jobs", "job_history"), {200: HistoryPage},
         query=HistoryQuery, refusals=(404,),
     ),
     Route(
-        "GET", f"{JOBS}/{{key}}/explain", jobs.explain_job, {200: ExplanationView},
+        "GET", f"{JOBS}/{{key}}/explain", Later("jobs", "explain_job"), {200: ExplanationView},
         refusals=(404,),
     ),
     Route(
-        "POST", f"{ONE}/backfills", backfills.start_backfill,
+        "POST", f"{ONE}/backfills", Later("backfills", "start_backfill"),
         {200: BackfillAnswer, 201: BackfillAnswer},
         body=BackfillBody, refusals=(404, 409, 413), operators_only=True,
     ),
-    Route("GET", BACKFILLS, backfills.list_backfills, {200: BackfillList}, operators_only=True),
     Route(
-        "GET", f"{BACKFILLS}/{{key}}", backfills.get_backfill, {200: BackfillView},
+        "GET", BACKFILLS, Later("backfills", "list_backfills"), {200: BackfillList},
+        operators_only=True,
+    ),
+    Route(
+        "GET", f"{BACKFILLS}/{{key}}", Later("backfills", "get_backfill"), {200: BackfillView},
         refusals=(404,), operators_only=True,
     ),
     Route(
-        "POST", f"{BACKFILLS}/{{key}}/stop", backfills.stop_backfill, {200: BackfillView},
-        refusals=(404, 409), operators_only=True,
+        "POST", f"{BACKFILLS}/{{key}}/stop", Later("backfills", "stop_backfill"),
+        {200: BackfillView}, refusals=(404, 409), operators_only=True,
     ),
     Route(
-        "POST", f"{BACKFILLS}/{{key}}/continue", backfills.continue_backfill, {200: BackfillView},
-        refusals=(404, 409), operators_only=True,
+        "POST", f"{BACKFILLS}/{{key}}/continue", Later("backfills", "continue_backfill"),
+        {200: BackfillView}, refusals=(404, 409), operators_only=True,
     ),
     Route(
         "GET", "/export", operations.export_user, {200: ExportView},
@@ -260,88 +285,90 @@ ROUTES: Final = (
         "DELETE", "", operations.erase_user, {200: ErasedView},
         operators_only=True, erases=True,
     ),
-    Route("GET", "/overview", records.show_overview, {200: OverviewView}, of_all=True),
+    Route("GET", "/overview", Later("records", "show_overview"), {200: OverviewView}, of_all=True),
     Route(
-        "GET", "/workers", records.list_workers, {200: WorkersView},
+        "GET", "/workers", Later("records", "list_workers"), {200: WorkersView},
         query=WorkersQuery, of_all=True,
     ),
-    Route("GET", "/locks", records.list_locks, {200: LocksView}, of_all=True),
+    Route("GET", "/locks", Later("records", "list_locks"), {200: LocksView}, of_all=True),
     Route(
-        "GET", "/all-schedules", records.list_all_schedules, {200: AllSchedulesPage},
+        "GET", "/all-schedules", Later("records", "list_all_schedules"), {200: AllSchedulesPage},
         query=AllQuery, of_all=True,
     ),
     Route(
-        "GET", "/unreadable", records.list_unreadable, {200: UnreadablePage},
+        "GET", "/unreadable", Later("records", "list_unreadable"), {200: UnreadablePage},
         query=PageQuery, of_all=True,
     ),
     Route(
-        "POST", f"{ONE}/mend", records.mend_schedule, {200: MendedView},
+        "POST", f"{ONE}/mend", Later("records", "mend_schedule"), {200: MendedView},
         refusals=(404, 409), operators_only=True,
     ),
     Route(
-        "GET", "/operations", records.list_operations, {200: OperationsView},
+        "GET", "/operations", Later("records", "list_operations"), {200: OperationsView},
         query=OperationsQuery, of_all=True,
     ),
     Route(
-        "GET", OCCURRENCES, occurrences.list_occurrences, {200: OccurrencesPage},
+        "GET", OCCURRENCES, Later("occurrences", "list_occurrences"), {200: OccurrencesPage},
         query=OccurrencesQuery, of_all=True,
     ),
     Route(
-        "GET", f"{OCCURRENCES}/{{id}}", occurrences.get_occurrence, {200: OccurrenceDetail},
-        query=NamedQuery, refusals=(404,), of_all=True,
+        "GET", f"{OCCURRENCES}/{{id}}", Later("occurrences", "get_occurrence"),
+        {200: OccurrenceDetail}, query=NamedQuery, refusals=(404,), of_all=True,
     ),
     Route(
-        "DELETE", f"{OCCURRENCES}/{{id}}", occurrences.delete_occurrence, CHANGED,
+        "DELETE", f"{OCCURRENCES}/{{id}}", Later("occurrences", "delete_occurrence"), CHANGED,
         query=NamedQuery, refusals=(404, 409), of_all=True,
     ),
     Route(
-        "POST", f"{OCCURRENCES}/{{id}}/retry", occurrences.retry_occurrence, CHANGED,
+        "POST", f"{OCCURRENCES}/{{id}}/retry", Later("occurrences", "retry_occurrence"), CHANGED,
         query=NamedQuery, refusals=(404, 409), of_all=True,
     ),
     Route(
-        "POST", f"{OCCURRENCES}/{{id}}/cancel", occurrences.cancel_occurrence, CHANGED,
+        "POST", f"{OCCURRENCES}/{{id}}/cancel", Later("occurrences", "cancel_occurrence"), CHANGED,
         query=NamedQuery, refusals=(404, 409), of_all=True,
     ),
     Route(
-        "POST", "/all-occurrences/retry", occurrences.retry_occurrences, CHANGED_MANY,
+        "POST", "/all-occurrences/retry", Later("occurrences", "retry_occurrences"), CHANGED_MANY,
         body=ManyOccurrences, refusals=(413,), of_all=True,
     ),
     Route(
-        "POST", "/all-occurrences/cancel", occurrences.cancel_occurrences, CHANGED_MANY,
+        "POST", "/all-occurrences/cancel", Later("occurrences", "cancel_occurrences"), CHANGED_MANY,
         body=ManyOccurrences, refusals=(413,), of_all=True,
     ),
     Route(
-        "POST", "/all-occurrences/delete", occurrences.delete_occurrences, CHANGED_MANY,
+        "POST", "/all-occurrences/delete", Later("occurrences", "delete_occurrences"), CHANGED_MANY,
         body=ManyOccurrences, refusals=(413,), of_all=True,
     ),
     Route(
-        "GET", "/pauses", group_pauses.list_pauses, {200: GroupPausesView},
+        "GET", "/pauses", Later("group_pauses", "list_pauses"), {200: GroupPausesView},
         query=PausesQuery, of_all=True,
     ),
     Route(
-        "PUT", "/pauses/{scope}", group_pauses.pause_group, {200: GroupPauseView},
+        "PUT", "/pauses/{scope}", Later("group_pauses", "pause_group"), {200: GroupPauseView},
         body=PauseBody, refusals=(413,), of_all=True,
     ),
     Route(
-        "DELETE", "/pauses/{scope}", group_pauses.resume_group, {200: GroupPausesView},
+        "DELETE", "/pauses/{scope}", Later("group_pauses", "resume_group"), {200: GroupPausesView},
         of_all=True,
     ),
     Route(
-        "POST", f"{STATIC}/pause", records.pause_static_schedule, {200: AnyScheduleView},
-        body=PauseBody, refusals=(404, 413), of_all=True,
+        "POST", f"{STATIC}/pause", Later("records", "pause_static_schedule"),
+        {200: AnyScheduleView}, body=PauseBody, refusals=(404, 413), of_all=True,
     ),
     Route(
-        "POST", f"{STATIC}/resume", records.resume_static_schedule,
+        "POST", f"{STATIC}/resume", Later("records", "resume_static_schedule"),
         {200: AnyScheduleView}, refusals=(404,), of_all=True,
     ),
     Route(
-        "POST", "/recover", recovery.recover_store, {200: RecoveredView},
+        "POST", "/recover", Later("recovery", "recover_store"), {200: RecoveredView},
         body=RecoverBody, refusals=(413,), of_all=True,
     ),
-    Route("GET", "/limits", limits.list_limits, {200: LimitsView}, of_all=True),
+    Route("GET", "/limits", Later("limits", "list_limits"), {200: LimitsView}, of_all=True),
     Route(
-        "PUT", "/limits/{scope}", limits.set_limit, {200: LimitView},
+        "PUT", "/limits/{scope}", Later("limits", "set_limit"), {200: LimitView},
         body=LimitBody, refusals=(413,), of_all=True,
     ),
-    Route("DELETE", "/limits/{scope}", limits.lift_limit, {200: LimitsView}, of_all=True),
+    Route(
+        "DELETE", "/limits/{scope}", Later("limits", "lift_limit"), {200: LimitsView}, of_all=True,
+    ),
 )  # fmt: skip

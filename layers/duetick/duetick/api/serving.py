@@ -36,7 +36,7 @@ def _serve(route: Route, base: str) -> Callable[..., Response[str]]:
         refusal = _refuse_caller(event, operator=operator)
         answer = refusal or _answer(route, event, names, user, operator=operator)
         if operator and route.is_logged:
-            result = {"action": route.run.__name__, "status": answer.status}
+            result = {"action": route.name, "status": answer.status}
             logger.info("operator", extra=_describe(event) | result)
         return _response(answer)
 
@@ -145,7 +145,7 @@ def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
     about = user_id or user_of(call.names.get("scope", ""))
     if route.erases:
         about, target = None, pseudonym(user_id)
-    asked = Asked(call.who, route.run.__name__, about, target, call.why())
+    asked = Asked(call.who, route.name, about, target, call.why())
     with recorded(call.store, asked) as recording:
         try:
             answer = route.run(call)

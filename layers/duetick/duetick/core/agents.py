@@ -13,12 +13,9 @@ from duetick.core.definitions import (
     draft_cron,
     draft_policies,
 )
-from duetick.core.histories import Wanted, history_page, lines
-from duetick.core.offers import offers, schema_of
 from duetick.core.schedules import UserSchedules
 from duetick.core.store import Listing
 from duetick.core.wire import instant, moment
-from duetick.core.wording import explanation_json
 from duetick.domain.errors import InvalidSchedule, VersionConflict
 from duetick.domain.schedule import Json, Record, Schedule, dump_input
 
@@ -48,6 +45,8 @@ class AgentSchedules:
 
     def actions(self) -> list[Json]:
         """Return the actions that the user may schedule, with their defaults, as the API does."""
+        from duetick.core.offers import offers  # few actions ask for it
+
         return offers(self.schedules.flows, to_users=True)
 
     def schema(self, action: str, *, flow: str | None = None) -> dict[str, Json]:
@@ -55,6 +54,8 @@ class AgentSchedules:
 
         It names only the policies that a schedule may change.
         """
+        from duetick.core.offers import schema_of  # few actions ask for it
+
         return schema_of(self.schedules.flows, self.flow if flow is None else flow, action)
 
     def get(self, key: str) -> Record | None:
@@ -98,6 +99,8 @@ class AgentSchedules:
 
         `state` selects one state, `since` and `until` the time from one instant to before another.
         """
+        from duetick.core.histories import Wanted, history_page, lines  # few actions ask for it
+
         wanted = Wanted.read(state, since, until)
         cursor: str | None = None
         while True:
@@ -110,6 +113,8 @@ class AgentSchedules:
         """Return why the schedule fired at a time, did not, or whether it will, as the API shows it
         to the user. The time is now by default. Raises NotFound.
         """
+        from duetick.core.wording import explanation_json  # few actions ask for it
+
         found = self.schedules.explain(key, moment("at", at))
         return explanation_json(found, operator=False)
 

@@ -3,13 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from duetick.core.accepting import Quotas, find_refusals
 from duetick.core.definitions import refuse_once
-from duetick.core.explain import Explanation, explain, next_fires
 from duetick.core.flows import Flows
-from duetick.core.previews import Preview
 from duetick.core.rates import count
 from duetick.core.retrying import retry
 from duetick.core.rights import (
@@ -31,6 +29,10 @@ from duetick.domain.pausing import ends_pause, keep_pause, pause, resume
 from duetick.domain.schedule import FLOW_USER, Record, Schedule, dump_input
 from duetick.domain.versions import Expected, check_version
 from duetick.ports import Clock
+
+if TYPE_CHECKING:
+    from duetick.core.explain import Explanation
+    from duetick.core.previews import Preview
 
 T = TypeVar("T")
 
@@ -209,15 +211,19 @@ class UserSchedules:
         if not self.store.schedules.delete(self.user_id, key, now=now, if_version=if_version):
             raise NotFound
 
-    def upcoming(self, key: str, count: int) -> Sequence[Preview]:
+    def upcoming(self, key: str, count: int) -> "Sequence[Preview]":
         """Return the next fire times; none if it is done, or paused without an end."""
+        from duetick.core.explain import next_fires  # few requests ask for it
+
         return next_fires(self.get(key), self.clock(), count)
 
-    def explain(self, key: str, at: int | None = None) -> Explanation:
+    def explain(self, key: str, at: int | None = None) -> "Explanation":
         """Explain why the schedule fired at a time, or did not, or whether it will; now by default.
 
         Raises NotFound if there is neither a schedule nor a history.
         """
+        from duetick.core.explain import explain  # few requests ask for it
+
         check_key(self.user_id, key)
         if is_job(key):
             raise NotFound

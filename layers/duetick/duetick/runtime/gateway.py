@@ -3,12 +3,14 @@
 import base64
 import json
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from duetick.core.answers import Answer, error
-from duetick.core.dispatch import Request
 from duetick.core.rights import BY_EXTERNAL
 from duetick.domain.schedule import Principal
+
+if TYPE_CHECKING:
+    from duetick.core.dispatch import Request
 
 GatewayEvent: TypeAlias = Mapping[str, Any]
 Response: TypeAlias = dict[str, object]
@@ -42,7 +44,7 @@ def body(event: GatewayEvent) -> str:
     return str(text)
 
 
-def dispatch_request(event: GatewayEvent, seconds: float | None = None) -> Request | Answer:
+def dispatch_request(event: GatewayEvent, seconds: float | None = None) -> "Request | Answer":
     """Return the call of a flow's route, or the answer that refuses it.
 
     The path is read as it was sent, still encoded: an id may have a slash.
@@ -67,7 +69,9 @@ def _request(
     flow: str = "",
     path_id: str | None = None,
     external_id: str | None = None,
-) -> Request:
+) -> "Request":
+    from duetick.core.dispatch import Request  # the users' function dispatches nothing
+
     return Request(
         flow=flow,
         path_id=path_id,
