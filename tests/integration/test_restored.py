@@ -10,6 +10,8 @@ import pytest
 from aws_lambda_powertools.utilities.parameters.ssm import SSMProvider
 from duetick.cli.context import LocalContext
 from duetick.cli.main import main
+from duetick.cli.recover import _describe
+from duetick.core.recovery import Recovered
 from duetick.core.verify import verify
 from duetick.domain.errors import ConfigurationError, StoreRestored, WitnessUnavailable
 from duetick.domain.policies import Misfire, Overlap, Policies
@@ -102,6 +104,12 @@ def test_skip_repeats_nothing_and_ticks_go_on(
         assert verify(made.store, 0, clock.now, now=clock.now).found == {}
     assert main(dry) == 0
     assert "nothing to recover" in capsys.readouterr().out
+
+
+def test_j10_a_recovery_whose_time_ended_promises_no_claim() -> None:
+    ended = Recovered("skip", dry_run=False, restored=True, complete=False)
+    assert "No tick claims yet." in _describe(ended)
+    assert "Ticks claim again." in _describe(replace(ended, complete=True))
 
 
 @pytest.mark.parametrize(("how", "late", "error"), [("latest", 1, "unknown: "), ("fire", 5, "")])

@@ -26,7 +26,6 @@ LOOKED_FOR: Final = {
     "cli.workers": "`duetick workers` and `duetick locks`",
     "cli.purge": "`duetick purge`",
     "cli.recover": "`duetick recover`",
-    "cli.plain_log": "the log lines of a terminal",
     "core.inbox": "the jobs of other applications: K-03",
     "core.locks": "named locks: J-08",
     "core.deployment": "the steps of functions/migrate",

@@ -108,7 +108,8 @@ class Route:
     none, is for operators. One that is `of_any` is for the user of a token, and for machines and
     operators too, who name no user there; if it is `alone`, it has no twin below a user. One that
     `reads` changes nothing, whatever its method. One that `erases` a user is recorded without the
-    user.
+    user. `told` are the fields of the body, or of the query, that the record of an operator's call
+    has beside the names of the path.
     """
 
     method: str
@@ -128,6 +129,7 @@ class Route:
     reads: bool = False
     erases: bool = False
     exports: bool = False
+    told: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -179,6 +181,7 @@ SHOWN: Final[dict[int, type | None]] = {200: ScheduleView}
 PUT: Final[dict[int, type | None]] = {200: ScheduleView, 201: ScheduleView}
 
 OCCURRENCES: Final = "/occurrences"
+FILTERS: Final = ("state", "reason", "flow", "label", "user", "key", "from", "to")
 CHANGED: Final[dict[int, type | None]] = {200: ChangedOccurrence}
 CHANGED_MANY: Final[dict[int, type | None]] = {200: ChangedOccurrences}
 
@@ -192,7 +195,7 @@ ROUTES: Final = (
     Route("GET", LIST, operations.list_schedules, {200: SchedulePage}, query=ListQuery),
     Route(
         "POST", LIST, operations.create_schedule, PUT,
-        body=NewSchedule, query=DryQuery, refusals=(409, 413, 429), idempotent=True,
+        body=NewSchedule, query=DryQuery, refusals=(409, 413, 429), idempotent=True, told=("key",),
     ),
     Route("GET", f"{LIST}/{BY_EXTERNAL}/{{key}}", operations.get_by_external, SHOWN,
           refusals=(404,), of_any=True),
@@ -212,7 +215,7 @@ ROUTES: Final = (
     ),
     Route(
         "POST", f"{ONE}/pause", operations.pause_schedule, SHOWN,
-        body=PauseBody, refusals=(404, 409, 412, 413, 429), conditional=True,
+        body=PauseBody, refusals=(404, 409, 412, 413, 429), conditional=True, told=("until",),
     ),
     Route(
         "POST", f"{ONE}/resume", operations.resume_schedule, SHOWN,
@@ -237,11 +240,11 @@ ROUTES: Final = (
     Route("GET", JOBS, Later("jobs", "list_jobs"), {200: JobsPage}, query=JobsQuery),
     Route(
         "POST", JOBS, Later("jobs", "create_job"), {200: JobView, 201: JobView},
-        body=JobBody, refusals=(409, 413, 429),
+        body=JobBody, refusals=(409, 413, 429), told=("flow", "action", "key"),
     ),
     Route(
         "POST", f"{JOBS}/batch", Later("jobs", "create_jobs"), {200: EnqueuedViews},
-        body=JobsBody, refusals=(413, 429),
+        body=JobsBody, refusals=(413, 429), told=("jobs",),
     ),
     Route("GET", f"{JOBS}/{{key}}", Later("jobs", "get_job"), {200: JobView}, refusals=(404,)),
     Route(
@@ -259,7 +262,7 @@ ROUTES: Final = (
     Route(
         "POST", f"{ONE}/backfills", Later("backfills", "start_backfill"),
         {200: BackfillAnswer, 201: BackfillAnswer},
-        body=BackfillBody, refusals=(404, 409, 413), operators_only=True,
+        body=BackfillBody, refusals=(404, 409, 413), operators_only=True, told=("from", "to"),
     ),
     Route(
         "GET", BACKFILLS, Later("backfills", "list_backfills"), {200: BackfillList},
@@ -317,27 +320,27 @@ ROUTES: Final = (
     ),
     Route(
         "DELETE", f"{OCCURRENCES}/{{id}}", Later("occurrences", "delete_occurrence"), CHANGED,
-        query=NamedQuery, refusals=(404, 409), of_all=True,
+        query=NamedQuery, refusals=(404, 409), of_all=True, told=("user",),
     ),
     Route(
         "POST", f"{OCCURRENCES}/{{id}}/retry", Later("occurrences", "retry_occurrence"), CHANGED,
-        query=NamedQuery, refusals=(404, 409), of_all=True,
+        query=NamedQuery, refusals=(404, 409), of_all=True, told=("user",),
     ),
     Route(
         "POST", f"{OCCURRENCES}/{{id}}/cancel", Later("occurrences", "cancel_occurrence"), CHANGED,
-        query=NamedQuery, refusals=(404, 409), of_all=True,
+        query=NamedQuery, refusals=(404, 409), of_all=True, told=("user",),
     ),
     Route(
         "POST", "/all-occurrences/retry", Later("occurrences", "retry_occurrences"), CHANGED_MANY,
-        body=ManyOccurrences, refusals=(413,), of_all=True,
+        body=ManyOccurrences, refusals=(413,), of_all=True, told=FILTERS,
     ),
     Route(
         "POST", "/all-occurrences/cancel", Later("occurrences", "cancel_occurrences"), CHANGED_MANY,
-        body=ManyOccurrences, refusals=(413,), of_all=True,
+        body=ManyOccurrences, refusals=(413,), of_all=True, told=FILTERS,
     ),
     Route(
         "POST", "/all-occurrences/delete", Later("occurrences", "delete_occurrences"), CHANGED_MANY,
-        body=ManyOccurrences, refusals=(413,), of_all=True,
+        body=ManyOccurrences, refusals=(413,), of_all=True, told=FILTERS,
     ),
     Route(
         "GET", "/pauses", Later("group_pauses", "list_pauses"), {200: GroupPausesView},
@@ -345,7 +348,7 @@ ROUTES: Final = (
     ),
     Route(
         "PUT", "/pauses/{scope}", Later("group_pauses", "pause_group"), {200: GroupPauseView},
-        body=PauseBody, refusals=(413,), of_all=True,
+        body=PauseBody, refusals=(413,), of_all=True, told=("until",),
     ),
     Route(
         "DELETE", "/pauses/{scope}", Later("group_pauses", "resume_group"), {200: GroupPausesView},
@@ -353,7 +356,7 @@ ROUTES: Final = (
     ),
     Route(
         "POST", f"{STATIC}/pause", Later("records", "pause_static_schedule"),
-        {200: AnyScheduleView}, body=PauseBody, refusals=(404, 413), of_all=True,
+        {200: AnyScheduleView}, body=PauseBody, refusals=(404, 413), of_all=True, told=("until",),
     ),
     Route(
         "POST", f"{STATIC}/resume", Later("records", "resume_static_schedule"),
@@ -361,12 +364,12 @@ ROUTES: Final = (
     ),
     Route(
         "POST", "/recover", Later("recovery", "recover_store"), {200: RecoveredView},
-        body=RecoverBody, refusals=(413,), of_all=True,
+        body=RecoverBody, refusals=(413,), of_all=True, told=("how",),
     ),
     Route("GET", "/limits", Later("limits", "list_limits"), {200: LimitsView}, of_all=True),
     Route(
         "PUT", "/limits/{scope}", Later("limits", "set_limit"), {200: LimitView},
-        body=LimitBody, refusals=(413,), of_all=True,
+        body=LimitBody, refusals=(413,), of_all=True, told=("parallel", "rate", "per"),
     ),
     Route(
         "DELETE", "/limits/{scope}", Later("limits", "lift_limit"), {200: LimitsView}, of_all=True,

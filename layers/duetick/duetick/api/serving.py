@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -12,14 +13,14 @@ from duetick.api.calls import ApiCall, TooLarge
 from duetick.api.models import DryQuery
 from duetick.api.routes import ROUTES, Route
 from duetick.core.answers import Answer, error, wrong_method
-from duetick.core.operations import Asked, pseudonym, recorded
+from duetick.core.operations import Asked, in_words, pseudonym, recorded
 from duetick.core.refusals import answer_to
 from duetick.core.schedules import UserSchedules
 from duetick.domain.errors import DuetickError, InvalidSchedule
 from duetick.domain.group_pauses import user_of
-from duetick.domain.identity import from_path, from_signed_path
+from duetick.domain.identity import InvalidId, check_key, from_path, from_signed_path
 from duetick.domain.operations import DRY_RUN
-from duetick.domain.schedule import FLOW_USER
+from duetick.domain.schedule import FLOW_USER, Json
 from duetick.runtime import gateway, wiring
 from duetick.runtime.telemetry import logger
 
@@ -141,8 +142,9 @@ def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
 
     The record of an erasure names the user no more than the store does afterwards.
     """
-    target = "/".join(call.names.values())
-    about = user_id or user_of(call.names.get("scope", ""))
+    told = _told(route, call)
+    target = " ".join(filter(None, ["/".join(call.names.values()), in_words(told)]))
+    about = user_id or user_of(call.names.get("scope", "")) or _user_in(told)
     if route.erases:
         about, target = None, pseudonym(user_id)
     asked = Asked(call.who, route.name, about, target, call.why())
@@ -156,6 +158,25 @@ def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
         elif answer.body.get("dryRun") is True:
             recording.outcome = DRY_RUN
     return answer
+
+
+def _told(route: Route, call: ApiCall) -> dict[str, Json]:
+    """Return the fields of a call that its record tells; none if its body cannot be read."""
+    given: dict[str, Json] = dict(call.query)
+    with suppress(TooLarge, InvalidSchedule, RecursionError):
+        given |= call.read_body() if route.told else {}
+    return {name: given[name] for name in route.told if given.get(name) is not None}
+
+
+def _user_in(told: Mapping[str, Json]) -> str | None:
+    """Return the user whom the fields of a call name, or None."""
+    user_id = told.get("user")
+    if not isinstance(user_id, str) or not user_id:
+        return None
+    with suppress(InvalidId):
+        check_key(user_id, "any")
+        return user_id
+    return None
 
 
 def _own_of(user_id: str, *, operator: bool) -> UserSchedules:
