@@ -11,7 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from duetick.core.inbox import Inbox
+from duetick.domain.jobs import LONGEST_SHOWN, InboxRow
 from duetick.domain.states import Reason, State
+from duetick.ports import Effects
+from duetick.stores import open_store
 
 from tests.integration.local_product import NINE, Clock, Product, product
 from tests.lab.postgres import connect
@@ -131,6 +135,68 @@ def test_k03_a_row_that_is_wrong_is_a_dead_job_with_the_reason(
     assert why in (dead.occurrence.error or "")
     assert why in str(running.client().job(dead.id)["error"])
     assert len(jobs) == 2, "a wrong row held up a right one"
+
+
+def test_k03_a_wrong_row_keeps_a_bounded_part_of_its_names(shared: Shared) -> None:
+    shared.run(
+        insert("a" * 5_000, key="k" * 5_000).replace("'reminders'", "'x\n" + "f" * 5_000 + "'")
+    )
+    shared.running.tick()
+    (dead,) = shared.running.store.jobs.list("you").jobs
+    names = (dead.record.flow, dead.record.action, dead.occurrence.idempotency_key or "")
+    assert [len(name) for name in names] == [LONGEST_SHOWN] * 3
+    assert all(name.isprintable() for name in names)
+    assert shared.running.client().job(dead.id)["state"] == "dead"
+
+
+def test_k03_a_row_that_fails_stays_and_holds_up_no_other(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    running, take = shared.running, Inbox.take
+
+    def fail_for_one(self: Inbox, row: InboxRow, effects: Effects) -> None:
+        take(self, row, effects)
+        if row.key == "stuck":
+            raise RuntimeError("this row cannot be taken in")
+
+    shared.run(insert(key="stuck"))
+    shared.run(insert(key="right"))
+    with monkeypatch.context() as patch:
+        patch.setattr(Inbox, "take", fail_for_one)
+        running.tick()
+    (made,) = running.store.jobs.list("you").jobs
+    assert made.occurrence.idempotency_key == "right"
+    assert shared.run("SELECT key FROM inbox") == [["stuck"]]
+    assert "a row of the inbox stays" in caplog.text
+    running.tick()
+    assert len(running.store.jobs.list("you").jobs) == 2
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["user_id", "flow", "action", "input", "due_at", "key"],
+    ids=lambda name: f"bytes in {name}",
+)
+def test_k03_sqlite_refuses_other_types_to_whoever_writes_them(tmp_path: Path, column: str) -> None:
+    with closing(open_store(f"sqlite:///{tmp_path / 'typed.db'}")) as store:
+        store.migrate()
+    with plain_sqlite(tmp_path / "typed.db") as run:
+        run("CREATE TEMP TABLE given (id, user_id, flow, action, input, due_at, key)")
+        run("INSERT INTO given VALUES (1, 'you', 'reminders', 'remind', '1', NULL, 'k')")
+        run("UPDATE given SET column = x'ff'".replace("column", column))
+        with pytest.raises(sqlite3.IntegrityError, match="cannot store"):
+            run("INSERT INTO inbox SELECT * FROM given")
+
+
+def test_k03_text_that_is_none_holds_up_no_other(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'torn.db'}"
+    with pytest.MonkeyPatch.context() as patch, product(address, Clock(NINE), patch) as running:
+        with plain_sqlite(tmp_path / "torn.db") as run:
+            run(insert(key="torn").replace("'torn'", "CAST(x'ff' AS TEXT)"))
+            run(insert(key="right"))
+        running.tick()
+        (made,) = running.store.jobs.list("you").jobs
+        assert made.occurrence.idempotency_key == "right"
 
 
 def test_k03_a_row_that_is_not_committed_makes_nothing(shared: Shared) -> None:

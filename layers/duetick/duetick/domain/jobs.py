@@ -35,6 +35,9 @@ KEPT_DEAD_MS: Final = 90 * DAY * 1_000
 MOST_PENDING: Final = 1_000
 """The most jobs of a user that may be pending, unless a deployment says otherwise."""
 
+LONGEST_SHOWN: Final = 128
+"""The most characters that a job which was refused keeps of a name in its row."""
+
 OF_JOBS: Final = ("delivery", "retry", "priority", "timeout", "on_failure")
 """The policies that a job has. The others are about a schedule's times."""
 
@@ -69,13 +72,15 @@ class InboxRow(NamedTuple):
 
 
 def refused_job(row: InboxRow, name: str, why: str, now: int) -> Job:
-    """Return the job of a row that is wrong: it is dead, and says why."""
+    """Return the job of a row that is wrong: it is dead, and says why. Of a name that is too long
+    it has the beginning.
+    """
     record = Record(
         user_id=row.user_id,
         key=job_key(name),
         cron=cron_of(now),
-        flow=row.flow,
-        action=row.action,
+        flow=_shown(row.flow),
+        action=_shown(row.action),
         policies=policies_of_job(Policies()),
         version=1,
         redefined_at=now,
@@ -83,10 +88,16 @@ def refused_job(row: InboxRow, name: str, why: str, now: int) -> Job:
         created_at=now,
         updated_at=now,
     )
-    waiting = _occurrence_of(record, name, row.key, now)
+    waiting = _occurrence_of(record, name, None if row.key is None else _shown(row.key), now)
     text = storable(why)
     dead = replace(waiting, state=State.DEAD, reason=Reason.REJECTED, error=text, told=text)
     return Job(mark_job(record, dead), dead)
+
+
+def _shown(name: str) -> str:
+    """Return a name that may be none: a bounded part of it, in characters that can be seen."""
+    cut = storable(name[:LONGEST_SHOWN])
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in cut)
 
 
 def policies_of_job(given: Policies) -> Policies:

@@ -775,11 +775,10 @@ DELETE FROM schedule_index WHERE user_id = :user_id
 DELETE FROM creations WHERE user_id = :user_id
 
 -- name: inbox_next
-SELECT o.id, o.user_id, o.flow, o.action, o.input, o.due_at, o.key FROM inbox o
-ORDER BY o.id LIMIT 1 {skip_locked}
+SELECT o.id FROM inbox o WHERE o.id > :after ORDER BY o.id LIMIT 1 {skip_locked}
 
--- name: inbox_remove
-DELETE FROM inbox WHERE id = :id
+-- name: inbox_take
+DELETE FROM inbox WHERE id = :id RETURNING id, user_id, flow, action, input, due_at, key
 
 -- name: erase_inbox
 DELETE FROM inbox WHERE user_id = :user_id

@@ -1,8 +1,9 @@
 """A shelf on a SQL database, without the claim: each backend has its own."""
 
 import json
+import logging
 from base64 import b64decode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -105,6 +106,11 @@ FORGETS: Final = (
 )
 REPORTS_KEPT_MS: Final = 8 * DAY * 1_000
 LISTED_AT_ONCE: Final = 1_000
+BEFORE_ALL: Final = -(2**63)
+MOST_STUCK: Final = 50
+"""The most rows of the inbox that may fail before a tick gives it up: the database may be away."""
+
+logger = logging.getLogger("duetick.inbox")
 
 
 class SqlShelf:
@@ -470,23 +476,36 @@ class SqlShelf:
     # The inbox.
 
     def take_in(self, limit: int, take: TakeIn) -> int:
-        """See `ports.Shelf`. Each row leaves in a transaction of its own."""
-        taken = 0
-        while taken < limit and self._take_one(take):
-            taken += 1
+        """See `ports.Shelf`. Each row leaves in a transaction of its own. One that fails stays, and
+        holds up no other.
+        """
+        taken, stuck, after = 0, 0, BEFORE_ALL
+        while taken + stuck < limit:
+            found: list[int] = []
+            try:
+                if not self._take_one(after, found.append, take):
+                    break
+                taken += 1
+            except Exception:
+                stuck += 1
+                if not found or stuck > MOST_STUCK:
+                    raise
+                details = {"action": "inbox_failed", "row": found[-1]}
+                logger.exception("a row of the inbox stays", extra=details)
+            after = found[-1]
         return taken
 
     @retried
-    def _take_one(self, take: TakeIn) -> bool:
+    def _take_one(self, after: int, see: Callable[[int], object], take: TakeIn) -> bool:
         with self._database.transaction() as session:
-            rows = session.rows("inbox_next", {})
+            rows = session.rows("inbox_next", {"after": after})
             if not rows:
                 return False
+            see(number(rows))
             from duetick.domain.jobs import InboxRow
 
-            row = InboxRow(*rows[0])
-            take(row, SqlTransaction(session))
-            session.rows("inbox_remove", {"id": row.id})
+            (row,) = session.rows("inbox_take", {"id": number(rows)})
+            take(InboxRow(*row), SqlTransaction(session))
         return True
 
     # Operations.

@@ -1,7 +1,8 @@
 -- oldest_code: 1
 
 -- The jobs that other applications enqueue with one INSERT of their own: a tick takes each row out and
--- makes the job. The input is JSON, due_at is milliseconds since the epoch (null: now).
+-- makes the job. The input is JSON, due_at is milliseconds since the epoch (null: now). STRICT refuses
+-- a value of another type to whoever writes it.
 CREATE TABLE inbox (
     id integer PRIMARY KEY AUTOINCREMENT,
     user_id text NOT NULL,
@@ -10,4 +11,4 @@ CREATE TABLE inbox (
     input text,
     due_at integer,
     key text
-);
+) STRICT;
