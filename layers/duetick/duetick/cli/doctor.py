@@ -294,7 +294,8 @@ def _verified(verified: Mapping[str, Any], asks: Asks) -> str:
             f"{faults:,} times do not add up. `duetick verify{asks.store}` names those of the last "
             "day"
         )
-    return f"every schedule up to {verified['until'] or '(none yet)'}"
+    until = verified["until"]
+    return f"every schedule up to {until}" if until else "the hourly work has not verified all yet"
 
 
 def _local(chosen: argparse.Namespace) -> Iterator[Look]:
