@@ -378,3 +378,12 @@ def test_doctor_says_what_is_not_ok(
     code, out, err = run(capsys, "doctor", *arguments)
     assert (code, says in out) == (1, True)
     assert "hunter22" not in out + err
+
+
+def test_j07_whoever_mends_a_static_schedule_is_told_how(
+    at_work: Product, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del at_work
+    code, _, err = run(capsys, "schedules", "mend", "reminders/nightly")
+    assert code == 2
+    assert "rebuild --yes" in err
