@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from duetick.cli.asking import Commands, Options
 
 
-NEEDS_USER: Final = "mend needs --user: whose schedule? Static ones have no user: `duetick rebuild --yes` mends all."
+NEEDS_USER: Final = (
+    "mend needs --user: whose schedule? Static ones have no user; `duetick rebuild --yes` mends "
+    "them with all others."
+)
 
 
 def add_schedules(commands: "Commands") -> None:
