@@ -128,6 +128,19 @@ def test_o01_the_record_says_which_occurrences_and_how_much(running: Product) ->
     assert "ann" not in str(recorded(running))
 
 
+def test_o01_what_is_done_to_an_occurrence_is_about_its_user(running: Product) -> None:
+    """Else the reason, which may tell of the user, outlives an erasure."""
+    running.client("ann").put("k", HELLO)
+    running.client("ann").run("k")
+    (ran,) = [one["id"] for one in running.client("ann").history("k")]
+    assert do(running, "DELETE", f"/api/occurrences/{ran}", why="ann asked by phone") == 200
+    assert do(running, "POST", "/api/occurrences/occ_1/retry") == 404
+    told = [(one["user"], one["target"]) for one in recorded(running)]
+    assert told == [(None, "occ_1"), ("ann", ran)]
+    do(running, "DELETE", "/api/users/ann")
+    assert "ann" not in str(recorded(running))
+
+
 def test_o01_what_cannot_be_recorded_is_not_done(
     running: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:

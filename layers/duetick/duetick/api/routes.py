@@ -109,7 +109,7 @@ class Route:
     operators too, who name no user there; if it is `alone`, it has no twin below a user. One that
     `reads` changes nothing, whatever its method. One that `erases` a user is recorded without the
     user. `told` are the fields of the body, or of the query, that the record of an operator's call
-    has beside the names of the path.
+    has beside the names of the path. A call that `finds` an occurrence is about its user.
     """
 
     method: str
@@ -130,6 +130,7 @@ class Route:
     erases: bool = False
     exports: bool = False
     told: tuple[str, ...] = ()
+    finds: bool = False
 
     @property
     def name(self) -> str:
@@ -320,15 +321,15 @@ ROUTES: Final = (
     ),
     Route(
         "DELETE", f"{OCCURRENCES}/{{id}}", Later("occurrences", "delete_occurrence"), CHANGED,
-        query=NamedQuery, refusals=(404, 409), of_all=True, told=("user",),
+        query=NamedQuery, refusals=(404, 409), of_all=True, told=("user",), finds=True,
     ),
     Route(
         "POST", f"{OCCURRENCES}/{{id}}/retry", Later("occurrences", "retry_occurrence"), CHANGED,
-        query=NamedQuery, refusals=(404, 409), of_all=True, told=("user",),
+        query=NamedQuery, refusals=(404, 409), of_all=True, told=("user",), finds=True,
     ),
     Route(
         "POST", f"{OCCURRENCES}/{{id}}/cancel", Later("occurrences", "cancel_occurrence"), CHANGED,
-        query=NamedQuery, refusals=(404, 409), of_all=True, told=("user",),
+        query=NamedQuery, refusals=(404, 409), of_all=True, told=("user",), finds=True,
     ),
     Route(
         "POST", "/all-occurrences/retry", Later("occurrences", "retry_occurrences"), CHANGED_MANY,

@@ -16,7 +16,7 @@ from duetick.core.answers import Answer, error, wrong_method
 from duetick.core.operations import Asked, in_words, pseudonym, recorded
 from duetick.core.refusals import answer_to
 from duetick.core.schedules import UserSchedules
-from duetick.domain.errors import DuetickError, InvalidSchedule
+from duetick.domain.errors import DuetickError, InvalidSchedule, OccurrenceNotFound
 from duetick.domain.group_pauses import user_of
 from duetick.domain.identity import InvalidId, check_key, from_path, from_signed_path
 from duetick.domain.operations import DRY_RUN
@@ -145,6 +145,8 @@ def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
     told = _told(route, call)
     target = " ".join(filter(None, ["/".join(call.names.values()), in_words(told)]))
     about = user_id or user_of(call.names.get("scope", "")) or _user_in(told)
+    if route.finds and not about:
+        about = _user_of_found(call)
     if route.erases:
         about, target = None, pseudonym(user_id)
     asked = Asked(call.who, route.name, about, target, call.why())
@@ -176,6 +178,17 @@ def _user_in(told: Mapping[str, Json]) -> str | None:
     with suppress(InvalidId):
         check_key(user_id, "any")
         return user_id
+    return None
+
+
+def _user_of_found(call: ApiCall) -> str | None:
+    """Return the user of the occurrence that a call names by its id alone, or None. An erasure of
+    the user takes the operation with it.
+    """
+    from duetick.core.occurrences import AllOccurrences  # for these routes alone
+
+    with suppress(OccurrenceNotFound):
+        return AllOccurrences(call.store).get(call.names["id"]).user_id or None
     return None
 
 
