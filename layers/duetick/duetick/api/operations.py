@@ -266,21 +266,20 @@ def export_user(call: ApiCall) -> Answer:
     """Return all data of a user, part by part: schedules, then jobs, then the history. Values with
     secret names are withheld.
     """
-    from duetick.core.histories import export_page, lines  # each request loads what it needs
+    from duetick.core.histories import export_page, exported_lines  # each loads what it needs
     from duetick.core.jobs import lines_of_jobs
 
     cursor = call.read_query(CursorQuery).cursor
-    schedules, jobs, occurrences, after = export_page(call.schedules, cursor)
-    shown = lines(call.schedules.store.ledger, occurrences, operator=call.operator)
-    keyed = zip(shown, occurrences, strict=True)
+    part = export_page(call.schedules, cursor)
+    history = exported_lines(call.schedules.store.ledger, part, operator=call.operator)
     return Answer(
         200,
         {
             "user": call.schedules.user_id,
-            "schedules": [view(call, schedule) for schedule in schedules],
-            "jobs": [*lines_of_jobs(call.schedules, jobs, operator=call.operator)],
-            "history": [line | {"key": each.key} for line, each in keyed],
-            "cursor": after,
+            "schedules": [view(call, schedule) for schedule in part.schedules],
+            "jobs": [*lines_of_jobs(call.schedules, part.jobs, operator=call.operator)],
+            "history": [*history],
+            "cursor": part.cursor,
         },
     )
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
 from duetick.api.calls import ApiCall, TooLarge
-from duetick.api.models import DryQuery
+from duetick.api.models import DryQuery, NoQuery
 from duetick.api.routes import ROUTES, Route
 from duetick.core.answers import Answer, error, wrong_method
 from duetick.core.operations import Asked, in_words, pseudonym, recorded
@@ -120,7 +120,7 @@ def _answer(
             return _run_recorded(route, call, user_id)
         if route.writes and not operator and not _stores_nothing(route, call):
             call.schedules.count_write()
-        return route.run(call)
+        return _run(route, call)
     except TooLarge as problem:
         return error("too_large", str(problem))
     except RecursionError:
@@ -135,6 +135,15 @@ def _stores_nothing(route: Route, call: ApiCall) -> bool:
     if route.query is DryQuery and call.is_dry_run:
         return True
     return route.idempotent and call.is_repeat()
+
+
+def _run(route: Route, call: ApiCall) -> Answer:
+    """Run a call. A write refuses parameters that its route does not have: a `dryRun` in vain would
+    write.
+    """
+    if route.method != "GET":
+        call.read_query(route.query or NoQuery)
+    return route.run(call)
 
 
 def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
@@ -152,7 +161,7 @@ def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
     asked = Asked(call.who, route.name, about, target, call.why())
     with recorded(call.store, asked) as recording:
         try:
-            answer = route.run(call)
+            answer = _run(route, call)
         except (ValueError, DuetickError) as problem:
             answer = _refusal(problem, user_id, operator=True)
         if answer.status >= HTTPStatus.BAD_REQUEST:
