@@ -138,6 +138,7 @@ class MemoryShelf:
     ledger: dict[Identity, Occurrence] = field(default_factory=dict)
     happened: dict[Identity, list[Event]] = field(default_factory=dict)
     keys: dict[tuple[str, str], tuple[Identity, int]] = field(default_factory=dict)
+    bodies: dict[Identity, str] = field(default_factory=dict)
     rates: dict[tuple[str, Counted, int], int] = field(default_factory=dict)
     creations: dict[tuple[str, str], tuple[Made, int]] = field(default_factory=dict)
     definitions: dict[ScheduleName, list[Definition]] = field(default_factory=dict)
@@ -185,6 +186,8 @@ class MemoryShelf:
                     book.made[0].identity,
                     now + terms.key.window_ms,
                 )
+            if terms.body is not None and book.made:
+                self.bodies[book.made[0].identity] = terms.body
             return answer
 
     def _check_room(self, book: Book, terms: Terms) -> None:
@@ -218,6 +221,7 @@ class MemoryShelf:
         self.ledger |= {one.identity: one for one in book.ranges} | book.moved
         for identity in book.discarded:
             self.happened.pop(identity, None)
+            self.bodies.pop(identity, None)
         for identity, event in book.events:
             self.happened.setdefault(identity, []).append(event)
 
@@ -405,6 +409,9 @@ class MemoryShelf:
         identity, until = self.keys.get((key.flow, key.key), (None, 0))
         holder = identity and self.ledger.get(identity)
         return (holder, until) if holder else None
+
+    def body(self, identity: Identity) -> str | None:
+        return self.bodies.get(identity)
 
     def creation(self, user_id: str, name: str, now: int) -> Made | None:
         made, until = self.creations.get((user_id, name), (None, 0))
@@ -594,6 +601,7 @@ class MemoryShelf:
             mine = [self.books.pop(name) for name in list(self.books) if name[0] == user_id]
             self.ledger = {name: one for name, one in self.ledger.items() if name[0] != user_id}
             self.happened = {name: e for name, e in self.happened.items() if name[0] != user_id}
+            self.bodies = {name: body for name, body in self.bodies.items() if name[0] != user_id}
             self.rates = {name: one for name, one in self.rates.items() if name[0] != user_id}
             self.creations = {n: one for n, one in self.creations.items() if n[0] != user_id}
             self.definitions = {n: d for n, d in self.definitions.items() if n[0] != user_id}

@@ -6,12 +6,16 @@ from dataclasses import replace
 import pytest
 from duetick.core.context import Context
 from duetick.core.dispatch import Request
+from duetick.domain.attempts import SUCCEEDED, Begun
 from duetick.domain.identity import to_path
+from duetick.domain.operating import Operator
+from duetick.domain.policies import Delivery, Overlap, Policies, Retry
 from duetick.domain.schedule import Json
 
 from tests.delivery.scene import MINUTE, NINE, SECRET, Scene, told
 
 OUTSIDE = "crm/project 7"
+RETRIED = Policies(delivery=Delivery.AT_LEAST_ONCE, retry=Retry(attempts=3))
 PUSH: Json = {"key": "PROJ-7", "origin": "crm", "fence": 5, "changed": ["title"]}
 
 
@@ -87,7 +91,77 @@ def test_g08_a_tick_delivers_without_a_body(scene: Scene) -> None:
     assert [ctx.body for _, ctx in scene.ran] == [None, None]
 
 
-def test_g08_a_background_action_reads_the_body_without_its_secrets(scene: Scene) -> None:
+def test_g08_a_retry_has_the_body_of_its_call(each_scene: Scene) -> None:
+    def act(_given: Json, _ctx: Context) -> None:
+        if len(each_scene.ran) == 1:
+            raise RuntimeError("not yet")
+
+    scene = owned(each_scene)
+    digest = scene.store.schedules.get("ada", "digest")
+    assert digest
+    scene.store.schedules.put(replace(digest, policies=RETRIED), now=NINE - MINUTE)
+    scene.act = act
+    assert call(scene, json.dumps(PUSH))[0] == 500
+    scene.clock.advance(20_000)
+    (again,) = scene.store.ledger.claim_waiting(scene.clock.now)
+    assert scene.deliver(again)[0] == 202
+    assert [ctx.body for _, ctx in scene.ran] == [PUSH, PUSH]
+
+
+def test_g08_a_call_that_waited_for_a_place_has_its_body(each_scene: Scene) -> None:
+    scene = owned(each_scene)
+    digest = scene.store.schedules.get("ada", "digest")
+    assert digest
+    waits = replace(digest, policies=Policies(overlap=Overlap.WAIT))
+    scene.store.schedules.put(waits, now=NINE - MINUTE)
+    (of_nine,) = (one for one in scene.store.index.claim_due(NINE) if one.key == "digest")
+    running = scene.store.ledger.begin(of_nine, now=NINE)
+    assert isinstance(running, Begun)
+    assert call(scene, json.dumps(PUSH))[0] == 409
+    assert scene.ran == []
+    scene.store.ledger.settle(running.occurrence, SUCCEEDED, now=NINE + 1)
+    scene.clock.advance(MINUTE)
+    waited = scene.store.ledger.claim_waiting(scene.clock.now)
+    scene.deliver(next(one for one in waited if one.key == "digest"))
+    assert [ctx.body for _, ctx in scene.ran] == [PUSH]
+
+
+@pytest.mark.parametrize(
+    "sent", ["\ud800", "\0", "🌍" * 60_000, "\ud800" * 40_000, [1, [2, [None]]], False, ""]
+)
+def test_g08_whatever_is_sent_is_kept(each_scene: Scene, sent: Json) -> None:
+    scene = owned(each_scene)
+    assert call(scene, json.dumps(sent, ensure_ascii=sent != "🌍" * 60_000))[0] == 202
+    (made,) = scene.store.ledger.find("ada", "digest")
+    assert json.loads(scene.store.ledger.body(made.identity) or "") == sent
+
+
+def test_g08_a_body_that_no_store_can_keep_is_refused(scene: Scene) -> None:
+    status, answer = call(owned(scene), f"[{','.join(['1e15'] * 40_000)}]")
+    assert (status, answer["error"]) == (413, "too_large")
+    assert scene.store.ledger.find("ada", "digest") == []
+
+
+def test_g08_an_erasure_takes_the_body(each_scene: Scene) -> None:
+    scene = owned(each_scene)
+    call(scene, json.dumps(PUSH))
+    (made,) = scene.store.ledger.find("ada", "digest")
+    assert json.loads(scene.store.ledger.body(made.identity) or "") == PUSH
+    scene.store.erase("ada")
+    assert scene.store.ledger.body(made.identity) is None
+
+
+def test_o01_a_discarded_call_has_no_body_any_more(each_scene: Scene) -> None:
+    scene = owned(each_scene)
+    call(scene, json.dumps(PUSH))
+    (made,) = scene.store.ledger.find("ada", "digest")
+    scene.store.ledger.discard(made, Operator("ops"), now=NINE + 1)
+    assert scene.store.ledger.body(made.identity) is None
+
+
+def test_g08_a_background_action_reads_the_body_that_is_kept(each_scene: Scene) -> None:
+    scene = each_scene
+
     @scene.flow.action("later", background=True)
     def later(given: Json, ctx: Context) -> None:
         scene.ran.append((given, ctx))
@@ -98,7 +172,7 @@ def test_g08_a_background_action_reads_the_body_without_its_secrets(scene: Scene
     (queued,) = scene.queued
     assert "sesame" not in queued.body
     assert scene.dispatch.run_queued(queued).status == 202
-    assert scene.ran[0][1].body == {"changed": 1, "token": "[withheld]"}
+    assert scene.ran[0][1].body == {"changed": 1, "token": "sesame"}
 
 
 def test_g08_what_fails_quotes_no_secret_of_the_body(scene: Scene) -> None:

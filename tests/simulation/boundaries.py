@@ -426,6 +426,10 @@ class CrossedShelf:
         """See `ports.Shelf`."""
         return self._cross("key_holder", lambda: self._shelf.key_holder(key))
 
+    def body(self, identity: Identity) -> str | None:
+        """See `ports.Shelf`."""
+        return self._cross("body", lambda: self._shelf.body(identity))
+
     def creation(self, user_id: str, name: str, now: int) -> Made | None:
         """See `ports.Shelf`."""
         return self._cross("creation", lambda: self._shelf.creation(user_id, name, now))

@@ -13,6 +13,9 @@ SHORT: Final = 120
 LOOKED_FOR: Final = {
     "actions.addresses": "the addresses that a webhook may not call",
     "actions.aws": "the actions that call AWS, each by name",
+    "api.reads": "the operations of the API that read more than a record",
+    "api.routing": "the route of a method and a path",
+    "api.writes": "the operations of the API that read a body",
     "api.records": "the operations of the API that are about no user alone",
     "api.__main__": "`python -m duetick.api` writes the document",
     "cli.upcoming": "`duetick upcoming`",

@@ -189,7 +189,7 @@ def test_o01_a_dry_run_is_recorded_as_one_and_counts_as_no_write(
 @pytest.mark.parametrize("query", ["dryRun=maybe", "dryRun=true&x=1"])
 def test_a_dry_run_that_is_unclear_is_refused(running: Product, query: str) -> None:
     assert running.call("PUT", f"/api/schedules/hello?{query}", HELLO)[0] == 400
-    assert running.call("POST", "/api/schedules/hello/pause?dryRun=true")[0] == 404
+    assert running.call("POST", "/api/schedules/hello/pause?dryRun=true")[0] == 400
 
 
 def test_the_command_tries_a_put_and_says_what_a_cron_means(
@@ -203,3 +203,35 @@ def test_the_command_tries_a_put_and_says_what_a_cron_means(
     assert list(running.client().list()) == []
     assert main(["upcoming", "30 2 * * 1", "--count", "1"]) == 0
     assert "At 02:30, on Monday." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", "/api/schedules/hello?dryrun=true"),
+        ("PATCH", "/api/schedules/hello?dry_run=true"),
+        ("POST", "/api/schedules?dry=true"),
+        ("DELETE", "/api/schedules/hello?dryRun=true"),
+        ("POST", "/api/schedules/hello/pause?dryRun=true"),
+        ("POST", "/api/schedules/hello/run?dryRun=true"),
+        ("POST", "/api/jobs?dryRun=true"),
+        ("POST", "/api/jobs/batch?dryRun=true"),
+        ("DELETE", "/api/users/you?dryRun=true"),
+        ("PUT", "/api/pauses/all?dryRun=true"),
+        ("DELETE", "/api/users/you/schedules/hello?dryRun=true"),
+    ],
+)
+def test_m01_a_write_refuses_a_parameter_that_it_does_not_have(
+    running: Product, client: Client, method: str, path: str
+) -> None:
+    before = client.put("hello", HELLO).body
+    operators = path.startswith(("/api/users", "/api/pauses"))
+    body = HELLO | {"key": "other"} if path.startswith("/api/schedules?") else HELLO
+    token = running.stack.operator if operators else None
+    status, answer = running.call(method, path, None if method == "DELETE" else body, token)
+    assert (status, answer["error"]) == (400, "invalid_schedule")
+    name = path.partition("?")[2].partition("=")[0]
+    assert {"field": f"/{name}", "code": "unknown_field"}.items() <= answer["problems"][0].items()
+    assert client.get("hello").body == before
+    assert [one["key"] for one in client.list()] == ["hello"]
+    assert list(client.jobs()) == []

@@ -42,5 +42,11 @@ def test_a_users_day(anywhere: Product) -> None:
     assert len(exported["schedules"]) == 2
     assert len(exported["history"]) == 4
     assert machine.erase() == {"schedules": 2}
-    assert machine.export() == {"user": "you", "schedules": [], "history": [], "cursor": None}
+    assert machine.export() == {
+        "user": "you",
+        "schedules": [],
+        "jobs": [],
+        "history": [],
+        "cursor": None,
+    }
     assert client.put("hello", HELLO).body["version"] == 1

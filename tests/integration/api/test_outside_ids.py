@@ -48,6 +48,17 @@ def test_g08_a_machine_dispatches_by_an_outside_id(running: Product, machine: Op
     assert secret.dispatch(OUTSIDE)["scheduleId"] == "bob/hello"
 
 
+def test_g08_an_export_shows_the_body_without_its_secrets(
+    running: Product, machine: Operators
+) -> None:
+    machine.dispatch(OUTSIDE, {"changed": ["title"], "token": "sesame"})
+    running.operator("bob").run("hello")
+    shown = running.operator("bob").export()["history"]
+    bodies = {str(line["origin"]).partition(":")[0]: line["body"] for line in shown}
+    assert bodies == {"call": {"changed": ["title"], "token": "[withheld]"}, "run": None}
+    assert "sesame" not in str(running.operator("bob").history("hello"))
+
+
 @pytest.mark.parametrize("user", ["bob", "ann"])
 def test_g08_no_user_dispatches_by_an_outside_id(
     running: Product, machine: Operators, user: str

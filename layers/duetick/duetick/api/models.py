@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
+from duetick.api.calls import USUAL_PAGE
 from duetick.core.reports import MOST_WORKERS
 from duetick.domain.backfilling import MOST_AT_ONCE, MOST_TIMES, MOST_TIMES_EVER, Together
 from duetick.domain.identity import LONGEST_ID
@@ -180,6 +181,10 @@ class PreviewBody(Shape):
     limit: Count = 10
 
 
+class NoQuery(Shape):
+    """A query that has no parameters."""
+
+
 class DryQuery(Shape):
     """With `dryRun`, everything is checked and nothing is stored."""
 
@@ -254,7 +259,7 @@ class PageQuery(Shape):
 
     model_config = ConfigDict(strict=False)
 
-    limit: Count = 50
+    limit: Count = USUAL_PAGE
     cursor: str | None = None
 
 

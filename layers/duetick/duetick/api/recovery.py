@@ -4,7 +4,8 @@ import time
 from dataclasses import asdict
 from typing import Final
 
-from duetick.api.calls import ApiCall, check_shape
+from duetick.api.calls import ApiCall
+from duetick.api.checking import check_shape
 from duetick.api.models import RecoverBody
 from duetick.core.answers import Answer, error
 from duetick.domain.errors import ConfigurationError, InvalidQuery, WitnessUnavailable

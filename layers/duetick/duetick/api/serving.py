@@ -1,17 +1,14 @@
 """The way from API Gateway's events to the operations, and back."""
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
-from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
-
 from duetick.api.calls import ApiCall, TooLarge
-from duetick.api.models import DryQuery
-from duetick.api.routes import ROUTES, Route
+from duetick.api.routes import Route
+from duetick.api.routing import find, methods
 from duetick.core.answers import Answer, error, wrong_method
 from duetick.core.operations import Asked, in_words, pseudonym, recorded
 from duetick.core.refusals import answer_to
@@ -24,24 +21,28 @@ from duetick.domain.schedule import FLOW_USER, Json
 from duetick.runtime import gateway, wiring
 from duetick.runtime.telemetry import logger
 
-app: Final = APIGatewayRestResolver()
 NO_ROUTE: Final = "There is no such route; openapi.json lists them all."
 
 
-def _serve(route: Route, base: str) -> Callable[..., Response[str]]:
-    """Return the route's handler, as the resolver calls it."""
+def serve(event: dict[str, Any]) -> gateway.Response:
+    """Answer an API Gateway REST event."""
+    found = find(str(event["httpMethod"]).upper(), event["path"])
+    try:
+        return _respond(_call_route(*found, event) if found else _refuse_path(event["path"]))
+    except Exception as problem:
+        return _respond(_broken(event, problem))
 
-    def serve(user: str = "", **names: str) -> Response[str]:
-        event = app.current_event.raw_event
-        operator = route.is_of_operators(base) or (route.of_any and _is_machine(event))
-        refusal = _refuse_caller(event, operator=operator)
-        answer = refusal or _answer(route, event, names, user, operator=operator)
-        if operator and route.is_logged:
-            result = {"action": route.name, "status": answer.status}
-            logger.info("operator", extra=_describe(event) | result)
-        return _response(answer)
 
-    return serve
+def _call_route(route: Route, base: str, names: dict[str, str], event: dict[str, Any]) -> Answer:
+    """Return the route's answer to the call."""
+    user = names.pop("user", "")
+    operator = route.is_of_operators(base) or (route.of_any and _is_machine(event))
+    refusal = _refuse_caller(event, operator=operator)
+    answer = refusal or _answer(route, event, names, user, operator=operator)
+    if operator and route.is_logged:
+        result = {"action": route.name, "status": answer.status}
+        logger.info("operator", extra=_describe(event) | result)
+    return answer
 
 
 def _is_machine(event: dict[str, Any]) -> bool:
@@ -59,11 +60,16 @@ def _describe(event: dict[str, Any]) -> dict[str, object]:
     }
 
 
-def _response(answer: Answer) -> Response[str]:
-    """Return the answer as the resolver takes it."""
+def _respond(answer: Answer) -> gateway.Response:
+    """Return the answer in the form that API Gateway takes."""
     made = gateway.respond(answer)
-    body = "" if answer.status == HTTPStatus.NO_CONTENT else str(made["body"])
-    return Response(answer.status, "application/json", body, headers=dict(answer.headers))
+    headers = {**answer.headers, "Content-Type": "application/json"}
+    return {
+        "statusCode": answer.status,
+        "body": "" if answer.status == HTTPStatus.NO_CONTENT else made["body"],
+        "isBase64Encoded": False,
+        "multiValueHeaders": {name: [value] for name, value in headers.items()},
+    }
 
 
 def _refuse_caller(event: dict[str, Any], *, operator: bool) -> Answer | None:
@@ -120,7 +126,7 @@ def _answer(
             return _run_recorded(route, call, user_id)
         if route.writes and not operator and not _stores_nothing(route, call):
             call.schedules.count_write()
-        return route.run(call)
+        return _run(route, call)
     except TooLarge as problem:
         return error("too_large", str(problem))
     except RecursionError:
@@ -132,9 +138,20 @@ def _answer(
 
 def _stores_nothing(route: Route, call: ApiCall) -> bool:
     """Return True if a call of a route that writes is a dry run, or repeats a creation."""
-    if route.query is DryQuery and call.is_dry_run:
+    if route.may_be_dry and call.is_dry_run:
         return True
     return route.idempotent and call.is_repeat()
+
+
+def _run(route: Route, call: ApiCall) -> Answer:
+    """Run a call. A write refuses parameters that its route does not have: a `dryRun` in vain would
+    write.
+    """
+    if route.method != "GET" and call.query:
+        from duetick.api import models  # pydantic costs a cold start
+
+        call.read_query(getattr(models, route.query or "NoQuery"))
+    return route.run(call)
 
 
 def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
@@ -152,7 +169,7 @@ def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
     asked = Asked(call.who, route.name, about, target, call.why())
     with recorded(call.store, asked) as recording:
         try:
-            answer = route.run(call)
+            answer = _run(route, call)
         except (ValueError, DuetickError) as problem:
             answer = _refusal(problem, user_id, operator=True)
         if answer.status >= HTTPStatus.BAD_REQUEST:
@@ -230,32 +247,14 @@ def _refusal(problem: Exception, user_id: str, *, operator: bool) -> Answer:
     return answer
 
 
-def _not_found(_problem: Exception) -> Response[str]:
-    """Answer a path that no route has, or a method that its routes do not have."""
-    path = app.current_event.path
-    allowed = {
-        route.method
-        for route in ROUTES
-        for base in route.bases
-        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", base + route.path), path)
-    }
-    return _response(wrong_method(*allowed) if allowed else error("not_found", NO_ROUTE))
+def _refuse_path(path: str) -> Answer:
+    """Refuse a path that no route has, or a method that its routes do not have."""
+    allowed = methods(path)
+    return wrong_method(*allowed) if allowed else error("not_found", NO_ROUTE)
 
 
-def _broken(problem: Exception) -> Response[str]:
+def _broken(event: dict[str, Any], problem: Exception) -> Answer:
     """Log an unexpected error and answer it."""
-    described = _describe(app.current_event.raw_event) | {"action": "route_failed"}
+    described = _describe(event) | {"action": "route_failed"}
     logger.exception("a route failed", exc_info=problem, extra=described)
-    return _response(error("internal", "Something unexpected happened; the log says more."))
-
-
-def _register() -> None:
-    for route in ROUTES:
-        for base in route.bases:
-            rule = re.sub(r"\{(\w+)\}", r"<\1>", base + route.path)
-            app.route(rule, method=route.method)(_serve(route, base))
-    app.not_found(_not_found)
-    app.exception_handler(Exception)(_broken)
-
-
-_register()
+    return error("internal", "Something unexpected happened; the log says more.")

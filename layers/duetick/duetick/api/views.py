@@ -412,6 +412,12 @@ class UserOccurrence(OccurrenceView):
     key: str
 
 
+class ExportedOccurrence(UserOccurrence):
+    """An occurrence of an export. `body` is what its caller sent, if the call came from outside."""
+
+    body: object
+
+
 class AnyOccurrence(UserOccurrence):
     """An occurrence with the user, the key and the flow of its schedule."""
 
@@ -482,7 +488,7 @@ class ExportView(TypedDict):
     user: str
     schedules: list[ScheduleView]
     jobs: list[JobView]
-    history: list[UserOccurrence]
+    history: list[ExportedOccurrence]
     cursor: str | None
 
 

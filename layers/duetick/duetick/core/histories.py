@@ -1,7 +1,9 @@
 """The history of one user's occurrences, in pages."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duetick.core.schedules import LARGEST_PAGE, UserSchedules
@@ -10,7 +12,7 @@ from duetick.core.verify import rules_of_store
 from duetick.core.wire import instant, occurrence_json
 from duetick.domain.errors import InvalidCursor, InvalidSchedule, NotFound
 from duetick.domain.failures import failures_of, has_failures
-from duetick.domain.identity import SCHEDULE_ORIGIN
+from duetick.domain.identity import SCHEDULE_ORIGIN, is_call
 from duetick.domain.left_out import left_out
 from duetick.domain.paging import make_cursor, read_place
 from duetick.domain.pausing import is_paused
@@ -178,6 +180,7 @@ class ExportPart(NamedTuple):
     schedules: Sequence[Record] = ()
     jobs: "Sequence[Job]" = ()
     history: Sequence[Occurrence] = ()
+    bodies: Mapping[Identity, str] = MappingProxyType({})
     cursor: str | None = None
 
 
@@ -217,11 +220,33 @@ def _export_jobs(schedules: UserSchedules, cursor: str | None) -> ExportPart:
     return _export_history(schedules, "")._replace(jobs=page.jobs)
 
 
+def exported_lines(ledger: Ledger, part: ExportPart, *, operator: bool) -> list[dict[str, Json]]:
+    """Return the history of a part, each line with its key and what its caller sent, without
+    secrets.
+    """
+    from duetick.domain.redaction import redact  # for an export alone
+
+    shown = lines(ledger, part.history, operator=operator)
+    return [
+        line | {"key": one.key, "body": redact(json.loads(part.bodies.get(one.identity, "null")))}
+        for line, one in zip(shown, part.history, strict=True)
+    ]
+
+
 def _export_history(schedules: UserSchedules, cursor: str) -> ExportPart:
     before = read_place(schedules.user_id, cursor) if cursor else None
     past = schedules.store.ledger.find(schedules.user_id, limit=AT_ONCE + 1, before=before)
-    after = PAST + _cursor(past[AT_ONCE - 1]) if len(past) > AT_ONCE else None
-    return ExportPart(history=past[:AT_ONCE], cursor=after)
+    fitting, size, bodies = 0, 0, dict[Identity, str]()
+    for one in past[:AT_ONCE]:
+        body = schedules.store.ledger.body(one.identity) if is_call(one.origin) else None
+        size += len(body or "")
+        if fitting and size > LARGEST_PAGE:
+            break
+        fitting += 1
+        if body is not None:
+            bodies[one.identity] = body
+    after = PAST + _cursor(past[fitting - 1]) if fitting < len(past) else None
+    return ExportPart(history=past[:fitting], bodies=bodies, cursor=after)
 
 
 def _cursor(last: Occurrence) -> str:

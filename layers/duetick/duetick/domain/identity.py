@@ -10,6 +10,7 @@ LONGEST_ID: Final = 128
 LONGEST_ORIGIN: Final = 256
 SCHEDULE_ORIGIN: Final = "schedule"
 RUN_ORIGIN: Final = "run:"
+CALL_ORIGIN: Final = "call:"
 BACKFILL_ORIGIN: Final = "backfill:"
 FAILURE_ORIGIN: Final = "failure:"
 JOB_ORIGIN: Final = "job:"
@@ -121,6 +122,11 @@ def check_no_job(key: str) -> None:
     if is_job(key):
         said = f"begins with {JOB_ORIGIN!r}, as the keys of jobs do; name it otherwise."
         raise InvalidId("key", said, "taken")
+
+
+def is_call(origin: str) -> bool:
+    """Return True if a caller from outside asked for the occurrences of that origin."""
+    return origin.startswith(CALL_ORIGIN)
 
 
 def is_failure_hook(origin: str) -> bool:

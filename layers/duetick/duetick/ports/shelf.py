@@ -97,12 +97,13 @@ class Terms(NamedTuple):
     (`domain.ending.counts`); of a job, the most that are pending. A change that makes one more
     count raises QuotaReached. Then, if the change made the record, the `creation` is kept until its
     end: another one of its name raises CreationStands. If the change made an occurrence, that takes
-    the key.
+    the key, and `body` is kept for it: what the caller sent, as JSON.
     """
 
     at_most: int | None = None
     creation: Repeatable | None = None
     key: CallerKey | None = None
+    body: str | None = None
 
 
 NO_TERMS = Terms()
@@ -366,6 +367,11 @@ class Shelf(Protocol):
 
     def key_holder(self, key: CallerKey) -> tuple[Occurrence, int] | None:
         """Return the occurrence that took a caller's key, and the end of the key; or None."""
+
+    def body(self, identity: Identity) -> str | None:
+        """Return what the caller of an occurrence sent, as it was kept; None if nothing was, or the
+        occurrence is gone. Discarded with the occurrence's texts, and erased with its user.
+        """
 
     def creation(self, user_id: str, name: str, now: int) -> Made | None:
         """Return the result of the creation of that name, or None after its end."""

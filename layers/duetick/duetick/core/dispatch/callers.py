@@ -9,14 +9,14 @@ from duetick.core.store import Ledger
 from duetick.domain.attempts import Refused, refuse_again
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.firing import Times
-from duetick.domain.identity import RUN_ORIGIN, SCHEDULE_ORIGIN
+from duetick.domain.identity import CALL_ORIGIN, RUN_ORIGIN, SCHEDULE_ORIGIN
 from duetick.domain.pausing import is_paused
 from duetick.domain.policies import DAY
 from duetick.domain.rows import new_occurrence, row_of
 from duetick.domain.schedule import Identity, NewOccurrence, Record, check_timing
 
 LOOK_BACK_MS: Final = 5 * 366 * DAY * 1_000
-BY_TIME: Final = "call:time"
+BY_TIME: Final = f"{CALL_ORIGIN}time"
 """The origin of a requested occurrence at a time at which its schedule does not fire."""
 
 AT_ONCE: Final = 50
@@ -103,7 +103,7 @@ def _origin(schedule: Record, call: Call, nominal_at: int, now: int) -> str:
     if call.origin.startswith(RUN_ORIGIN):
         return call.origin
     if call.caller_key:
-        return f"call:{secrets.token_hex(8)}"
+        return f"{CALL_ORIGIN}{secrets.token_hex(8)}"
     since_changed = schedule.redefined_at < nominal_at <= now
     fires = since_changed and _times(schedule).after(nominal_at - 1) == nominal_at
     return SCHEDULE_ORIGIN if fires else BY_TIME

@@ -36,7 +36,7 @@ from duetick.core.log_lines import about
 from duetick.core.store import Store
 from duetick.core.wire import iso, read_object
 from duetick.domain.attempts import SUCCEEDED, Begun, Outcome, Refused, refuse
-from duetick.domain.identity import SCHEDULE_ORIGIN, is_failure_hook
+from duetick.domain.identity import SCHEDULE_ORIGIN, is_call, is_failure_hook
 from duetick.domain.schedule import Json, Lease, Leased, Occurrence, Record, check_timing
 from duetick.domain.states import Reason, State
 from duetick.ports import Clock, Tell, tell_nobody
@@ -53,6 +53,9 @@ OF_DELIVERIES: Final = frozenset(
     )
 )
 """The fields of a body that are Duetick's own, as a tick sends them."""
+
+LARGEST_KEPT: Final = 384 * 1024
+"""The most bytes of a body as a store keeps it: an item of DynamoDB holds no more."""
 
 logger = logging.getLogger("duetick.dispatch")
 
@@ -140,7 +143,9 @@ class Dispatch:
         if refused:
             return self._refuse(refused)
         background = self._is_background(self.parts.flows.action_of(found))
-        recorded = ledger.bring(ask(found, call, now), now=self.parts.clock(), key=call.own_key)
+        asked = ask(found, call, now)
+        body = _dump_body(call.sent) if is_call(asked.origin) else None
+        recorded = ledger.bring(asked, now=self.parts.clock(), key=call.own_key, body=body)
         if isinstance(recorded, Refused):
             return self._refuse(recorded)
         name_occurrence(recorded.id)
@@ -190,6 +195,8 @@ class Dispatch:
         named = {"nominalFireTime": iso(occurrence.nominal_at), "origin": occurrence.origin}
         leased = {"fence": occurrence.fence, "occurrence": occurrence.id}
         body = _without_secrets(read_object(self.request.body)) | named | leased
+        if is_call(occurrence.origin):
+            body.pop("body", None)  # its run reads the one that is kept
         if self.parts.enqueue:
             self.parts.enqueue(replace(self.request, body=json.dumps(body)))
 
@@ -199,6 +206,7 @@ class Dispatch:
         `definition` is the definition that is known before the begin, if any.
         """
         store, clock = self.parts.store, self.parts.clock
+        sent = self._sent(leased)
         begun = store.ledger.begin(
             leased,
             now=clock(),
@@ -212,7 +220,7 @@ class Dispatch:
         stop: Stop | None = None
         try:
             schedule = self._definition_of_begun(begun, definition)
-            self.parts.runner.run(schedule, attempt, self.request.left, self.call.sent)
+            self.parts.runner.run(schedule, attempt, self.request.left, sent)
         except Stop as raised:
             stop = raised
         settled = self.parts.settle(attempt, stop)
@@ -225,6 +233,15 @@ class Dispatch:
         if stop and not attempt.committed:
             return self._tell_death(stop.answer, settled)
         return self._accept(begun.occurrence)
+
+    def _sent(self, leased: Leased) -> Json:
+        """Return what the caller has for the action: in a delivery of what a caller asked for
+        earlier, what is kept of that.
+        """
+        if not (self.call.fence and is_call(leased.origin)):
+            return self.call.sent
+        kept = self.parts.store.ledger.body(leased.identity)
+        return None if kept is None else json.loads(kept)
 
     def _tell_death(self, answer: Answer, settled: Occurrence) -> Answer:
         """Tell of a death: the tick that waits, by the answer; else whoever reads events."""
@@ -295,6 +312,22 @@ class Dispatch:
         return accepted(
             occurrence.schedule_id, occurrence.origin, self.request.request_id, queued=queued
         )
+
+
+def _dump_body(sent: Json) -> str | None:
+    """Return what a caller sent as JSON, to be kept. Raises Stop if that is too large."""
+    if sent is None:
+        return None
+    dumped = json.dumps(sent, ensure_ascii=False, separators=(",", ":"))
+    try:
+        size = len(dumped.encode())
+    except UnicodeEncodeError:  # a lone surrogate: a database takes its escape
+        dumped = json.dumps(sent, separators=(",", ":"))
+        size = len(dumped)
+    if size > LARGEST_KEPT:
+        said = f"A body may have {LARGEST_KEPT // 1024} KB as it is kept."
+        raise Stop(error("too_large", said))
+    return dumped
 
 
 def _without_secrets(body: Mapping[str, Json]) -> dict[str, Json]:

@@ -79,13 +79,18 @@ class Ledger:
         self._new_id = new_id
 
     def bring(
-        self, asked: NewOccurrence, *, now: int | None = None, key: CallerKey | None = None
+        self,
+        asked: NewOccurrence,
+        *,
+        now: int | None = None,
+        key: CallerKey | None = None,
+        body: str | None = None,
     ) -> Occurrence | Refused:
         """Record the occurrence that a caller requests, under a lease for a call that begins it.
 
         If that call never comes, a tick finds the ended lease. The request is refused if the
         occurrence is recorded already, or if another run has the `key`. The key is read first; the
-        write that records the occurrence takes it.
+        write that records the occurrence takes it, and keeps the `body` that was sent, as JSON.
         """
         at, name = self._at(now), self._new_id()
         try:
@@ -94,7 +99,7 @@ class Ledger:
                 asked.key,
                 at,
                 lambda book: book.bring(asked, name, at),
-                terms=Terms(key=key),
+                terms=Terms(key=key, body=body),
             )
         except KeyHeld as conflict:
             return conflict.refused
@@ -110,6 +115,10 @@ class Ledger:
         at = self._at(now)
         pauses = self._pauses.current(at)
         return self._shelf.change(*schedule, at, lambda book: book.backfill(order, at, pauses))
+
+    def body(self, identity: Identity) -> str | None:
+        """Return what the caller of an occurrence sent, as it was kept; None if nothing was."""
+        return self._shelf.body(identity)
 
     def holds(self, key: CallerKey, *, now: int) -> Refused | None:
         """Return the refusal that `bring` would give for a caller's key, or None. The key is not

@@ -11,12 +11,12 @@ from duetick.domain.definitions import Definition
 from duetick.domain.ending import counts
 from duetick.domain.errors import CreationStands, InvalidSchedule, too_many, too_many_jobs
 from duetick.domain.expression import rules_of
-from duetick.domain.identity import is_job
+from duetick.domain.identity import is_call, is_job
 from duetick.domain.occurrence import Identity, Occurrence
 from duetick.domain.policies import DAY
 from duetick.domain.schedule import Record, dump_input
 from duetick.ports import Counted, Terms
-from duetick.stores.dynamodb.items import BookItem, input_key
+from duetick.stores.dynamodb.items import BookItem, body_key, input_key
 from duetick.stores.dynamodb.occurrences import maybe_number, maybe_text, number, text
 from duetick.stores.dynamodb.records import definition_expiry, definition_item, definition_key
 from duetick.stores.dynamodb.table import Item, Key, Table, keyed
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 COUNT: Final = "ADD n :by"
 LARGEST_INLINE: Final = 400
 LARGEST_RECORD: Final = 700
+BODY_KEPT_MS: Final = 120 * DAY * 1_000
+"""The time for which the body of a call is kept: what died of it may be retried for 90 days."""
 """An item of one kilobyte must have room for two occurrences besides the record."""
 
 
@@ -119,6 +121,9 @@ class Beside:
         self.writes += [write for one in book.definitions for write in self._define(one)]
         if self._terms.key and book.made:
             self.writes.append(self._take_key(self._terms.key, book.made[0]))
+        if self._terms.body is not None and book.made:
+            self.writes.append(self._keep_body(book.made[0], self._terms.body))
+        self.writes += [self._delete(body_key(one)) for one in book.discarded if is_call(one[3])]
 
     def check(self, found: BookItem) -> None:
         """Raise QuotaReached or VersionConflict if that is why the transaction was refused."""
@@ -233,6 +238,12 @@ class Beside:
             self.writes.append(self._put(keyed(place) | {"in": text(dumped)}))
         elif was_apart:
             self.writes.append(self._delete(place))
+
+    def _keep_body(self, made: Occurrence, body: str) -> "TransactWriteItemTypeDef":
+        expires = (self._now + BODY_KEPT_MS) // 1_000
+        return self._put(
+            keyed(body_key(made.identity)) | {"body": text(body), "ttl": number(expires)}
+        )
 
     def _take_key(self, key: CallerKey, taker: Occurrence) -> "TransactWriteItemTypeDef":
         """Return the write of the caller's key. It fails if the key changed since it was seen."""

@@ -50,7 +50,8 @@ def erase(books: Books, user_id: str) -> int:
 def _items_beside(books: Books, item: Item) -> Iterator[Key]:
     """Yield the keys of the other items of a schedule."""
     name, table = name_of(item), books.table
-    yield input_key(*name)
+    for found in table.query("p = :p", {":p": text(input_key(*name)[0])}):
+        yield key_of(found)
     external = maybe_text(item, "ext")
     if external:
         yield external_key(external)

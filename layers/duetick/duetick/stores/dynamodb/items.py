@@ -25,7 +25,7 @@ from duetick.domain.book import Book, Unreadable
 from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.failure_hooks import action_run
 from duetick.domain.identity import SCHEDULE_ORIGIN, is_job
-from duetick.domain.occurrence import IndexRow, Occurrence, ScheduleName
+from duetick.domain.occurrence import Identity, IndexRow, Occurrence, ScheduleName
 from duetick.domain.overlap import may_hold_place
 from duetick.domain.policies import Overlap
 from duetick.domain.rows import row_of
@@ -204,6 +204,12 @@ def item_key(user_id: str, key: str) -> Key:
 def input_key(user_id: str, key: str) -> Key:
     """Return the key of an input that is too large for the schedule's item."""
     return f"I#{user_id}/{key}", "I"
+
+
+def body_key(identity: Identity) -> Key:
+    """Return the key of what the caller of an occurrence sent."""
+    user_id, key, nominal_at, origin = identity
+    return input_key(user_id, key)[0], f"B#{slot(nominal_at, origin)}"
 
 
 def name_of(item: Mapping[str, Any]) -> ScheduleName:

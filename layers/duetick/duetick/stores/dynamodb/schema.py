@@ -4,6 +4,7 @@
 |---|---|---|---|
 | schedule | U#user | S#key | record, index row, occurrences under way (see `items`) |
 | input | I#user/key | I | an input too large for the schedule's item |
+| body | I#user/key | B#nominal#origin | what the caller of an occurrence sent; `ttl` removes it |
 | occurrence | O#user/key | nominal#origin | a finished occurrence or a range; `ttl` removes it |
 | definition | V#user/key | since | the schedule's definition from then on |
 | external id | E#id | E | the schedule that owns the id |

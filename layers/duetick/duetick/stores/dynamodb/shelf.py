@@ -65,6 +65,7 @@ from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.history import History
 from duetick.stores.dynamodb.items import (
     BookItem,
+    body_key,
     item_key,
     job_directory,
     name_of,
@@ -73,7 +74,7 @@ from duetick.stores.dynamodb.items import (
 from duetick.stores.dynamodb.journal import Journal, NoteLine, look_at
 from duetick.stores.dynamodb.layout import Layout
 from duetick.stores.dynamodb.migration import check_schema, migrate
-from duetick.stores.dynamodb.occurrences import number, slot, slot_of, text
+from duetick.stores.dynamodb.occurrences import maybe_text, number, slot, slot_of, text
 from duetick.stores.dynamodb.schema import ATTENTION, DIRECTORIES, DIRECTORY, LEAVING
 from duetick.stores.dynamodb.standing import StandingOrders
 from duetick.stores.dynamodb.table import Item, Table, Update, connect, keyed
@@ -427,6 +428,10 @@ class DynamoShelf:
     def key_holder(self, key: CallerKey) -> tuple[Occurrence, int] | None:
         """See `ports.Shelf`."""
         return self._books.key_holder(self._table.get(caller_key(key.flow, key.key)))
+
+    def body(self, identity: Identity) -> str | None:
+        """See `ports.Shelf`."""
+        return maybe_text(self._table.get(body_key(identity)) or {}, "body")
 
     def creation(self, user_id: str, name: str, now: int) -> Made | None:
         """See `ports.Shelf`."""

@@ -132,6 +132,7 @@ class SqlBook:
             *(("range_put", occurrence_params(one)) for one in book.ranges),
             *(("occurrence_move", move_params(one)) for one in book.moved.values()),
             *(("events_forget", identity_params(one)) for one in book.discarded),
+            *(("body_put", {**identity_params(one), "body": None}) for one in book.discarded),
             *(("event_put", event_params(*one)) for one in book.events),
         ]
 

@@ -505,6 +505,14 @@ VALUES (:user_id, :key, :cron, :timezone, :nominal_at, :fence, :origin, :id, :fl
 ON CONFLICT (user_id, key, nominal_at, origin)
     DO UPDATE SET range_end = excluded.range_end, count = excluded.count
 
+-- name: body_put
+UPDATE occurrences SET body = :body
+WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
+
+-- name: body_get
+SELECT o.body FROM occurrences o
+WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at AND o.origin = :origin
+
 -- name: occurrence_get
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at AND o.origin = :origin

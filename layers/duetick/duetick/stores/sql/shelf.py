@@ -153,6 +153,9 @@ class SqlShelf:
             calls = loaded.writes()
             if terms.key and loaded.book.made:
                 calls.append(take_key(terms.key, loaded.book.made[0], now))
+            if terms.body is not None and loaded.book.made:
+                named = identity_params(loaded.book.made[0].identity)
+                calls.append(("body_put", {**named, "body": terms.body}))
             zones = self._new_zones(loaded.book)
             if calls:
                 session.last([*keep_zones(zones), *calls])()
@@ -365,6 +368,11 @@ class SqlShelf:
         """See `ports.Shelf`."""
         with self._database.transaction() as session:
             return key_holder(session, key)
+
+    def body(self, identity: Identity) -> str | None:
+        """See `ports.Shelf`."""
+        rows = self._query("body_get", identity_params(identity))
+        return rows[0][0] if rows else None
 
     @retried
     def creation(self, user_id: str, name: str, now: int) -> Made | None:

@@ -6,6 +6,7 @@ import pytest
 
 from duetick.core.store import Store
 from duetick.domain.attempts import SUCCEEDED, CallerKey, Refused
+from duetick.domain.operating import Operator
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
@@ -158,3 +159,34 @@ class CallerConformance(StoreSuite):
     def test_d18_a_run_by_hand_of_a_disabled_schedule_begins(self, store: Store) -> None:
         made = store.schedules.put(schedule(enabled=False), now=NOON)
         start(store, replace(by_hand(), redefined_at=made.redefined_at), SOON)
+
+    def test_g08_what_a_caller_sends_is_kept_for_its_own_occurrence(self, store: Store) -> None:
+        bodies = ['{"text":"día\\u0000"}', None, "x" * 200_000]
+        brought = [
+            store.ledger.bring(by_hand(run=f"call:{number}"), now=SOON, body=body)
+            for number, body in enumerate(bodies)
+        ]
+        kept = [store.ledger.body(one.identity) for one in brought if isinstance(one, Occurrence)]
+        assert kept == bodies
+        assert store.ledger.body(by_hand(run="call:9").identity) is None
+
+    def test_g08_a_refused_repeat_leaves_the_body_as_it_was(self, store: Store) -> None:
+        first = store.ledger.bring(by_hand(run="call:1"), now=SOON, body="1")
+        assert isinstance(first, Occurrence)
+        refused(store.ledger.bring(by_hand(run="call:1"), now=SOON, body="2"))
+        assert store.ledger.body(first.identity) == "1"
+
+    def test_g08_an_erasure_takes_what_a_caller_sent(self, store: Store) -> None:
+        store.schedules.put(schedule(), now=NOON)
+        first = store.ledger.bring(by_hand(run="call:1"), now=SOON, body="1")
+        assert isinstance(first, Occurrence)
+        store.erase("ada")
+        assert store.ledger.body(first.identity) is None
+
+    def test_o01_a_discarded_occurrence_has_no_body(self, store: Store) -> None:
+        first = store.ledger.bring(by_hand(run="call:1"), now=SOON, body="1")
+        assert isinstance(first, Occurrence)
+        running = start(store, first, SOON)
+        ended = must(store.ledger.settle(running, SUCCEEDED, now=SOON))
+        store.ledger.discard(ended, Operator("ops"), now=SOON + 1)
+        assert store.ledger.body(first.identity) is None
