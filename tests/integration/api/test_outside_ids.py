@@ -59,6 +59,28 @@ def test_g08_an_export_shows_the_body_without_its_secrets(
     assert "sesame" not in str(running.operator("bob").history("hello"))
 
 
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        (b"\xff\xfe", "??"),
+        (b'{"a": "\\ud800"}', {"a": "?"}),
+        (b"[NaN, Infinity]", "[NaN, Infinity]"),
+        (b"[" * 900 + b"]" * 900, None),
+        (b"9" * 4_200, int("9" * 4_200)),
+        (b"1e999", None),
+    ],
+    ids=["no text", "half a character", "no JSON", "deep", "a long number", "infinite"],
+)
+def test_g08_an_export_shows_whatever_was_sent(
+    running: Product, machine: Operators, sent: bytes, shown: object
+) -> None:
+    machine.by_external(OUTSIDE)
+    status, _ = running.call("POST", f"{PATH}/dispatch", sent, running.stack.operator)
+    assert status == 202
+    (line,) = running.operator("bob").export()["history"]
+    assert shown is None or line["body"] == shown
+
+
 @pytest.mark.parametrize("user", ["bob", "ann"])
 def test_g08_no_user_dispatches_by_an_outside_id(
     running: Product, machine: Operators, user: str

@@ -406,22 +406,18 @@ class RunView(TypedDict):
     state: str
 
 
-class UserOccurrence(OccurrenceView):
-    """An occurrence with the key of its schedule."""
-
-    key: str
-
-
-class ExportedOccurrence(UserOccurrence):
+class ExportedOccurrence(OccurrenceView):
     """An occurrence of an export. `body` is what its caller sent, if the call came from outside."""
 
+    key: str
     body: object
 
 
-class AnyOccurrence(UserOccurrence):
+class AnyOccurrence(OccurrenceView):
     """An occurrence with the user, the key and the flow of its schedule."""
 
     user: str
+    key: str
     flow: str
 
 

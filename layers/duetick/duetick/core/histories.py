@@ -224,13 +224,22 @@ def exported_lines(ledger: Ledger, part: ExportPart, *, operator: bool) -> list[
     """Return the history of a part, each line with its key and what its caller sent, without
     secrets.
     """
-    from duetick.domain.redaction import redact  # for an export alone
-
     shown = lines(ledger, part.history, operator=operator)
     return [
-        line | {"key": one.key, "body": redact(json.loads(part.bodies.get(one.identity, "null")))}
+        line | {"key": one.key, "body": _shown_body(part.bodies.get(one.identity))}
         for line, one in zip(shown, part.history, strict=True)
     ]
+
+
+def _shown_body(kept: str | None) -> Json:
+    """Return what a caller sent as an answer can hold it: half of a character becomes a mark."""
+    from duetick.domain.redaction import redact  # for an export alone
+
+    if kept is None:
+        return None
+    safe = redact(json.loads(kept, parse_constant=str))
+    shown: Json = json.loads(json.dumps(safe, ensure_ascii=False).encode(errors="replace"))
+    return shown
 
 
 def _export_history(schedules: UserSchedules, cursor: str) -> ExportPart:

@@ -3,6 +3,7 @@
 import json
 import secrets
 from dataclasses import replace
+from typing import NoReturn
 
 from duetick.core.answers import error
 from duetick.core.dispatch.calls import Request
@@ -44,10 +45,15 @@ def to_owner(store: Store, external_id: str, request: Request, now: int) -> Requ
     return replace(request, flow=found.flow, path_id=to_path(found.id), body=body, external_id=None)
 
 
+def _refuse(constant: str) -> NoReturn:
+    """Refuse NaN and Infinity, which are no JSON."""
+    raise ValueError(constant)
+
+
 def _read(text: str) -> Json:
     """Return the JSON of a body; a body that is no JSON as the text that it is."""
     try:
-        value: Json = json.loads(text) if text else None
+        value: Json = json.loads(text, parse_constant=_refuse) if text else None
     except (ValueError, RecursionError):
         return text
     return value

@@ -173,6 +173,25 @@ class RestoreConformance(StoreSuite):
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
         assert tick(store, witness, NOON + MINUTE) == 1
 
+    @pytest.mark.parametrize("how", ["skip", "latest", "fire"])
+    def test_k01_a_job_whose_turn_came_is_written_off_and_a_later_one_stays(
+        self, store: Store, how: Recovery
+    ) -> None:
+        witness = restored(store)
+        mine = [schedule(key="job") for _ in range(3)]
+        waits, held, later = (
+            store.jobs.enqueue(one, due_at=due, now=BACKUP).job
+            for one, due in zip(mine, (BACKUP, BACKUP + HOUR, AFTER + DAY), strict=True)
+        )
+        store.pauses.pause("user:ada", now=BACKUP + MINUTE)
+        refuse(store, witness)
+        written_off = 0 if how == "fire" else 2
+        assert recover_at(store, witness, how).lost == written_off
+        now = [must(store.jobs.get("ada", one.id)) for one in (waits, held, later)]
+        assert [one.is_pending for one in now] == [how == "fire", how == "fire", True]
+        reasons = [one.occurrence.reason for one in now]
+        assert reasons == [Reason.LOST] * written_off + [None] * (3 - written_off)
+
     def test_a_tick_reads_the_witness_at_the_end_of_an_hour_alone(self, store: Store) -> None:
         witness = KeptWitness()
         keep_witness(store, witness, NOON)
