@@ -5,11 +5,12 @@ from collections.abc import Callable
 import pytest
 from duetick.core.context import Context
 from duetick.core.store import Store
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.errors import ConfigurationError, InvalidSchedule
 from duetick.domain.jobs import Job
 from duetick.domain.policies import Backoff, Delivery, Policies, Retry
 from duetick.domain.schedule import Json, Principal
 from duetick.domain.states import State
+from duetick.stores.dynamodb import transaction
 
 from tests.delivery.scene import EFFECTIVELY_ONCE, MINUTE, NINE, Scene
 
@@ -147,6 +148,28 @@ def test_k01_many_of_one_user_count_in_one_transaction(each_scene: Scene) -> Non
     for call in each_scene.queued:
         assert each_scene.dispatch.run_queued(call).status == 202
     assert each_scene.store.jobs.enqueue(each_scene.put("third"), now=NINE, at_most=1).made
+
+
+def test_k03_a_job_that_has_no_room_in_a_transaction_is_not_half_made(
+    each_scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction, "MOST_WRITES", 3)
+    refused: list[ConfigurationError] = []
+
+    def goes_on(_input: Json, ctx: Context) -> None:
+        with ctx.transaction():
+            ctx.enqueue("send", 1)
+            try:
+                ctx.enqueue("send", 2, key="order-7")
+            except ConfigurationError as full:
+                refused.append(full)
+
+    assert act(each_scene, goes_on) == 202
+    made = jobs(each_scene.store)
+    assert len(made) == 2 - len(refused)
+    assert each_scene.store.jobs.enqueue(
+        each_scene.put("other"), now=NINE, at_most=len(made) + 1
+    ).made
 
 
 @pytest.mark.parametrize(

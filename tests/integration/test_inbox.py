@@ -116,6 +116,7 @@ def test_k03_a_row_has_a_time_and_a_key(shared: Shared) -> None:
     ("wrong", "why"),
     [
         (insert("none"), "has no action"),
+        (insert("clean_up", given="null").replace("'reminders'", "'digests'"), "not for users"),
         (insert(given="{"), "is not JSON"),
         (insert(given='{"words": 1}'), "words"),
         (insert(due_at=NINE + 400 * 86_400_000), "more than 366 days"),

@@ -62,6 +62,7 @@ def test_k01_a_job_has_policies_of_its_own(client: Client) -> None:
         ({"policies": {"overlap": "skip"}}, "/policies/overlap"),
         ({"cron": "@daily"}, "/cron"),
         ({"delay": -1}, "/delay"),
+        ({"delay": 10**9}, "/delay"),
         ({"delay": 1, "at": "2026-12-01T12:00:00Z"}, "/delay"),
         ({"at": "tomorrow"}, "/at"),
         ({"at": "2028-12-01T12:00:00Z"}, "/at"),
@@ -74,6 +75,12 @@ def test_k01_whatever_is_wrong_is_named(running: Product, wrong: Fields, field: 
     assert (status, body["error"]) == (400, "invalid_schedule")
     assert field in {one["field"] for one in body["problems"]}
     assert list(running.client().jobs()) == []
+
+
+@pytest.mark.parametrize(("key", "code"), [("", "blank"), ("a\0b", "character")])
+def test_k02_a_key_that_is_refused_says_why(running: Product, key: str, code: str) -> None:
+    _, body = running.call("POST", "/api/jobs", JOB | {"key": key})
+    assert code in {one["code"] for one in body["problems"] if one["field"] == "/key"}
 
 
 def test_k04_a_delay_counts_from_now_and_a_past_time_is_now(
@@ -160,9 +167,12 @@ def test_k01_no_route_of_schedules_reaches_a_job(running: Product, client: Clien
 
 
 def test_k01_an_action_that_is_not_for_users_is_refused_them(running: Product) -> None:
-    internal = {"flow": "alerts", "action": "raise_alert", "input": {}}
+    internal: Fields = {"flow": "digests", "action": "clean_up", "input": None}
     status, body = running.call("POST", "/api/jobs", internal)
     assert (status, body["error"]) == (400, "invalid_schedule")
+    assert [one["field"] for one in body["problems"]] == ["/action"]
+    assert list(running.client().jobs()) == []
+    assert running.operator("you").enqueue(internal).body["action"] == "clean_up"
 
 
 def test_k01_the_quota_is_of_pending_jobs(

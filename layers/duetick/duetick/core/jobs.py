@@ -112,8 +112,12 @@ class UserJobs:
     def _finish(self, drafted: Draft, at: Json, delay: Json, key: Json) -> JobDraft:
         due: list[int] = []
         now, flows = self.schedules.clock(), self.schedules.flows
+        field = "at" if delay is None else "delay"
         wrong = refusals_of(
-            [lambda: due.append(due_at_of(_asked(at, delay, now), now)), lambda: _check_key(key)]
+            [
+                lambda: due.append(due_at_of(_asked(at, delay, now), now, field)),
+                lambda: _check_key(key),
+            ]
         )
         drafted = replace(drafted, refusals=[*drafted.refusals, *wrong])
         drafted = drafted.with_defaults(flows.with_defaults)
@@ -311,7 +315,8 @@ def _check_key(key: Json) -> None:
         raise InvalidSchedule("key", f"expected text, got {kind_of(key)}.", "wrong_type")
     if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
         wanted = f"expected 1 to {LONGEST_KEY} printable characters."
-        raise InvalidSchedule("key", wanted, "too_long" if key else "blank")
+        code = "character" if key and len(key) <= LONGEST_KEY else "too_long" if key else "blank"
+        raise InvalidSchedule("key", wanted, code)
 
 
 def _unfit_policies(given: GivenPolicies | None) -> list[Refusal]:

@@ -105,16 +105,16 @@ def policies_of_job(given: Policies) -> Policies:
     return beside(Policies(**{name: getattr(given, name) for name in OF_JOBS}))
 
 
-def due_at_of(asked: int | None, now: int) -> int:
-    """Return the due time of a job. A time that has passed is now. Raises InvalidSchedule if it is
-    further off than a year.
+def due_at_of(asked: int | None, now: int, field: str = "at") -> int:
+    """Return the due time of a job. A time that has passed is now. Raises InvalidSchedule, which
+    names the `field`, if it is further off than a year.
     """
     if asked is None or asked <= now:
         return now
     if asked > now + FURTHEST_MS:
         days = FURTHEST_MS // (DAY * 1_000)
         said = f"is more than {days} days from now; a schedule can fire that late."
-        raise InvalidSchedule("at", said, "out_of_range")
+        raise InvalidSchedule(field, said, "out_of_range")
     return asked
 
 

@@ -74,9 +74,13 @@ class DynamoTransaction:
         self._books.note_made(found, now)
         found.apply()
         item = self._books.prepare(found, now)
-        self._add(put_revised(self._books.table.name, item, found.rev))
-        for one in beside.writes:
-            self._add(one)
+        before = [*self.writes]
+        try:
+            for one in (put_revised(self._books.table.name, item, found.rev), *beside.writes):
+                self._add(one)
+        except ConfigurationError:  # all of the change has room, or none
+            self.writes[:] = before
+            raise
         self._changed[name] = self._books.read(item)
         if creation:
             self._made[creation.name] = creation.digest
