@@ -2,9 +2,12 @@
 
 from typing import Any
 
-from duetick.api.serving import serve
-from duetick.runtime import gateway, wiring
-from duetick.runtime.telemetry import logger, withhold_raised
+from duetick.runtime.starting import without_collections
+
+with without_collections():
+    from duetick.api.serving import serve
+    from duetick.runtime import gateway, wiring
+    from duetick.runtime.telemetry import logger, withhold_raised
 
 
 @withhold_raised
