@@ -15,6 +15,7 @@ from duetick.core.standing import FRESH_MS
 from duetick.core.store.jobs import Enqueued
 from duetick.domain.attempts import Begun
 from duetick.domain.book import Book
+from duetick.domain.failure_hooks import action_run
 from duetick.domain.identity import is_job, stands_beside
 from duetick.domain.limits import WINDOWS, Limits
 from duetick.domain.occurrence import Identity, Occurrence, ScheduleName
@@ -179,7 +180,8 @@ class Witness:
         """Count an attempt in the limits that its host must have known: none has more than it
         allows. Where clocks differ, nobody can say.
         """
-        one, action = begun.occurrence, begun.schedule.action if begun.schedule else ""
+        one = begun.occurrence
+        action = action_run(begun.schedule, one.origin) if begun.schedule else ""
         for limit in () if self.skewed else limits.of(one.user_id, one.flow, action):
             name = limit.order.name if limit.order else ""
             since = self.kept.get(name, now)
