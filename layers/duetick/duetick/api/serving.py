@@ -9,13 +9,13 @@ from typing import Any, Final
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
 from duetick.api.calls import ApiCall, TooLarge
-from duetick.api.models import DryQuery, NoQuery
+from duetick.api.models import DryQuery
 from duetick.api.routes import ROUTES, Route
 from duetick.core.answers import Answer, error, wrong_method
 from duetick.core.operations import Asked, pseudonym, recorded
 from duetick.core.refusals import answer_to
 from duetick.core.schedules import UserSchedules
-from duetick.domain.errors import DuetickError, InvalidSchedule
+from duetick.domain.errors import DuetickError, Flaw, InvalidSchedule
 from duetick.domain.group_pauses import user_of
 from duetick.domain.identity import from_path, from_signed_path
 from duetick.domain.operations import DRY_RUN
@@ -140,8 +140,11 @@ def _run(route: Route, call: ApiCall) -> Answer:
     """Run a call. A write refuses parameters that its route does not have: a `dryRun` in vain would
     write.
     """
-    if route.method != "GET":
-        call.read_query(route.query or NoQuery)
+    if route.method != "GET" and route.query:
+        call.read_query(route.query)
+    elif route.method != "GET" and call.query:
+        said = "is not a parameter of this call, which has none."
+        raise InvalidSchedule.of(Flaw((name,), "unknown_field", said) for name in call.query)
     return route.run(call)
 
 
