@@ -181,10 +181,6 @@ class PreviewBody(Shape):
     limit: Count = 10
 
 
-class NoQuery(Shape):
-    """A query that has no parameters."""
-
-
 class DryQuery(Shape):
     """With `dryRun`, everything is checked and nothing is stored."""
 

@@ -13,7 +13,7 @@ from duetick.core.answers import Answer, error, wrong_method
 from duetick.core.operations import Asked, in_words, pseudonym, recorded
 from duetick.core.refusals import answer_to
 from duetick.core.schedules import UserSchedules
-from duetick.domain.errors import DuetickError, InvalidSchedule, OccurrenceNotFound
+from duetick.domain.errors import DuetickError, Flaw, InvalidSchedule, OccurrenceNotFound
 from duetick.domain.group_pauses import user_of
 from duetick.domain.identity import InvalidId, check_key, from_path, from_signed_path
 from duetick.domain.operations import DRY_RUN
@@ -147,10 +147,13 @@ def _run(route: Route, call: ApiCall) -> Answer:
     """Run a call. A write refuses parameters that its route does not have: a `dryRun` in vain would
     write.
     """
-    if route.method != "GET" and call.query:
+    if route.method != "GET" and route.query and call.query:
         from duetick.api import models  # pydantic costs a cold start
 
-        call.read_query(getattr(models, route.query or "NoQuery"))
+        call.read_query(getattr(models, route.query))
+    elif route.method != "GET" and call.query:
+        said = "is not a parameter of this call, which has none."
+        raise InvalidSchedule.of(Flaw((name,), "unknown_field", said) for name in call.query)
     return route.run(call)
 
 

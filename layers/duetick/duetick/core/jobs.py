@@ -25,6 +25,7 @@ from duetick.core.rights import check_action, check_hook, check_not_withheld, vo
 from duetick.core.schedules import UserSchedules
 from duetick.core.store.jobs import Enqueued, JobPage
 from duetick.core.wire import instant, iso, policies_json
+from duetick.domain.codes import Code
 from duetick.domain.errors import (
     DuetickError,
     InvalidSchedule,
@@ -315,7 +316,7 @@ def _check_key(key: Json) -> None:
         raise InvalidSchedule("key", f"expected text, got {kind_of(key)}.", "wrong_type")
     if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
         wanted = f"expected 1 to {LONGEST_KEY} printable characters."
-        code = "character" if key and len(key) <= LONGEST_KEY else "too_long" if key else "blank"
+        code: Code = "blank" if not key else "too_long" if len(key) > LONGEST_KEY else "character"
         raise InvalidSchedule("key", wanted, code)
 
 
