@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from duetick.core.accepting import find_flaws_of_work
 from duetick.core.context import Context, JobFields
@@ -25,7 +25,6 @@ from duetick.core.rights import check_action, check_hook, check_not_withheld, vo
 from duetick.core.schedules import UserSchedules
 from duetick.core.store.jobs import Enqueued, JobPage
 from duetick.core.wire import instant, iso, policies_json
-from duetick.domain.codes import Code
 from duetick.domain.errors import (
     DuetickError,
     InvalidSchedule,
@@ -43,6 +42,9 @@ from duetick.domain.redaction import redact_text
 from duetick.domain.schedule import Json, Occurrence, Principal, Schedule
 from duetick.domain.states import State
 from duetick.ports import Effects, HandOn
+
+if TYPE_CHECKING:
+    from duetick.domain.codes import Code
 
 DRAFTED: Final = "job"
 """The key under which the definition of a job is checked. The store gives it its own."""
