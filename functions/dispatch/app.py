@@ -2,12 +2,15 @@
 
 from typing import Any
 
-from duetick.core.answers import Answer
-from duetick.core.correlation import own_lines
-from duetick.runtime import gateway, invoking, wiring
-from duetick.runtime.telemetry import logger, metrics, record_answer, withhold_raised
+from duetick.runtime.starting import without_collections
 
-dispatch = wiring.dispatcher()
+with without_collections():
+    from duetick.core.answers import Answer
+    from duetick.core.correlation import own_lines
+    from duetick.runtime import gateway, invoking, wiring
+    from duetick.runtime.telemetry import logger, metrics, record_answer, withhold_raised
+
+    dispatch = wiring.dispatcher()
 
 
 @withhold_raised

@@ -2,13 +2,16 @@
 
 from dataclasses import asdict
 
-from duetick.core.correlation import in_tick
-from duetick.core.tick import never, run_tick
-from duetick.runtime import wiring
-from duetick.runtime.telemetry import logger, metrics, record_tick, withhold_raised
+from duetick.runtime.starting import without_collections
 
-settings, store, transport = wiring.settings(), wiring.store(), wiring.transport()
-witness = wiring.witness()
+with without_collections():
+    from duetick.core.correlation import in_tick
+    from duetick.core.tick import never, run_tick
+    from duetick.runtime import wiring
+    from duetick.runtime.telemetry import logger, metrics, record_tick, withhold_raised
+
+    settings, store, transport = wiring.settings(), wiring.store(), wiring.transport()
+    witness = wiring.witness()
 
 RESERVE = 3.0
 """Seconds of the function's time that remain for the report."""

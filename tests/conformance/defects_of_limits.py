@@ -45,6 +45,7 @@ LIMITS = (
         shelf(LeasesDespiteLimits),
         frozenset(
             {
+                "test_o03_a_limit_holds_jobs_back",
                 "test_o03_a_claim_records_what_waits_and_leases_only_what_has_a_place",
                 "test_o03_a_hook_that_fails_gives_its_place_back_until_it_retries",
                 "test_o03_a_hook_waits_for_a_place_of_the_action_that_it_runs",

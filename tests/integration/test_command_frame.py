@@ -150,7 +150,7 @@ def test_j07_a_store_that_is_not_there_is_told_with_what_to_look_at(
     monkeypatch.chdir(tmp_path)
     for command in ("check", "verify", "rebuild"):
         assert main([command]) == 1
-        assert "Is its folder there, and may you write to it?" in capsys.readouterr().err
+        assert "There is no file" in capsys.readouterr().err
     assert main(["migrate"]) == 0
     for command in ("check", "verify", "rebuild"):
         assert main([command]) == 0, capsys.readouterr().err
@@ -202,3 +202,15 @@ def test_upcoming_says_what_is_wrong(
     assert main(["upcoming", *arguments]) == 1
     printed = capsys.readouterr()
     assert (says in printed.err, printed.out) == (True, "")
+
+
+@pytest.mark.parametrize("command", ["doctor", "check", "verify", "purge", "recover"])
+def test_j07_a_misspelled_address_makes_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """An empty store in its place reads as if the schema of the right one were gone."""
+    file = tmp_path / "duetick.bd"
+    assert main([command, "--store", f"sqlite:///{file}"]) == 1
+    printed = capsys.readouterr()
+    assert f"There is no file {file}." in printed.out + printed.err
+    assert not file.exists()

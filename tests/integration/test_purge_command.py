@@ -1,6 +1,8 @@
 """`duetick purge`, `duetick workers` and `duetick locks`, on a file."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -13,9 +15,12 @@ from duetick.core.store import Store
 from duetick.domain.attempts import SUCCEEDED
 from duetick.domain.retention import Days, Retention
 from duetick.domain.workers import NamedLock, Worker
+from duetick.runtime.witness import FileWitness
 from duetick.stores import open_store
-from duetick.testing.conformance.samples import DAY, MINUTE, SECOND, by_hand
+from duetick.testing.conformance.samples import DAY, MINUTE, NOON, SECOND, by_hand
 from duetick.testing.conformance.suite import must, start
+
+AS_IT_RUNS = "from duetick.cli.main import main; raise SystemExit(main())"
 
 
 @pytest.fixture
@@ -47,6 +52,20 @@ def test_j10_it_deletes_what_is_older_than_thirty_days(
     assert len(store.ledger.find("ada")) == 1
     assert main(["purge", "--store", address, "--days", "7"]) == 0
     assert len(store.ledger.find("ada")) == 0
+
+
+def test_j07_a_log_line_never_stands_in_an_answer(
+    store: Store, address: str, tmp_path: Path
+) -> None:
+    """A script reads one document, whatever a command logs: in a process of its own, as it runs."""
+    ran(store, 31, 1)
+    FileWitness(tmp_path / "one.db.witness").write(NOON)
+    for command in (["purge"], ["recover", "skip"]):
+        asked = ["-c", AS_IT_RUNS, *command, "--json", "--store", address]
+        done = subprocess.run(
+            [sys.executable, *asked], capture_output=True, check=True, timeout=120
+        )
+        assert isinstance(json.loads(done.stdout), dict), done.stdout
 
 
 def test_j10_it_keeps_to_the_retention_of_the_deployment(store: Store, address: str) -> None:

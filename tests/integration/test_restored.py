@@ -10,6 +10,8 @@ import pytest
 from aws_lambda_powertools.utilities.parameters.ssm import SSMProvider
 from duetick.cli.context import LocalContext
 from duetick.cli.main import main
+from duetick.cli.recover import _describe
+from duetick.core.recovery import Recovered
 from duetick.core.verify import verify
 from duetick.domain.errors import ConfigurationError, StoreRestored, WitnessUnavailable
 from duetick.domain.policies import Misfire, Overlap, Policies
@@ -102,6 +104,39 @@ def test_skip_repeats_nothing_and_ticks_go_on(
         assert verify(made.store, 0, clock.now, now=clock.now).found == {}
     assert main(dry) == 0
     assert "nothing to recover" in capsys.readouterr().out
+
+
+def test_j07_overview_and_doctor_name_a_restore(
+    week_old: tuple[Path, Clock],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A tick that is refused has no report: without this nothing says why nothing fires."""
+    file, clock = week_old
+    store = f"sqlite:///{file}"
+    monkeypatch.setattr("duetick.cli.stores.open_store", lambda url: open_store(url, clock=clock))
+    monkeypatch.setattr("duetick.cli.doctor.open_store", lambda url: open_store(url, clock=clock))
+    with running(file, clock) as made:
+        with pytest.raises(StoreRestored):
+            made.tick()
+        monkeypatch.setenv("DUETICK_URL", made.stack.server.url)
+        monkeypatch.setenv("DUETICK_OPERATOR", made.stack.operator)
+        main(["overview"])
+        assert "WRONG  The database is a backup of before" in capsys.readouterr().out
+        main(["doctor", "--store", store])
+        assert "not ok  backup: the database is one of before" in capsys.readouterr().out
+        assert main(["recover", "skip", "--store", store, "--yes"]) == 0
+        capsys.readouterr()
+        main(["overview"])
+        assert "backup" not in capsys.readouterr().out
+        main(["doctor", "--store", store])
+        assert "ok      backup: no tick has found" in capsys.readouterr().out
+
+
+def test_j10_a_recovery_whose_time_ended_promises_no_claim() -> None:
+    ended = Recovered("skip", dry_run=False, restored=True, complete=False)
+    assert "No tick claims yet." in _describe(ended)
+    assert "Ticks claim again." in _describe(replace(ended, complete=True))
 
 
 @pytest.mark.parametrize(("how", "late", "error"), [("latest", 1, "unknown: "), ("fire", 5, "")])

@@ -13,10 +13,11 @@ from duetick.core.purge import purge_within
 from duetick.core.runs import run_by_hand
 from duetick.core.static import register
 from duetick.core.store import Store
+from duetick.core.store.jobs import Jobs
 from duetick.core.verify import verify_hour
 from duetick.domain.errors import OccurrenceConflict, OccurrenceNotFound, VersionConflict
 from duetick.domain.firing import Times
-from duetick.domain.identity import to_path
+from duetick.domain.identity import job_key, to_path
 from duetick.domain.occurrence import LATEST, Occurrence
 from duetick.domain.operating import Operated, Operator
 from duetick.domain.pausing import keep_pause, pause, resume
@@ -90,6 +91,8 @@ class Acting:
             "limit": self._limit,
             "lift a limit": lambda: self._store.limits.lift(self._limited, now=self._now),
             "erase": lambda: self._store.erase(self._user),
+            "enqueue": self._enqueue,
+            "cancel a job": self._cancel_a_job,
             "resume a group": lambda: self._store.pauses.resume(self._scope, now=self._now),
         }
         verbs[self._act.verb]()
@@ -230,6 +233,26 @@ class Acting:
         store.index.unreadable()
         store.index.backlog(self._now)
         store.ledger.get(self._user, self._act.key, self._now, "schedule")
+
+    def _enqueue(self) -> None:
+        """Make a job, due now, later or a while ago; at times with a key that made one before."""
+        wanted, number = self._act.schedule, self._act.number
+        if wanted is None:
+            return
+        name = f"occ_{self._act.at:014x}{number:014x}"
+        jobs = Jobs(self._store.shelf, self._store.now, lambda: name)
+        due_at = self._now + (0, -HOUR, 90_000, 20 * MINUTE)[number // 4 % 4]
+        key = (None, "j0", "j0", "j1")[number % 4]
+        if (self._user, job_key(name)) not in self._world.names:
+            self._world.names.append((self._user, job_key(name)))
+        made = jobs.enqueue(wanted, due_at=due_at, key=key, at_most=50)
+        self._world.witness.enqueued(made, key)
+
+    def _cancel_a_job(self) -> None:
+        found = self._store.jobs.list(self._user, ended=False).jobs
+        if found:
+            one = found[self._act.number % len(found)].occurrence
+            self._operate(lambda: self._store.ledger.cancel(one, OPERATOR, now=self._now))
 
     def _run(self) -> None:
         found = self._store.schedules.get(self._user, self._act.key)

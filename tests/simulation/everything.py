@@ -57,6 +57,8 @@ PLAN: Final[tuple[tuple[int, Verb, Schedule], ...]] = (
     (13, "resume a group", MAIL),
     (19, "delete", MAIL),
     (20, "new tzdata", LATER),
+    (16, "enqueue", MAIL),
+    (18, "cancel a job", MAIL),
     (22, "erase", LEAVING),
 )
 """What is done in which minute, and to which schedule."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, zip_longest
+from itertools import islice, pairwise, zip_longest
 from typing import Final
 
 from duetick.core.explain import explain
@@ -12,7 +12,8 @@ from duetick.core.verify import verify
 from duetick.domain.backfilling import KIND, Backfill, id_of, origin_of
 from duetick.domain.firing import Times
 from duetick.domain.group_pauses import Pauses
-from duetick.domain.identity import stands_beside
+from duetick.domain.identity import is_job, stands_beside
+from duetick.domain.jobs import KEY_KEPT_MS
 from duetick.domain.occurrence import Occurrence, ScheduleName
 from duetick.domain.pausing import resume
 from duetick.domain.policies import Delivery
@@ -53,6 +54,7 @@ def flaws_of(world: World) -> list[str]:
     found += _flaws_of_effects(written, ledger)
     found += _flaws_of_limits(world, ledger)
     found += _flaws_of_hooks(world, ledger)
+    found += _flaws_of_jobs(world, ledger)
     for order in world.store.shelf.orders(KIND, 0):
         found += _flaws_of_backfill(order, ledger)
     found += _flaws_of_pauses(world)
@@ -167,6 +169,28 @@ def _flaws_of_hooks(world: World, ledger: Sequence[Occurrence]) -> Iterator[str]
             yield f"T-04: {spell(name)} tells of another death than its own: {death}"
         if hook.reason in (Reason.OVERLAP, Reason.QUOTA, Reason.PAUSED, Reason.DISABLED):
             yield f"T-04: {spell(name)} was cancelled: {hook.reason}"
+
+
+def _flaws_of_jobs(world: World, ledger: Sequence[Occurrence]) -> Iterator[str]:
+    """Look for each job that was made: it is there, its key made no other within a day, and its
+    record says whether it has ended.
+    """
+    there, made = {one.identity for one in ledger}, world.witness.jobs
+    mine = {name: key for name, key in made.items() if name[0] not in world.witness.erased}
+    yield from (f"K-01: {spell(name)} was made, and is gone" for name in mine.keys() - there)
+    by_key: dict[tuple[str, str, str], list[Occurrence]] = {}
+    for one in ledger:
+        if mine.get(one.identity) is not None:
+            named = one.user_id, one.flow, str(mine[one.identity])
+            by_key.setdefault(named, []).append(one)
+    for (_, _, key), found in by_key.items():
+        times = sorted(one.created_at for one in found)
+        if any(later - one < KEY_KEPT_MS - BEHIND for one, later in pairwise(times)):
+            yield f"K-02: {key} made {len(found)} jobs within a day"
+    for user, key in filter(lambda name: is_job(name[1]), world.names):
+        job = world.store.shelf.change(user, key, world.slots.now, lambda book: book.job())
+        if job and job.is_pending == (job.record.done_at is not None):
+            yield f"K-01: {key} is {job.occurrence.state}, and its record says otherwise"
 
 
 def _flaws_of_backfill(order: StandingOrder, ledger: Sequence[Occurrence]) -> Iterator[str]:

@@ -139,6 +139,27 @@ class PausesInSilence(Altered):
         return self._shelf.change(user_id, key, now, altered, about=about, alone=alone, terms=terms)
 
 
+class ForgetsKeys(Altered):
+    """The key of a job is looked at and never kept."""
+
+    def change(
+        self,
+        user_id: str,
+        key: str,
+        now: int,
+        alter: "Alter[T]",
+        *,
+        about: Leased | None = None,
+        alone: bool = False,
+        terms: Terms = NO_TERMS,
+    ) -> T:
+        """Change, and keep no creation."""
+        forgetful = terms._replace(creation=None)
+        return self._shelf.change(
+            user_id, key, now, alter, about=about, alone=alone, terms=forgetful
+        )
+
+
 class MovesFirst(Altered):
     """The cursor of a backfill moves before its occurrences are recorded."""
 
@@ -372,6 +393,7 @@ PLANTED: Final[Mapping[str, Alters]] = {
     "a row that stays at its old time under new rules": _altered(FollowsNoZone),
     "new rules that nobody dates": _altered(DatesNoRules),
     "a settle that brings back what was erased": _altered(BringsBackTheErased),
+    "a job's key that is not kept": _altered(ForgetsKeys),
 }
 """The bugs by name."""
 
@@ -380,6 +402,7 @@ ONLY_WITH: Final[Mapping[str, Verb]] = {
     "a row that stays at its old time under new rules": "new tzdata",
     "new rules that nobody dates": "new tzdata",
     "a settle that brings back what was erased": "erase",
+    "a job's key that is not kept": "enqueue",
 }
 """The verb without which no story comes to the place of a bug: so others need not be told."""
 
@@ -401,5 +424,6 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a settle that brings back what was erased": 683,
     "a failure hook that is written after the death": 62,
     "a limit that is read, then written": 6,
+    "a job's key that is not kept": 2,
 }
 """The seed of the first story that finds a bug. It saves time only: that story is told first."""

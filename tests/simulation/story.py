@@ -42,6 +42,8 @@ Verb: TypeAlias = Literal[
     "lift a limit",
     "new tzdata",
     "erase",
+    "enqueue",
+    "cancel a job",
 ]
 
 Kind: TypeAlias = Literal["dies before", "dies after", "is refused", "is not answered"]
@@ -101,6 +103,7 @@ PORT: Final = (
     "Schedules.delete",
     "Schedules.purge",
     "Store.mend",
+    "Jobs._write",
     "Index.upsert",
     "Index.remove",
     "Index.restore",
@@ -110,6 +113,7 @@ PORT: Final = (
 OF_VERBS: Final[Mapping[Verb, tuple[str, ...]]] = {
     "new tzdata": ("Store.follow_zone",),
     "erase": ("erase",),
+    "enqueue": ("Jobs._write",),
     "limit": ("BeginWithin.foresee", "BeginWithin.begin", "BeginWithin.hold_back"),
 }
 """The boundaries that are crossed in stories with a verb alone: faults fall there with it."""
@@ -235,11 +239,12 @@ class Teller(Chances):
         seldom = self._seldom()
         faults = [*made.faults, *self._faults_of(seldom)]
         limits = self._acts_of_limits()
-        acts += [*seldom, *limits]
+        jobs = self._acts_of_jobs()
+        acts += [*seldom, *limits, *jobs]
         return replace(
             made,
             acts=tuple(sorted(acts, key=lambda act: act.at)),
-            faults=(*faults, *self._faults_of(limits)),
+            faults=(*faults, *self._faults_of(limits), *self._faults_of(jobs)),
         )
 
     def _seldom(self) -> list[Act]:
@@ -261,6 +266,13 @@ class Teller(Chances):
         found = [self._act("limit") for _ in range(self.choice((1, 1, 3)))]
         found += [self._act("lift a limit") for _ in range(self.choice((0, 1)))]
         return [*found, *self._crowd()]
+
+    def _acts_of_jobs(self) -> list[Act]:
+        """Return the jobs of some stories, drawn last, and cancels of them."""
+        if not self.happens(0.2):
+            return []
+        found = [self._act("enqueue") for _ in range(self.choice((1, 3, 8)))]
+        return [*found, *(self._act("cancel a job") for _ in range(self.choice((0, 0, 1, 2))))]
 
     def _crowd(self) -> list[Act]:
         """Return more schedules that come due together, so that they want the same places."""

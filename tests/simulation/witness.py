@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 
 from duetick import FailureInput
 from duetick.core.standing import FRESH_MS
+from duetick.core.store.jobs import Enqueued
 from duetick.domain.attempts import Begun
 from duetick.domain.book import Book
-from duetick.domain.identity import stands_beside
+from duetick.domain.identity import is_job, stands_beside
 from duetick.domain.limits import WINDOWS, Limits
 from duetick.domain.occurrence import Identity, Occurrence, ScheduleName
 from duetick.domain.policies import Delivery, Overlap
@@ -83,6 +84,8 @@ class Witness:
     )
     _begun: Counter[tuple[str, int | None, int]] = field(default_factory=Counter)
     deaths: dict[Identity, Occurrence] = field(default_factory=dict)
+    jobs: dict[Identity, str | None] = field(default_factory=dict)
+    """The jobs that were made, each with the key that its caller gave."""
     _promised: dict[Identity, Delivery] = field(default_factory=dict)
     _running: dict[ScheduleName, dict[Identity, Occurrence]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -97,6 +100,11 @@ class Witness:
         if attempt in self.entered[identity]:
             self.flaws.append(f"T-07: attempt {attempt} of {spell(identity)} ran twice")
         self.entered[identity].append(attempt)
+
+    def enqueued(self, made: Enqueued, key: str | None) -> None:
+        """Note a job that was made, and the key that its caller gave."""
+        if made.made:
+            self.jobs[made.job.occurrence.identity] = key
 
     def leaves(self, identity: Identity) -> None:
         """Note that an action has done its work."""
@@ -238,6 +246,8 @@ class Witness:
         self.changed.add(name)
         for one in (*found.moved, *found.made):
             self.saw(one)
+        if is_job(name[1]):
+            return
         known = self.definitions[name]
         same = known[-1].since == found.defined_at if known else found.record is None
         if alone or same:
@@ -266,7 +276,7 @@ class Witness:
 
 def _is_told_of(dead: Occurrence) -> bool:
     """Return True if a failure hook has to tell of a death."""
-    own = dead.origin == "schedule" or dead.origin.startswith(("run:", "call:"))
+    own = dead.origin == "schedule" or dead.origin.startswith(("run:", "call:", "job:"))
     return own and dead.policies.on_failure is not None and dead.redefined_at > 0
 
 

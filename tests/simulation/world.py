@@ -24,6 +24,7 @@ from duetick.core.store import Store
 from duetick.core.tick import run_tick
 from duetick.domain.backfilling import KIND, Backfill, id_of, origin_of
 from duetick.domain.errors import DuetickError, InvalidSchedule, VersionConflict
+from duetick.domain.identity import is_job
 from duetick.domain.occurrence import IndexRow, Occurrence, ScheduleName
 from duetick.domain.pausing import is_paused, resume
 from duetick.domain.rows import has_old_rules
@@ -54,7 +55,7 @@ RARE: Final = "0 0 29 2 *"
 QUIET_HOURS: Final = 6
 PATIENCE: Final = 40
 """The minutes in which ticks catch up with what is due once all is quiet."""
-MAKING: Final = frozenset({"put", "backfill", "pause a group", "limit"})
+MAKING: Final = frozenset({"put", "backfill", "pause a group", "limit", "enqueue"})
 """The verbs that make something of a user: there is an end to them before the user is erased."""
 
 LEADS: Final = (40 * MINUTE, 3 * HOUR, DAY)
@@ -501,7 +502,7 @@ class World:
     def _retire(self, user: str, key: str) -> None:
         """Let a schedule fire no more: its times are accounted for, its retries go on."""
         found = self.store.schedules.get(user, key)
-        if found is None:
+        if found is None or is_job(key):
             return
         try:
             self._put(replace(resume(found), cron=RARE))

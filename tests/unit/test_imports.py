@@ -5,9 +5,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 import pytest
+from duetick.stores import open_store
 
 from tests.documents import TOP
 from tests.lab.credentials import DUMMY
@@ -65,9 +67,9 @@ STORES: Final = {
 }
 
 MOST: Final[Mapping[str, tuple[int, int]]] = {
-    "tick": (109, 175),
-    "dispatch": (137, 177),
-    "schedules": (111, 180),
+    "tick": (110, 175),
+    "dispatch": (138, 177),
+    "schedules": (107, 180),
 }
 """The modules that a sandbox loads before it answers: of Duetick, and of its packages and flows.
 
@@ -106,3 +108,73 @@ def test_a_cold_start_loads_no_more_modules_than_is_stated(function: str, store:
     most_own, most_others = MOST[function]
     assert own <= most_own
     assert others <= most_others
+
+
+COLLECTED: Final = """
+import gc, sys
+seen = []
+gc.callbacks.append(lambda phase, info: seen.append("duetick.domain.errors" in sys.modules))
+import app
+gc.callbacks.clear()
+print(gc.isenabled(), any(seen))
+"""
+
+
+@pytest.mark.parametrize("function", MOST)
+def test_a_start_collects_no_garbage_of_what_it_loads(function: str) -> None:
+    code = os.pathsep.join(str(TOP / name) for name in (f"functions/{function}", "layers/flows"))
+    settings = {"DUETICK_STORE": STORES["dynamodb"], "DUETICK_API_URL": "http://127.0.0.1:9/v1"}
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECTED],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **DUMMY, **settings, "PYTHONPATH": code},
+    )
+    assert done.stdout.split() == ["True", "False"]
+
+
+ANSWERED: Final = """
+import json, sys
+import app
+from duetick.cli.context import LocalContext
+event = json.load(open(sys.argv[1]))
+method, address = sys.argv[2:]
+path, _, query = address.partition("?")
+asked = dict([query.split("=")]) if query else None
+event |= {"httpMethod": method, "path": path, "queryStringParameters": asked}
+status = app.handler(event, LocalContext())["statusCode"]
+costly = ("pydantic", "croniter", "asyncio", "aws_lambda_powertools.event_handler")
+print(json.dumps([status, [name for name in costly if name in sys.modules]]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "loaded"),
+    [
+        ("GET", "/api/schedules", 200, []),
+        ("GET", "/api/schedules/hello", 404, []),
+        ("GET", "/api/nothing", 404, []),
+        ("DELETE", "/api/schedules", 405, []),
+        ("GET", "/api/schedules?limit=1", 200, ["pydantic"]),
+        ("PUT", "/api/schedules/hello", 201, ["pydantic", "croniter"]),
+    ],
+)
+def test_a_call_loads_what_it_needs_alone(
+    tmp_path: Path, method: str, path: str, status: int, loaded: list[str]
+) -> None:
+    address = f"sqlite:///{tmp_path}/store.db"
+    store = open_store(address)
+    store.migrate()
+    store.close()
+    code = os.pathsep.join(str(TOP / name) for name in ("functions/schedules", "layers/flows"))
+    settings = {"DUETICK_STORE": address, "PYTHONPATH": code}
+    event = str(TOP / "events/users-cognito.json")
+    done = subprocess.run(
+        [sys.executable, "-c", ANSWERED, event, method, path],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **settings},
+    )
+    assert json.loads(done.stdout.splitlines()[-1]) == [status, loaded]

@@ -13,6 +13,9 @@ SHORT: Final = 120
 LOOKED_FOR: Final = {
     "actions.addresses": "the addresses that a webhook may not call",
     "actions.aws": "the actions that call AWS, each by name",
+    "api.reads": "the operations of the API that read more than a record",
+    "api.routing": "the route of a method and a path",
+    "api.writes": "the operations of the API that read a body",
     "api.records": "the operations of the API that are about no user alone",
     "api.__main__": "`python -m duetick.api` writes the document",
     "cli.upcoming": "`duetick upcoming`",
@@ -26,7 +29,6 @@ LOOKED_FOR: Final = {
     "cli.workers": "`duetick workers` and `duetick locks`",
     "cli.purge": "`duetick purge`",
     "cli.recover": "`duetick recover`",
-    "cli.plain_log": "the log lines of a terminal",
     "core.inbox": "the jobs of other applications: K-03",
     "core.locks": "named locks: J-08",
     "core.deployment": "the steps of functions/migrate",

@@ -17,6 +17,7 @@ from duetick.core.notices import (
     look,
     notice_json,
 )
+from duetick.domain.identity import job_key
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
 from duetick.ports import Trouble
@@ -90,8 +91,23 @@ def test_a_command_of_a_notice_is_quoted_for_a_shell() -> None:
     notice.add(Subject("ann's", "$(x)"))
     assert look(notice, "") == [
         "duetick occurrences list --state dead --flow 'a b'",
-        "duetick schedules history '$(x)'",
+        "duetick schedules history '$(x)' --user 'ann'\"'\"'s'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("user", "key", "asked"),
+    [
+        ("ann", "k", "schedules history k --user ann"),
+        ("", "mail/nightly", "occurrences list --user '' --key mail/nightly"),
+        ("ann", job_key("occ_1f"), "jobs history occ_1f --user ann"),
+    ],
+)
+def test_t12_a_notice_asks_for_whom_it_is_about(user: str, key: str, asked: str) -> None:
+    """Neither a static schedule nor a job is a schedule of a user who could ask."""
+    notice = Notice("auto_paused", "mail")
+    notice.add(Subject(user, key))
+    assert look(notice, "") == [f"duetick {asked}"]
 
 
 @pytest.mark.parametrize("stack", ["", "duetick"])

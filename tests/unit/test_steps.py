@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 from duetick import Context, Flow
-from duetick.api.calls import check_shape
+from duetick.api.checking import check_shape
 from duetick.api.models import NewSchedule
 from duetick.core.accepting import Quotas, find_refusals
 from duetick.core.flows import Flows

@@ -193,10 +193,10 @@ class Operators:
         """Limit `user:<id>`, `flow:<name>` or `action:<flow>/<action>`: so many at once, so many
         begins in each minute, hour or day of the clock, or both.
         """
-        bounds: Fields = {"parallel": parallel, "rate": rate}
+        bounds: Fields = {"parallel": parallel, "rate": rate, "per": per if rate else None}
         given = {name: value for name, value in bounds.items() if value is not None}
         answer: Reply[LimitView] = self.client.call(
-            "PUT", f"{LIMITS}/{to_path(scope)}", {**given, "per": per, "note": note}
+            "PUT", f"{LIMITS}/{to_path(scope)}", {**given, "note": note}
         )
         return answer.body
 

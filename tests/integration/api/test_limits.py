@@ -115,7 +115,7 @@ def test_o01_who_limited_and_why_it_was_lifted_is_recorded(
     running: Product, office: Operators
 ) -> None:
     office.limit("action:reminders/remind", parallel=2)
-    office.limit("user:ünal#1", parallel=2)
+    office.limit("user:ünal#1", rate=60, per="hour")
     running.clock.now += MINUTE
     Operators(running.stack.server.url, token=running.stack.operator, why="über Nacht").unlimit(
         "user:ünal#1"
@@ -124,8 +124,8 @@ def test_o01_who_limited_and_why_it_was_lifted_is_recorded(
     told = [(one["verb"], one["user"], one["target"], one["why"]) for one in answer["operations"]]
     assert told[0] == ("lift_limit", "ünal#1", "user:ünal#1", "über Nacht")
     assert {target: user for _, user, target, _ in told[1:]} == {
-        "action:reminders/remind": None,
-        "user:ünal#1": "ünal#1",
+        "action:reminders/remind parallel=2": None,
+        "user:ünal#1 rate=60 per=hour": "ünal#1",
     }
 
 
@@ -169,6 +169,33 @@ def test_the_command_limits_lists_and_lifts(
     assert capsys.readouterr().out == "It has no limit.\n"
     assert main(["limits", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unknown"),
+    [
+        (["pause", "flow", "remindres"], "No flow 'remindres' is deployed"),
+        (["limit", "flow", "remindres", "--parallel", "1"], "No flow 'remindres' is deployed"),
+        (["limit", "action", "reminders/remnid", "--parallel", "1"], "reminders/remind"),
+        (["pause", "flow", "reminders"], ""),
+        (["pause", "user", "remindres"], ""),
+        (["limit", "action", "reminders/remind", "--parallel", "1"], ""),
+    ],
+)
+def test_j07_a_misspelled_flow_is_told(
+    running: Product,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    unknown: str,
+) -> None:
+    """At night nobody sees otherwise that nothing is held; a flow that is gone may be meant."""
+    monkeypatch.setenv("DUETICK_URL", running.stack.server.url)
+    monkeypatch.setenv("DUETICK_OPERATOR", running.stack.operator)
+    assert main(arguments) == 0
+    told = capsys.readouterr().err
+    assert unknown in told
+    assert bool(told) == bool(unknown)
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,52 @@ def test_o01_a_pause_of_a_user_is_about_the_user(running: Product) -> None:
     assert "user:ann" not in str(recorded(running))
 
 
+def test_o01_the_record_says_which_occurrences_and_how_much(running: Product) -> None:
+    """Without it nobody can tell afterwards what a delete of many has deleted."""
+    calls: list[tuple[str, str, dict[str, object]]] = [
+        ("POST", "all-occurrences/delete", {"user": "ann", "state": "dead", "label": "password=x"}),
+        ("POST", "all-occurrences/cancel", {"flow": "mail", "from": "2026-12-01T09:00:00Z"}),
+        ("POST", "occurrences/occ_1/retry?user=ann&key=k", {}),
+        ("PUT", "limits/flow%3Amail", {"parallel": 5, "rate": 60, "note": "night"}),
+        ("PUT", "pauses/all", {"until": "2027-01-01T00:00:00Z"}),
+        ("POST", "users/ann/jobs/batch", {"jobs": [{}, {}]}),
+        (
+            "POST",
+            "users/ann/jobs",
+            {"flow": "reminders", "action": "remind", "input": {"text": "a"}},
+        ),
+        ("POST", "all-occurrences/delete", {"user": "\ud800", "key": {"a": "\n" * 999}}),
+    ]
+    for method, path, body in calls:
+        do(running, method, f"/api/{path}", body)
+    told = [(one["user"], one["target"]) for one in reversed(recorded(running))]
+    assert told[:-1] == [
+        ("ann", "state=dead label='password=[withheld]' user=ann"),
+        (None, "flow=mail from=2026-12-01T09:00:00Z"),
+        ("ann", "occ_1 user=ann"),
+        (None, "flow:mail parallel=5 rate=60"),
+        (None, "all until=2027-01-01T00:00:00Z"),
+        ("ann", "jobs=2"),
+        ("ann", "flow=reminders action=remind"),
+    ]
+    assert told[-1][0] is None
+    do(running, "DELETE", "/api/users/ann")
+    assert "ann" not in str(recorded(running))
+
+
+def test_o01_what_is_done_to_an_occurrence_is_about_its_user(running: Product) -> None:
+    """Else the reason, which may tell of the user, outlives an erasure."""
+    running.client("ann").put("k", HELLO)
+    running.client("ann").run("k")
+    (ran,) = [one["id"] for one in running.client("ann").history("k")]
+    assert do(running, "DELETE", f"/api/occurrences/{ran}", why="ann asked by phone") == 200
+    assert do(running, "POST", "/api/occurrences/occ_1/retry") == 404
+    told = [(one["user"], one["target"]) for one in recorded(running)]
+    assert told == [(None, "occ_1"), ("ann", ran)]
+    do(running, "DELETE", "/api/users/ann")
+    assert "ann" not in str(recorded(running))
+
+
 def test_o01_what_cannot_be_recorded_is_not_done(
     running: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:

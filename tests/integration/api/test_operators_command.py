@@ -214,6 +214,7 @@ def test_j07_doctor_looks_at_a_store_as_at_an_api(
 
 def test_j07_an_overview_names_the_stack_in_each_command() -> None:
     found = {
+        "restored": {"witnessed": "2026-12-01T08:07:00Z", "foundAt": "2026-12-01T08:30:00Z"},
         "ticks": {"silent": True, "silentAfter": 180, "last": []},
         "verified": {"faults": 1, "faultsSince": 0},
         "counted": {"at": "2026-12-01T09:00:00Z", "unindexed": 0, "stale": 2, "overdue": 0},
@@ -221,8 +222,9 @@ def test_j07_an_overview_names_the_stack_in_each_command() -> None:
         "lateAfter": 150,
     } | {name: {"count": 1_000, "more": True} for name in ("late", "dead", "unreadable")}
     lines = wrong_lines(found, " --stack duetick")
-    assert len(lines) == 7
+    assert len(lines) == 8
     assert all(line.endswith(" --stack duetick") for line in lines)
+    assert "backup of before 2026-12-01T08:07:00Z" in lines.pop(0)
     assert all(": 1,000 or more. " in line for line in lines[1:4])
     assert "is not deployed: 2 (billing), at 2026-12-01T09:00:00Z." in lines[4]
     assert "require: 2, at 2026-12-01T09:00:00Z. Which? duetick check" in lines[5]
@@ -233,6 +235,7 @@ def test_t12_an_overview_says_that_deliveries_are_late_and_that_a_claim_raised()
     broken = {"latenessMilliseconds": 0, "state": "ended", "counts": {"raised": 1}}
     none = {"count": 0, "more": False}
     found = {
+        "restored": None,
         "ticks": {"silent": False, "silentAfter": 180, "last": [slow, broken]},
         "verified": {"faults": 0, "faultsSince": 0},
         "counted": None,
@@ -346,6 +349,10 @@ def test_doctor_says_of_a_store_that_was_never_migrated_what_to_do(
     url = f"sqlite:///{tmp_path}/new.db"
     code, out, _ = run(capsys, "doctor", "--store", url)
     assert code == 1
+    assert f"duetick migrate --store {url}` makes" in out
+    (tmp_path / "new.db").touch()
+    code, out, _ = run(capsys, "doctor", "--store", url)
+    assert code == 1
     assert f"duetick migrate --store '{url}'" in out
     run(capsys, "migrate", "--store", url)
     code, out, err = run(capsys, "doctor", "--store", url)
@@ -371,3 +378,12 @@ def test_doctor_says_what_is_not_ok(
     code, out, err = run(capsys, "doctor", *arguments)
     assert (code, says in out) == (1, True)
     assert "hunter22" not in out + err
+
+
+def test_j07_whoever_mends_a_static_schedule_is_told_how(
+    at_work: Product, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del at_work
+    code, _, err = run(capsys, "schedules", "mend", "reminders/nightly")
+    assert code == 2
+    assert "rebuild --yes" in err

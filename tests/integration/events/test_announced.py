@@ -262,7 +262,7 @@ def test_an_event_of_the_local_stack_is_a_line_of_its_terminal(
     assert vars(line)["action"] == "event"
     assert line.getMessage() == (
         "event: Occurrences died (1). See: duetick occurrences list --state dead --flow mail "
-        "--from 2026-12-01T09:00:00Z; duetick schedules history k"
+        "--from 2026-12-01T09:00:00Z; duetick schedules history k --user ann"
     )
 
 

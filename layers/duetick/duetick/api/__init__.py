@@ -1,4 +1,5 @@
 """The HTTP API of schedules: operations, bodies, answers, and the OpenAPI document.
 
-Only `functions/schedules` imports this: pydantic costs a cold start.
+Only `functions/schedules` imports this. Pydantic costs a cold start: a call without a body and a
+query loads none.
 """

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from duetick.api.calls import ApiCall, check_shape
+from duetick.api.calls import ApiCall
+from duetick.api.checking import check_shape
 from duetick.api.models import BackfillBody
 from duetick.core.answers import Answer
 from duetick.core.backfills import BackfillRequest, Backfills, Ordered, backfill_json, plan_json

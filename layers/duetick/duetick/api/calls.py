@@ -5,33 +5,35 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote
 
-from pydantic import BaseModel, ValidationError
-
 from duetick.api.conditions import Condition
-from duetick.api.models import DryQuery
 from duetick.core.accepting import Quotas
 from duetick.core.definitions import read_draft
 from duetick.core.flows import Flows
 from duetick.core.operations import check_why
 from duetick.core.schedules import UserSchedules
-from duetick.core.shapes import flaws_of
 from duetick.core.store import Store
 from duetick.core.wire import LARGEST_BODY, is_too_large, require_object
 from duetick.domain.creation import Repeatable
-from duetick.domain.errors import Flaw, InvalidSchedule, refusals_of
+from duetick.domain.errors import InvalidSchedule, refusals_of
 from duetick.domain.policies import DAY
 from duetick.domain.schedule import Json, Schedule
 from duetick.ports import RunTransport, Witness
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 LONGEST_IDEMPOTENCY_KEY: Final = 256
 WHY: Final = "Duetick-Why"
 """The header of an operator's reason, percent-encoded if it has other than plain characters."""
 
-Read = TypeVar("Read", bound=BaseModel)
+USUAL_PAGE: Final = 50
+"""The most schedules of a page for which a caller names no number."""
+
+Read = TypeVar("Read", bound="BaseModel")
 
 
 class TooLarge(Exception):
@@ -67,6 +69,8 @@ class ApiCall:
         """True if the query asks for a dry run. Raises InvalidSchedule if it is unclear."""
         if "dryRun" not in self.query:
             return False
+        from duetick.api.models import DryQuery  # pydantic costs a cold start
+
         return self.read_query(DryQuery).dry_run
 
     def dry(self) -> "ApiCall":
@@ -98,7 +102,7 @@ class ApiCall:
 
     def definition(
         self,
-        shape: type[BaseModel],
+        shape: "type[BaseModel]",
         key: str,
         merged: Mapping[str, Json] | None = None,
         *,
@@ -109,6 +113,8 @@ class ApiCall:
 
         Raise InvalidSchedule naming all that is wrong with the body and with the header.
         """
+        from duetick.api.checking import check_shape  # pydantic costs a cold start
+
         body = self.read_body()
         misfits = refusals_of([header, lambda: check_shape(shape, body)])
         fields = {name: value for name, value in (merged or body).items() if name != "key"}
@@ -118,6 +124,8 @@ class ApiCall:
 
     def read_query(self, shape: type[Read]) -> Read:
         """Read the query. Raise InvalidSchedule naming all that is wrong with it."""
+        from duetick.api.checking import check_shape  # pydantic costs a cold start
+
         return check_shape(shape, dict(self.query))
 
     def idempotent_key(self) -> str | None:
@@ -147,42 +155,3 @@ class ApiCall:
         text = json.dumps(self.read_body(), sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()
         return Repeatable(name, digest, self.schedules.clock() + DAY * 1_000)
-
-
-def check_shape(shape: type[Read], given: Mapping[str, object]) -> Read:
-    """Return the fields as that shape. Raise InvalidSchedule naming all that do not fit."""
-    try:
-        return shape.model_validate(given)
-    except ValidationError as problem:
-        flaws = flaws_of(problem.errors(), given)
-    raise InvalidSchedule.of(_add_known_fields(shape, flaw) for flaw in flaws)
-
-
-def _add_known_fields(shape: type[BaseModel], flaw: Flaw) -> Flaw:
-    """Add the known fields to a flaw that is an unknown field."""
-    if flaw.code != "unknown_field":
-        return flaw
-    known = _known_fields(shape, [str(part) for part in flaw.path])
-    return Flaw(flaw.path, flaw.code, f"is not a field; the fields are {known}.")
-
-
-def _known_fields(shape: type[BaseModel], path: list[str]) -> str:
-    """Return the known fields at the path."""
-    properties = _schema(shape)
-    known = properties
-    for part in path[:-1]:
-        known = _follow(known.get("properties", {}).get(part, {}), properties.get("$defs", {}))
-    return ", ".join(known.get("properties", {}))
-
-
-@cache
-def _schema(shape: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of a shape, made once: to make it costs more than to check a body."""
-    return shape.model_json_schema()
-
-
-def _follow(schema: Mapping[str, object], defs: Mapping[str, dict[str, Json]]) -> dict[str, Json]:
-    """Return the schema that a reference, or the first of several, leads to."""
-    several = schema.get("anyOf")
-    first = several[0] if isinstance(several, list) else schema
-    return defs.get(str(first.get("$ref", "")).rpartition("/")[2], {})

@@ -4,7 +4,8 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from duetick.api.calls import ApiCall, check_shape
+from duetick.api.calls import ApiCall
+from duetick.api.checking import check_shape
 from duetick.api.models import HistoryQuery, JobBody, JobsBody, JobsQuery
 from duetick.core.answers import Answer, error
 from duetick.core.histories import Wanted, lines

@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
+from duetick.api.calls import USUAL_PAGE
 from duetick.core.reports import MOST_WORKERS
 from duetick.domain.backfilling import MOST_AT_ONCE, MOST_TIMES, MOST_TIMES_EVER, Together
 from duetick.domain.identity import LONGEST_ID
@@ -254,7 +255,7 @@ class PageQuery(Shape):
 
     model_config = ConfigDict(strict=False)
 
-    limit: Count = 50
+    limit: Count = USUAL_PAGE
     cursor: str | None = None
 
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from duetick.api.calls import ApiCall, check_shape
+from duetick.api.calls import ApiCall
+from duetick.api.checking import check_shape
 from duetick.api.models import ManyOccurrences, NamedQuery, OccurrencesQuery
 from duetick.core.answers import Answer
 from duetick.core.histories import lines

@@ -7,14 +7,15 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import ConfigDict, TypeAdapter
 
+from duetick.api import models, views
 from duetick.api.calls import WHY
-from duetick.api.models import GatewayView
 from duetick.api.routes import OWN, ROUTES, Route
-from duetick.api.views import ErrorView
 
 Node: TypeAlias = dict[str, Any]
 
 REFERENCE: Final = "#/components/schemas/{model}"
+ERROR: Final = "ErrorView"
+GATEWAY: Final = "GatewayView"
 ALWAYS: Final = (400, 401, 403, 405, 503)
 MEANINGS: Final = {
     200: "As asked for.",
@@ -86,7 +87,7 @@ def _operation(route: Route, base: str) -> Node:
     }
     if route.body:
         content = {"application/json": {"schema": _reference(route.body)}}
-        required = route.body.__name__ != "PauseBody"
+        required = route.body != "PauseBody"
         described["requestBody"] = {"required": required, "content": content}
     return described
 
@@ -104,7 +105,7 @@ def _parameters(route: Route, base: str) -> list[Node]:
         for name in re.findall(r"\{(\w+)\}", base + route.path)
     ]
     if route.query:
-        properties = route.query.model_json_schema()["properties"]
+        properties = _body(route.query).model_json_schema()["properties"]
         found += [{"name": n, "in": "query", "schema": s} for n, s in properties.items()]
     headers = {
         "If-Match": route.conditional,
@@ -117,32 +118,38 @@ def _parameters(route: Route, base: str) -> list[Node]:
 
 
 def _responses(route: Route) -> Node:
-    answers: dict[int, type | None] = dict(route.answers)
-    answers |= dict.fromkeys((*ALWAYS, *route.refusals), ErrorView)
+    answers = route.answers | dict.fromkeys((*ALWAYS, *route.refusals), ERROR)
     return {str(status): _response(status, answers[status]) for status in sorted(answers)}
 
 
-def _response(status: int, shape: type | None) -> Node:
+def _response(status: int, shape: str | None) -> Node:
     described: Node = {"description": MEANINGS[status]}
     if shape:
         schema = _reference(shape)
         if status in (401, 403, 429):
-            schema = {"anyOf": [schema, _reference(GatewayView)]}
+            schema = {"anyOf": [schema, _reference(GATEWAY)]}
         described["content"] = {"application/json": {"schema": schema}}
-    tag = {"ETag": {"schema": TEXT}} if shape and shape.__name__ == "ScheduleView" else {}
+    tag = {"ETag": {"schema": TEXT}} if shape == "ScheduleView" else {}
     headers = tag | HEADERS.get(status, {})
     return described | ({"headers": headers} if headers else {})
 
 
-def _reference(shape: type) -> Node:
-    return {"$ref": REFERENCE.format(model=shape.__name__)}
+def _reference(shape: str) -> Node:
+    return {"$ref": REFERENCE.format(model=shape)}
+
+
+def _body(name: str) -> type[models.Shape]:
+    """Return the shape of a body or a query."""
+    shape: type[models.Shape] = getattr(models, name)
+    return shape
 
 
 def _schemas() -> Node:
     """Return the schemas of bodies and answers. An answer has no other fields."""
-    shapes: set[type] = {ErrorView, GatewayView}
+    shapes: set[type] = {getattr(views, ERROR), getattr(models, GATEWAY)}
     for route in ROUTES:
-        shapes |= {shape for shape in (route.body, *route.answers.values()) if shape}
+        shapes |= {_body(route.body)} if route.body else set()
+        shapes |= {getattr(views, name) for name in route.answers.values() if name}
     several: Any = list  # pydantic takes a config for a list of shapes, but not for a shape
     closed = ConfigDict(extra="forbid")
     _, made = TypeAdapter.json_schemas(

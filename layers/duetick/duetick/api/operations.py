@@ -1,41 +1,17 @@
-"""The operations of the API on one user's schedules."""
+"""The operations of the API on one user's schedules that read no body: they need no pydantic."""
 
-import secrets
 from dataclasses import replace
-from typing import Final
 
-from duetick.api.calls import ApiCall, check_shape
+from duetick.api.calls import USUAL_PAGE, ApiCall
 from duetick.api.conditions import etag
-from duetick.api.models import (
-    CountQuery,
-    CursorQuery,
-    ExplainQuery,
-    HistoryQuery,
-    ListQuery,
-    NewSchedule,
-    PauseBody,
-    PreviewBody,
-    ScheduleBody,
-    ScheduleChange,
-)
-from duetick.core.answers import Answer, error
-from duetick.core.definitions import carried_over, merge, read_draft, refuse_once
-from duetick.core.refusals import with_problems
+from duetick.core.answers import Answer
 from duetick.core.schedules import find_by_external
-from duetick.core.wire import instant, moment, principal_json, schedule_json
-from duetick.domain.errors import InvalidSchedule, VersionConflict, refusals_of
+from duetick.core.store import Page
+from duetick.core.wire import principal_json, schedule_json
 from duetick.domain.identity import to_path
 from duetick.domain.redaction import redact
-from duetick.domain.schedule import Json, Record, Schedule, check_timing
+from duetick.domain.schedule import Json, Record
 from duetick.domain.versions import Expected
-
-TIMED: Final = ("cron", "timezone", "policies")
-NOBODY: Final = "nobody"
-"""The names of what is not saved."""
-
-
-def _new_key() -> str:
-    return f"s-{secrets.token_hex(8)}"
 
 
 def view(call: ApiCall, schedule: Record) -> dict[str, Json]:
@@ -84,58 +60,25 @@ def list_flows(call: ApiCall) -> Answer:
     return Answer(200, {"flows": catalogue(call.flows, to_users=not call.operator)})
 
 
-def preview(call: ApiCall) -> Answer:
-    """Return what an expression means, before anything is saved: a sentence, the next fire times
-    with changes of the clocks, and warnings. What a put would refuse of the times is a warning.
-    """
-    from duetick.core.forecast import Circumstances, forecast  # for this route alone
-
-    body = call.read_body()
-    misfits = refusals_of([lambda: check_shape(PreviewBody, body)])
-    after: list[int | None] = []
-    misfits += refusals_of([lambda: after.append(instant("after", body.get("after")))])
-    named: dict[str, Json] = {name: body[name] for name in TIMED if name in body}
-    draft = read_draft(NOBODY, NOBODY, {**named, "flow": NOBODY, "action": NOBODY}, misfits)
-    wanted = draft.schedule(lambda one: refusals_of([lambda: check_timing(one.cron, one.timezone)]))
-    known = Circumstances(call.quotas, call.store.now(), call.store.schedules.tick_seconds)
-    since = known.now if after[0] is None else after[0]
-    found = forecast(wanted, known, PreviewBody.model_validate(body).limit, after=since)
-    return Answer(200, dict(found.json()))
-
-
 def list_schedules(call: ApiCall) -> Answer:
     """Return a page of schedules by key. Without `state`, it has the active and the paused ones;
     `flow`, `label` and `text` narrow it. A page may be short, or empty: go on until `cursor` is
     null.
     """
-    from duetick.core.sought import Sought  # for lists alone
-
-    query = call.read_query(ListQuery)
-    sought = Sought.read(query.flow, query.label, query.text, operator=call.operator)
-    takes = None if sought.anything else sought.takes
-    page = call.schedules.list(query.limit, query.cursor, query.state, takes)
+    page = call.schedules.list(USUAL_PAGE) if not call.query else _sought(call)
     found: list[Json] = [view(call, schedule) for schedule in page.schedules]
     return Answer(200, {"schedules": found, "cursor": page.cursor})
 
 
-def create_schedule(call: ApiCall) -> Answer:
-    """Create a schedule. It is refused if its key is taken. A repeat within a day, with the same
-    body and Idempotency-Key, creates nothing and gets the first answer, even if the schedule was
-    changed or deleted since. With another body, the repeat is refused.
-    """
-    call = call.dry()
-    key = call.read_body().get("key")
-    named = key if key and isinstance(key, str) else _new_key()
-    wanted = call.definition(NewSchedule, named, header=call.idempotent_key, new=True)
-    repeatable = call.repeatable()
-    if repeatable and not key:
-        wanted = replace(wanted, key=repeatable.name)
-    try:
-        return show(call, call.schedules.create(wanted, repeatable), 201)
-    except VersionConflict:
-        problem = f"{wanted.key!r} is taken; choose another, or PUT to replace it."
-        taken = InvalidSchedule("key", problem, "taken")
-        return with_problems(error("schedule_exists", f"The key {problem}"), taken)
+def _sought(call: ApiCall) -> Page:
+    """Return the page that the query asks for."""
+    from duetick.api.models import ListQuery  # the first page needs no pydantic
+    from duetick.core.sought import Sought
+
+    query = call.read_query(ListQuery)
+    sought = Sought.read(query.flow, query.label, query.text, operator=call.operator)
+    takes = None if sought.anything else sought.takes
+    return call.schedules.list(query.limit, query.cursor, query.state, takes)
 
 
 def get_schedule(call: ApiCall) -> Answer:
@@ -153,61 +96,15 @@ def get_by_external(call: ApiCall) -> Answer:
     return show(replace(call, own=call.own_of(found.user_id)), found)
 
 
-def put_schedule(call: ApiCall) -> Answer:
-    """Create or replace a schedule. A pause of it goes on, unless the body has `enabled`."""
-    call = call.dry()
-    wanted = call.definition(ScheduleBody, call.key, header=call.condition)
-    version = _version(call)
-    put, created = call.schedules.replace(
-        wanted, if_version=version, resume=call.read_body().get("enabled") is True
-    )
-    return show(call, put, 201 if created else 200)
-
-
-def change_schedule(call: ApiCall) -> Answer:
-    """Change some fields of a schedule."""
-    call = call.dry()
-    patch = call.read_body()
-
-    def change(current: Record) -> Schedule:
-        known = carried_over(current, patch, call.schedules.flows.usual(current))
-        body = merge(known | {"enabled": True}, patch)
-        wanted = call.definition(ScheduleChange, current.key, body, header=call.condition)
-        if "principal" not in patch:
-            wanted = replace(wanted, principal=current.principal)
-        return call.schedules.with_pause(current, wanted, resume=patch.get("enabled") is True)
-
-    # a header that cannot be read is reported with the flaws of the body
-    version = None if refusals_of([call.condition]) else _version(call)
-    return show(call, call.schedules.change(call.key, change, if_version=version))
-
-
 def delete_schedule(call: ApiCall) -> Answer:
     """Delete a schedule; its history stays."""
-    call.schedules.delete(call.key, if_version=_version(call))
+    call.schedules.delete(call.key, if_version=wanted_version(call))
     return Answer(204, {})
-
-
-def pause_schedule(call: ApiCall) -> Answer:
-    """Keep a schedule from firing, until it is resumed or until a given time."""
-    body = call.read_body()
-    until: list[int | None] = []
-    refuse_once(
-        refusals_of(
-            [
-                call.condition,
-                lambda: check_shape(PauseBody, body),
-                lambda: until.append(instant("until", body.get("until"))),
-            ]
-        )
-    )
-    note, version = str(body.get("note") or ""), _version(call)
-    return show(call, call.schedules.pause(call.key, note=note, until=until[0], if_version=version))
 
 
 def resume_schedule(call: ApiCall) -> Answer:
     """Let a paused schedule fire again."""
-    return show(call, call.schedules.resume(call.key, if_version=_version(call)))
+    return show(call, call.schedules.resume(call.key, if_version=wanted_version(call)))
 
 
 def run_schedule(call: ApiCall) -> Answer:
@@ -228,62 +125,6 @@ def run_schedule(call: ApiCall) -> Answer:
     )
 
 
-def upcoming(call: ApiCall) -> Answer:
-    """Return the next fire times: in UTC, in local time, and any change of the clocks there."""
-    found = call.schedules.upcoming(call.key, call.read_query(CountQuery).limit)
-    return Answer(200, {"upcoming": [preview.json() for preview in found]})
-
-
-def history(call: ApiCall) -> Answer:
-    """Return the outcomes of a schedule's fire times, the newest first. They outlive it. If a
-    filter is given, a page may have fewer lines than `limit`, and a next page.
-    """
-    from duetick.core.histories import (  # each request loads what it needs
-        Wanted,
-        history_page,
-        lines,
-    )
-
-    query = call.read_query(HistoryQuery)
-    wanted = Wanted.read(query.state, query.since, query.until)
-    found, cursor = history_page(call.schedules, call.key, query.limit, query.cursor, wanted)
-    shown = lines(call.schedules.store.ledger, found, operator=call.operator)
-    return Answer(200, {"history": [*shown], "cursor": cursor})
-
-
-def explain(call: ApiCall) -> Answer:
-    """Explain why a schedule fired at a time, did not, or whether it will: a verdict, sentences,
-    and what they follow from. It outlives the schedule.
-    """
-    from duetick.core.wording import explanation_json  # each request loads what it needs
-
-    at = moment("at", call.read_query(ExplainQuery).at)
-    found = call.schedules.explain(call.key, at)
-    return Answer(200, explanation_json(found, operator=call.operator))
-
-
-def export_user(call: ApiCall) -> Answer:
-    """Return all data of a user, part by part: schedules, then jobs, then the history. Values with
-    secret names are withheld.
-    """
-    from duetick.core.histories import export_page, exported_lines  # each loads what it needs
-    from duetick.core.jobs import lines_of_jobs
-
-    cursor = call.read_query(CursorQuery).cursor
-    part = export_page(call.schedules, cursor)
-    history = exported_lines(call.schedules.store.ledger, part, operator=call.operator)
-    return Answer(
-        200,
-        {
-            "user": call.schedules.user_id,
-            "schedules": [view(call, schedule) for schedule in part.schedules],
-            "jobs": [*lines_of_jobs(call.schedules, part.jobs, operator=call.operator)],
-            "history": [*history],
-            "cursor": part.cursor,
-        },
-    )
-
-
 def erase_user(call: ApiCall) -> Answer:
     """Delete all data of a user, the history too. This cannot be undone. On DynamoDB, notes that
     name a schedule that was under way expire when its lease ends.
@@ -291,7 +132,7 @@ def erase_user(call: ApiCall) -> Answer:
     return Answer(200, {"schedules": call.schedules.store.erase(call.schedules.user_id)})
 
 
-def _version(call: ApiCall) -> Expected | None:
+def wanted_version(call: ApiCall) -> Expected | None:
     """Return the version that the caller's condition requires."""
     condition = call.condition()
     if not condition.exists and not condition.absent:

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from duetick.api.calls import ApiCall, check_shape
+from duetick.api.calls import ApiCall
+from duetick.api.checking import check_shape
 from duetick.api.models import AllQuery, OperationsQuery, PageQuery, PauseBody, WorkersQuery
 from duetick.core.answers import Answer
 from duetick.core.definitions import refuse_once

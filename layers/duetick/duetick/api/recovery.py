@@ -4,7 +4,8 @@ import time
 from dataclasses import asdict
 from typing import Final
 
-from duetick.api.calls import ApiCall, check_shape
+from duetick.api.calls import ApiCall
+from duetick.api.checking import check_shape
 from duetick.api.models import RecoverBody
 from duetick.core.answers import Answer, error
 from duetick.domain.errors import ConfigurationError, InvalidQuery, WitnessUnavailable
@@ -17,7 +18,7 @@ def recover_store(call: ApiCall) -> Answer:
     """Say what becomes of the times that may have fired between a backup and its restore: `skip`
     records them as missed, `latest` leaves the newest of each schedule to its misfire policy,
     `fire` all of them. Unless `dryRun` is false, nothing is changed. A call ends after 15 seconds:
-    until `complete`, repeat it, and it goes on.
+    until `complete`, repeat it, and it goes on. A dry run begins anew.
     """
     from duetick.core.recovery import recover  # once in years: no start pays for it
 

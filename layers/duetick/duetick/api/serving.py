@@ -1,46 +1,48 @@
 """The way from API Gateway's events to the operations, and back."""
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
-from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
-
 from duetick.api.calls import ApiCall, TooLarge
-from duetick.api.models import DryQuery
-from duetick.api.routes import ROUTES, Route
+from duetick.api.routes import Route
+from duetick.api.routing import find, methods
 from duetick.core.answers import Answer, error, wrong_method
-from duetick.core.operations import Asked, pseudonym, recorded
+from duetick.core.operations import Asked, in_words, pseudonym, recorded
 from duetick.core.refusals import answer_to
 from duetick.core.schedules import UserSchedules
-from duetick.domain.errors import DuetickError, Flaw, InvalidSchedule
+from duetick.domain.errors import DuetickError, Flaw, InvalidSchedule, OccurrenceNotFound
 from duetick.domain.group_pauses import user_of
-from duetick.domain.identity import from_path, from_signed_path
+from duetick.domain.identity import InvalidId, check_key, from_path, from_signed_path
 from duetick.domain.operations import DRY_RUN
-from duetick.domain.schedule import FLOW_USER
+from duetick.domain.schedule import FLOW_USER, Json
 from duetick.runtime import gateway, wiring
 from duetick.runtime.telemetry import logger
 
-app: Final = APIGatewayRestResolver()
 NO_ROUTE: Final = "There is no such route; openapi.json lists them all."
 
 
-def _serve(route: Route, base: str) -> Callable[..., Response[str]]:
-    """Return the route's handler, as the resolver calls it."""
+def serve(event: dict[str, Any]) -> gateway.Response:
+    """Answer an API Gateway REST event."""
+    found = find(str(event["httpMethod"]).upper(), event["path"])
+    try:
+        return _respond(_call_route(*found, event) if found else _refuse_path(event["path"]))
+    except Exception as problem:
+        return _respond(_broken(event, problem))
 
-    def serve(user: str = "", **names: str) -> Response[str]:
-        event = app.current_event.raw_event
-        operator = route.is_of_operators(base) or (route.of_any and _is_machine(event))
-        refusal = _refuse_caller(event, operator=operator)
-        answer = refusal or _answer(route, event, names, user, operator=operator)
-        if operator and route.is_logged:
-            result = {"action": route.name, "status": answer.status}
-            logger.info("operator", extra=_describe(event) | result)
-        return _response(answer)
 
-    return serve
+def _call_route(route: Route, base: str, names: dict[str, str], event: dict[str, Any]) -> Answer:
+    """Return the route's answer to the call."""
+    user = names.pop("user", "")
+    operator = route.is_of_operators(base) or (route.of_any and _is_machine(event))
+    refusal = _refuse_caller(event, operator=operator)
+    answer = refusal or _answer(route, event, names, user, operator=operator)
+    if operator and route.is_logged:
+        result = {"action": route.name, "status": answer.status}
+        logger.info("operator", extra=_describe(event) | result)
+    return answer
 
 
 def _is_machine(event: dict[str, Any]) -> bool:
@@ -58,11 +60,16 @@ def _describe(event: dict[str, Any]) -> dict[str, object]:
     }
 
 
-def _response(answer: Answer) -> Response[str]:
-    """Return the answer as the resolver takes it."""
+def _respond(answer: Answer) -> gateway.Response:
+    """Return the answer in the form that API Gateway takes."""
     made = gateway.respond(answer)
-    body = "" if answer.status == HTTPStatus.NO_CONTENT else str(made["body"])
-    return Response(answer.status, "application/json", body, headers=dict(answer.headers))
+    headers = {**answer.headers, "Content-Type": "application/json"}
+    return {
+        "statusCode": answer.status,
+        "body": "" if answer.status == HTTPStatus.NO_CONTENT else made["body"],
+        "isBase64Encoded": False,
+        "multiValueHeaders": {name: [value] for name, value in headers.items()},
+    }
 
 
 def _refuse_caller(event: dict[str, Any], *, operator: bool) -> Answer | None:
@@ -131,7 +138,7 @@ def _answer(
 
 def _stores_nothing(route: Route, call: ApiCall) -> bool:
     """Return True if a call of a route that writes is a dry run, or repeats a creation."""
-    if route.query is DryQuery and call.is_dry_run:
+    if route.may_be_dry and call.is_dry_run:
         return True
     return route.idempotent and call.is_repeat()
 
@@ -140,8 +147,10 @@ def _run(route: Route, call: ApiCall) -> Answer:
     """Run a call. A write refuses parameters that its route does not have: a `dryRun` in vain would
     write.
     """
-    if route.method != "GET" and route.query:
-        call.read_query(route.query)
+    if route.method != "GET" and route.query and call.query:
+        from duetick.api import models  # pydantic costs a cold start
+
+        call.read_query(getattr(models, route.query))
     elif route.method != "GET" and call.query:
         said = "is not a parameter of this call, which has none."
         raise InvalidSchedule.of(Flaw((name,), "unknown_field", said) for name in call.query)
@@ -153,8 +162,11 @@ def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
 
     The record of an erasure names the user no more than the store does afterwards.
     """
-    target = "/".join(call.names.values())
-    about = user_id or user_of(call.names.get("scope", ""))
+    told = _told(route, call)
+    target = " ".join(filter(None, ["/".join(call.names.values()), in_words(told)]))
+    about = user_id or user_of(call.names.get("scope", "")) or _user_in(told)
+    if route.finds and not about:
+        about = _user_of_found(call)
     if route.erases:
         about, target = None, pseudonym(user_id)
     asked = Asked(call.who, route.name, about, target, call.why())
@@ -168,6 +180,36 @@ def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
         elif answer.body.get("dryRun") is True:
             recording.outcome = DRY_RUN
     return answer
+
+
+def _told(route: Route, call: ApiCall) -> dict[str, Json]:
+    """Return the fields of a call that its record tells; none if its body cannot be read."""
+    given: dict[str, Json] = dict(call.query)
+    with suppress(TooLarge, InvalidSchedule, RecursionError):
+        given |= call.read_body() if route.told else {}
+    return {name: given[name] for name in route.told if given.get(name) is not None}
+
+
+def _user_in(told: Mapping[str, Json]) -> str | None:
+    """Return the user whom the fields of a call name, or None."""
+    user_id = told.get("user")
+    if not isinstance(user_id, str) or not user_id:
+        return None
+    with suppress(InvalidId):
+        check_key(user_id, "any")
+        return user_id
+    return None
+
+
+def _user_of_found(call: ApiCall) -> str | None:
+    """Return the user of the occurrence that a call names by its id alone, or None. An erasure of
+    the user takes the operation with it.
+    """
+    from duetick.core.occurrences import AllOccurrences  # for these routes alone
+
+    with suppress(OccurrenceNotFound):
+        return AllOccurrences(call.store).get(call.names["id"]).user_id or None
+    return None
 
 
 def _own_of(user_id: str, *, operator: bool) -> UserSchedules:
@@ -208,32 +250,14 @@ def _refusal(problem: Exception, user_id: str, *, operator: bool) -> Answer:
     return answer
 
 
-def _not_found(_problem: Exception) -> Response[str]:
-    """Answer a path that no route has, or a method that its routes do not have."""
-    path = app.current_event.path
-    allowed = {
-        route.method
-        for route in ROUTES
-        for base in route.bases
-        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", base + route.path), path)
-    }
-    return _response(wrong_method(*allowed) if allowed else error("not_found", NO_ROUTE))
+def _refuse_path(path: str) -> Answer:
+    """Refuse a path that no route has, or a method that its routes do not have."""
+    allowed = methods(path)
+    return wrong_method(*allowed) if allowed else error("not_found", NO_ROUTE)
 
 
-def _broken(problem: Exception) -> Response[str]:
+def _broken(event: dict[str, Any], problem: Exception) -> Answer:
     """Log an unexpected error and answer it."""
-    described = _describe(app.current_event.raw_event) | {"action": "route_failed"}
+    described = _describe(event) | {"action": "route_failed"}
     logger.exception("a route failed", exc_info=problem, extra=described)
-    return _response(error("internal", "Something unexpected happened; the log says more."))
-
-
-def _register() -> None:
-    for route in ROUTES:
-        for base in route.bases:
-            rule = re.sub(r"\{(\w+)\}", r"<\1>", base + route.path)
-            app.route(rule, method=route.method)(_serve(route, base))
-    app.not_found(_not_found)
-    app.exception_handler(Exception)(_broken)
-
-
-_register()
+    return error("internal", "Something unexpected happened; the log says more.")

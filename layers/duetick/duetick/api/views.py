@@ -406,22 +406,18 @@ class RunView(TypedDict):
     state: str
 
 
-class UserOccurrence(OccurrenceView):
-    """An occurrence with the key of its schedule."""
-
-    key: str
-
-
-class ExportedOccurrence(UserOccurrence):
+class ExportedOccurrence(OccurrenceView):
     """An occurrence of an export. `body` is what its caller sent, if the call came from outside."""
 
+    key: str
     body: object
 
 
-class AnyOccurrence(UserOccurrence):
+class AnyOccurrence(OccurrenceView):
     """An occurrence with the user, the key and the flow of its schedule."""
 
     user: str
+    key: str
     flow: str
 
 
@@ -674,11 +670,21 @@ class BackfillsInShort(TypedDict):
     first: list[BackfillView]
 
 
+class RestoredView(TypedDict):
+    """A restore from a backup that is not recovered, so that no tick claims: the last instant that
+    the store noted, that of its witness, and when a tick found it.
+    """
+
+    noted: IsoTime | None
+    witnessed: IsoTime
+    foundAt: IsoTime
+
+
 class OverviewView(TypedDict):
     """The rows that are due, and those due for more than `lateAfter` seconds, which is two ticks.
-    Occurrences by state, those that died in the last day, and the rows that cannot be read. The
-    last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly work
-    has found last.
+    Occurrences by state, those that died in the last day, and the rows that cannot be read. A
+    restore for which no tick claims. The last ticks, the pauses that hold, the limits and the
+    backfills that stand. What the hourly work has found last.
     """
 
     at: IsoTime
@@ -691,6 +697,7 @@ class OverviewView(TypedDict):
     retrying: CountView
     dead: CountView
     unreadable: CountView
+    restored: RestoredView | None
     ticks: TicksView
     pauses: PausesInShort
     limits: LimitsInShort

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from duetick.cli import local_note
 from duetick.cli.problem import CliProblem, WrongUsage
+from duetick.cli.showing import say
 from duetick.client import ApiError, Client
 
 if TYPE_CHECKING:
@@ -141,6 +142,23 @@ def operators_of(chosen: argparse.Namespace) -> "Operators":
         named = place.is_named
         raise CliProblem(NO_OPERATOR if named else NOBODY_HERE.format(variable="DUETICK_OPERATOR"))
     return Operators(place.url, token=place.operator, why=why)
+
+
+def warn_of_unknown(operators: "Operators", kind: str, name: str) -> None:
+    """Say that no flow, or no action, of the deployment has that name: it may be misspelled, and
+    nothing is held then. One that is gone may be meant, so it is no error.
+    """
+    if kind not in ("flow", "action"):
+        return
+    try:
+        flows = {one["flow"]: one["actions"] for one in operators.client.flows()}
+    except ApiError:  # what was asked for is done
+        return
+    known = [*flows]
+    if kind == "action":
+        known = [f"{flow}/{each['action']}" for flow, actions in flows.items() for each in actions]
+    if name not in known:
+        say(f"No {kind} {name!r} is deployed; is it misspelled? Deployed: {', '.join(known)}.")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from duetick.cli.asking import add_json, add_place, operators_of, place_of
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import plain, show_many
-from duetick.cli.store_address import hide_secrets
+from duetick.cli.store_address import check_is_there, hide_secrets
 from duetick.cli.wrong import COUNTED, count_of
 from duetick.client import ApiError
 from duetick.core.overview import overview
@@ -114,8 +114,9 @@ def _try(name: str, look: Callable[[], str], advice: str = "") -> Look:
 
 def _store(address: str) -> Iterator[Look]:
     try:
+        check_is_there(address)
         opened = open_store(address)
-    except DuetickError as problem:
+    except (CliProblem, DuetickError) as problem:
         yield Look("address", False, str(problem))
         return
     yield Look("address", True, hide_secrets(address))
@@ -173,6 +174,7 @@ def _skew(name: str, there: int, whose: str) -> Look:
 
 def _look_at(found: Mapping[str, Any], asks: Asks, *, is_empty: bool = False) -> Iterator[Look]:
     """Look at what an overview tells, the causes before what they lead to."""
+    yield _try("backup", lambda: _restored(found.get("restored"), asks))
     yield _try("ticks", lambda: _heard(found["ticks"], found["at"], asks, is_empty=is_empty))
     yield _try("rows due", lambda: _due(found, asks))
     yield _try("rows", lambda: _read(found["unreadable"], asks))
@@ -180,6 +182,17 @@ def _look_at(found: Mapping[str, Any], asks: Asks, *, is_empty: bool = False) ->
     yield _try("flows", lambda: _deployed(found["gone"], asks))
     yield _try("deaths", lambda: _died(found["dead"], asks))
     yield _try("verification", lambda: _verified(found["verified"], asks))
+
+
+def _restored(restored: Mapping[str, Any] | None, asks: Asks) -> str:
+    """Raise if the database is a backup that nobody has recovered."""
+    if restored:
+        raise CliProblem(
+            f"the database is one of before {restored['witnessed']}, as a tick found at "
+            f"{restored['foundAt']}: no tick claims, so nothing fires. `duetick recover"
+            f"{asks.store}` is the dry run of what mends it"
+        )
+    return "no tick has found that the database was restored from one"
 
 
 def _heard(ticks: Mapping[str, Any], at: str, asks: Asks, *, is_empty: bool) -> str:
@@ -281,7 +294,8 @@ def _verified(verified: Mapping[str, Any], asks: Asks) -> str:
             f"{faults:,} times do not add up. `duetick verify{asks.store}` names those of the last "
             "day"
         )
-    return f"every schedule up to {verified['until'] or '(none yet)'}"
+    until = verified["until"]
+    return f"every schedule up to {until}" if until else "the hourly work has not verified all yet"
 
 
 def _local(chosen: argparse.Namespace) -> Iterator[Look]:

@@ -5,7 +5,7 @@ operators.
 import argparse
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
-from duetick.cli.asking import add_json, add_place, add_why, advice, operators_of
+from duetick.cli.asking import add_json, add_place, add_why, advice, operators_of, warn_of_unknown
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.showing import field, show_many
 from duetick.domain.limits import Per
@@ -81,9 +81,11 @@ def _limit(chosen: argparse.Namespace) -> None:
     if chosen.parallel is None and rate is None:
         chosen.parser.error("say --parallel, or --rate, or both")
     with advice(chosen):
-        made = operators_of(chosen).limit(
+        operators = operators_of(chosen)
+        made = operators.limit(
             _scope(chosen), parallel=chosen.parallel, rate=rate, per=per, note=chosen.note
         )
+        warn_of_unknown(operators, chosen.kind, chosen.name)
     if chosen.json:
         _show(chosen, [made])
     else:

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,7 @@ from duetick.cli.occurrences import add_occurrences
 from duetick.cli.overview import add_overview
 from duetick.cli.parsing import known_by_its_parser, more_than_nothing, read, whole
 from duetick.cli.pauses import add_pauses
+from duetick.cli.plain_log import kept_off_answers
 from duetick.cli.problem import CliProblem
 from duetick.cli.purge import add_purge
 from duetick.cli.recover import add_recover
@@ -71,7 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     chosen = read(_parser(), arguments)
     try:
-        chosen.command(chosen)
+        with nullcontext() if chosen.command is _local else kept_off_answers():
+            chosen.command(chosen)
         sys.stdout.flush()
     except CliProblem as problem:
         print(f"duetick: {problem}", file=sys.stderr)

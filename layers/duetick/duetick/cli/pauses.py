@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from duetick.cli.asking import add_json, add_place, add_why, advice, operators_of
+from duetick.cli.asking import add_json, add_place, add_why, advice, operators_of, warn_of_unknown
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.showing import field, show_many
 
@@ -57,7 +57,9 @@ def _add_scope(parser: argparse.ArgumentParser) -> None:
 def _pause(chosen: argparse.Namespace) -> None:
     scope = _scope(chosen)
     with advice(chosen):
-        made = operators_of(chosen).pause(scope, note=chosen.note, until=chosen.until)
+        operators = operators_of(chosen)
+        made = operators.pause(scope, note=chosen.note, until=chosen.until)
+        warn_of_unknown(operators, chosen.kind, chosen.name)
     if chosen.json:
         _show(chosen, [made])
     else:

@@ -1,6 +1,9 @@
 """Logs for a person at a terminal instead of a log store."""
 
 import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
@@ -31,6 +34,27 @@ class PlainFormatter(LambdaPowertoolsFormatter):
 
 def speak_plainly() -> None:
     """Use this format from now on."""
-    for name in (logger.name, "duetick"):
-        for handler in logging.getLogger(name).handlers:
+    for one in _loggers():
+        for handler in one.handlers:
             handler.setFormatter(PlainFormatter())
+
+
+@contextmanager
+def kept_off_answers() -> Iterator[None]:
+    """Write logs to stderr, from warnings on: the answer of a command stands alone on stdout."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(PlainFormatter())
+    before = [(one, [*one.handlers]) for one in _loggers()]
+    try:
+        for one, _ in before:
+            one.handlers[:] = [handler]
+        yield
+    finally:
+        for one, handlers in before:
+            one.handlers[:] = handlers
+
+
+def _loggers() -> tuple[logging.Logger, ...]:
+    names = {logger.name, "duetick"}
+    return tuple(logging.getLogger(name) for name in names)

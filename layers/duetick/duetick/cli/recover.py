@@ -57,7 +57,8 @@ def _recover(chosen: argparse.Namespace) -> None:
     else:
         print(_describe(done))
     if not done.complete:
-        raise CliProblem("The time ended first: do it again, and it goes on.")
+        again = "do it again, and it goes on" if chosen.yes else "there are more of them"
+        raise CliProblem(f"The time ended first: {again}.")
 
 
 def _of_stack(chosen: argparse.Namespace) -> Recovered:
@@ -87,4 +88,5 @@ def _describe(done: Recovered) -> str:
         return "\n".join([*lines, f"Nothing was changed. `duetick recover {done.how} --yes` does."])
     if done.lost:
         lines.append(f"{done.lost} that were under way are dead, reason lost.")
-    return "\n".join([*lines, "Ticks claim again."])
+    then = "Ticks claim again." if done.complete else "No tick claims yet."
+    return "\n".join([*lines, then])

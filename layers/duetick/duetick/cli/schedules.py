@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from duetick.cli.asking import Commands, Options
 
 
+NEEDS_USER: Final = (
+    "mend needs --user: whose schedule? Static ones have no user; `duetick rebuild --yes` mends "
+    "them with all others."
+)
+
+
 def add_schedules(commands: "Commands") -> None:
     """Add `schedules` with its verbs. The connection may stand before the verb or after it."""
     noun = commands.add_parser(
@@ -135,7 +141,7 @@ def _run(chosen: argparse.Namespace) -> None:
             show_one(_change_static(chosen), as_json=chosen.json)
             return
         if chosen.verb == "mend" and not chosen.user:
-            raise WrongUsage("mend needs --user: whose schedule?")
+            raise WrongUsage(NEEDS_USER)
         _DONE[chosen.verb](asking.users_client(chosen), chosen)
 
 

@@ -1,9 +1,12 @@
 """The address of a store without its secrets, to show on a screen."""
 
 import re
+import shlex
 from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
+
+from duetick.cli.problem import CliProblem
 
 NO_SECRETS: Final = frozenset({"host", "port", "dbname", "user", "sslmode", "region", "shards"})
 """The options whose values are shown. Any other option may hold a secret."""
@@ -30,6 +33,19 @@ def from_anywhere(address: str) -> str:
     """Return the address as it is from any folder: the path of a file is the whole path."""
     scheme, separator, path = address.partition("sqlite:///")
     return f"{separator}{Path(path).absolute()}" if path and not scheme else address
+
+
+def check_is_there(address: str) -> None:
+    """Raise CliProblem if the file of a SQLite store is missing: whoever opens it makes an empty
+    one, and then reads that it has to be migrated.
+    """
+    scheme, _, path = address.partition(":///")
+    file = Path(unquote(path.partition("?")[0]))
+    if scheme == "sqlite" and path and path != ":memory:" and not file.exists():
+        raise CliProblem(
+            f"There is no file {file.absolute()}. Is the address right? `duetick migrate --store "
+            f"{shlex.quote(address)}` makes a new, empty store there."
+        )
 
 
 def advice(address: str) -> str:

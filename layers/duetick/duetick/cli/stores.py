@@ -19,7 +19,7 @@ from duetick.cli.asking import add_json, add_why
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import field, say, show_many, show_one
-from duetick.cli.store_address import advice, hide_secrets
+from duetick.cli.store_address import advice, check_is_there, hide_secrets
 from duetick.core.operations import Asked, record, recorded
 from duetick.core.repair import repair
 from duetick.core.rows import SETTING, TAKEN_OVER
@@ -89,6 +89,8 @@ def whoever() -> str:
 @contextmanager
 def opened(address: str, *, migrated: bool = True) -> Iterator[Store]:
     """Open a store whose schema is there. If it cannot be used, say what to look at."""
+    if migrated:
+        check_is_there(address)
     try:
         with closing(open_store(address)) as store:
             if migrated:

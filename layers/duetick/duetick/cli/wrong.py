@@ -27,6 +27,8 @@ def count_of(found: Mapping[str, Any]) -> str:
 
 
 def _wrong(found: Mapping[str, Any], where: str) -> Iterator[str]:
+    if found.get("restored"):  # a stack of before it was told
+        yield _of_restore(found["restored"], where)
     if found["ticks"]["silent"]:
         yield _silence(found["ticks"], where)
     if found["late"]["count"]:
@@ -50,6 +52,14 @@ def _wrong(found: Mapping[str, Any], where: str) -> Iterator[str]:
     yield from _of_gone(found["gone"], where)
     yield from _of_count(found["counted"], where)
     yield from _of_verification(found["verified"], where)
+
+
+def _of_restore(restored: Mapping[str, Any], where: str) -> str:
+    return (
+        f"The database is a backup of before {restored['witnessed']}, as a tick found at "
+        f"{restored['foundAt']}: no tick claims, so nothing fires. What to do? "
+        f"duetick recover{_of_stack(where)}"
+    )
 
 
 def _silence(ticks: Mapping[str, Any], where: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from duetick.core.wire import iso
+from duetick.domain.identity import is_job, job_id
 from duetick.domain.schedule import Json, Occurrence
 from duetick.ports import Trouble
 
@@ -133,10 +134,20 @@ def look(notice: Notice, stack: str) -> list[str]:
         since = f" --from {iso(min(times))}" if times else ""
         commands.append(f"duetick occurrences list{here} --state dead{flow}{since}")
     if notice.first:
-        user, key = notice.first[0][:2]
-        whose = f" --user {shlex.quote(user)}" if stack else ""
-        commands.append(f"duetick schedules history {shlex.quote(key)}{here}{whose}")
+        commands.append(_look_at(*notice.first[0][:2], here))
     return commands
+
+
+def _look_at(user_id: str, key: str, here: str) -> str:
+    """Return the command that shows what became of one: a static schedule has no user who could
+    ask, and a job has no schedule.
+    """
+    whose, named = f" --user {shlex.quote(user_id)}", shlex.quote(key)
+    if not user_id:
+        return f"duetick occurrences list{here}{whose} --key {named}"
+    if is_job(key):
+        return f"duetick jobs history {job_id(key)}{here}{whose}"
+    return f"duetick schedules history {named}{here}{whose}"
 
 
 def _subject_json(one: Subject) -> dict[str, Json]:

@@ -3,7 +3,8 @@
 import hashlib
 import logging
 import secrets
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -18,6 +19,7 @@ from duetick.domain.schedule import LATEST, Json
 
 LONGEST_WHY: Final = 500
 LONGEST_TARGET: Final = 300
+LONGEST_WORD: Final = 128
 MOST_READ: Final = 1_000
 """The most operations that are read for one page of somebody's."""
 
@@ -94,6 +96,19 @@ def check_why(text: str, field: str) -> str:
         return text
     wanted = f"expected at most {LONGEST_WHY} characters on one line, got {len(text)}."
     raise InvalidSchedule((field,), wanted, "invalid_header")
+
+
+def in_words(fields: Mapping[str, Json]) -> str:
+    """Return the fields that an operator gave, as the record tells them: short, and without
+    secrets. Of a list it tells the length.
+    """
+    return " ".join(f"{name}={_word_of(value)}" for name, value in fields.items())
+
+
+def _word_of(value: Json) -> str:
+    said = str(len(value) if isinstance(value, list) else value)[:LONGEST_WORD]
+    plain = "".join(one if one.isprintable() else "?" for one in said)
+    return shlex.quote(redact_text(plain) or "")
 
 
 def pseudonym(user_id: str) -> str:

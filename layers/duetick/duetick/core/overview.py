@@ -12,6 +12,7 @@ from duetick.core.reports import worker_json
 from duetick.core.store import Store
 from duetick.core.verify import Progress
 from duetick.core.wire import group_pause_json, iso, limit_json
+from duetick.core.witness import refused_restore
 from duetick.domain.backfilling import KIND
 from duetick.domain.group_pauses import Pauses
 from duetick.domain.limits import Limits
@@ -43,9 +44,22 @@ def overview(store: Store, now: int) -> dict[str, Json]:
     shown: dict[str, Json] = {"at": iso(now), "lateAfter": late_after(store)}
     for name, (count, more) in _counts(store, now).items():
         shown[name] = {"count": count, "more": more}
-    shown |= {"ticks": _ticks(store, now)} | _ordered(store.shelf.standing(), now)
+    shown |= {"restored": _restored(store), "ticks": _ticks(store, now)}
+    shown |= _ordered(store.shelf.standing(), now)
     hourly = {"counted": _counted(store), "gone": _gone(store), "verified": _verified(store)}
     return shown | hourly
+
+
+def _restored(store: Store) -> dict[str, Json] | None:
+    """Return the restore from a backup for which no tick claims, or None."""
+    found = refused_restore(store)
+    if found is None:
+        return None
+    return {
+        "noted": iso(found.noted),
+        "witnessed": iso(found.witnessed),
+        "foundAt": iso(found.found_at),
+    }
 
 
 def late_after(store: Store) -> int:

@@ -1,5 +1,6 @@
 """The recovery of a store that was restored from a backup: what to do with the unknown times."""
 
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 RECOVERIES: Final[tuple[Recovery, ...]] = ("skip", "latest", "fire")
 AT_ONCE: Final = 50
+NOTE_OF_PLACE: Final = "recovering"
 
 logger = logging.getLogger("duetick.recovery")
 
@@ -31,7 +33,8 @@ class Recovered:
     `restored` is False if the store is as old as its witness: there is nothing to do. `schedules`
     have `fires` times that ticks may fire now and `recorded` times that are recorded as missed, all
     of them due up to now. `lost` counts occurrences that were under way in the backup and are dead
-    now; a dry run does not know them. If not `complete`, the time ended first: do it again.
+    now; a dry run does not know them. If not `complete`, the time ended first: do it again. It then
+    goes on, and counts what is left; a dry run begins anew.
     """
 
     how: Recovery
@@ -79,15 +82,43 @@ def recover(
         _stop_backfills(store)
         result.lost = _write_off(store, found.found_at, now, may_go_on)
         result.complete = may_go_on()
-    for one in store.shelf.every_book():
+    walk = _Walk(store, found.witnessed, how)
+    for one in store.shelf.every_book("" if dry_run else walk.place()):
         if not may_go_on():
             result.complete = False
             break
         _recover_one(store, one, found.found_at, now, result)
+        walk.seen = one.place
+    if not dry_run and not result.complete:
+        walk.keep()
     if result.complete and not dry_run:
         catch_up(store, found.witnessed)
     logger.info("recover", extra={"action": "recover", **asdict(result)})
     return result
+
+
+@dataclass(slots=True)
+class _Walk:
+    """How far a recovery has come that ended early: an API's call has no time for all books. The
+    next one goes on behind it, unless it recovers another restore, or otherwise.
+    """
+
+    store: Store
+    witnessed: int
+    how: Recovery
+    seen: str = ""
+
+    def place(self) -> str:
+        """Return the place of the last book that is done."""
+        kept = json.loads(self.store.shelf.note(NOTE_OF_PLACE) or "{}")
+        if (kept.get("witnessed"), kept.get("how")) == (self.witnessed, self.how):
+            self.seen = kept["place"]
+        return self.seen
+
+    def keep(self) -> None:
+        """Note it."""
+        kept = {"witnessed": self.witnessed, "how": self.how, "place": self.seen}
+        self.store.shelf.keep_note(NOTE_OF_PLACE, json.dumps(kept))
 
 
 def _stop_backfills(store: Store) -> None:

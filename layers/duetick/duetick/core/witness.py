@@ -88,6 +88,16 @@ def note_restore(store: Store, found: Restored) -> None:
     store.shelf.keep_note(NOTE_OF_RESTORE, json.dumps(kept))
 
 
+def refused_restore(store: Store) -> Restored | None:
+    """Return the restore for which ticks claim nothing, as one of them has noted, or None. The
+    witness is not read.
+    """
+    kept, noted = json.loads(store.shelf.note(NOTE_OF_RESTORE) or "{}"), noted_of(store)
+    if not kept or (noted is not None and noted >= kept["witnessed"]):
+        return None
+    return Restored(noted, kept["witnessed"], kept["found_at"])
+
+
 def keep_witness(store: Store, witness: Witness, now: int) -> None:
     """Note the instant in the store, then in the witness, unless the newest one is too young.
 

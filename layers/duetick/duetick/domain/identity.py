@@ -101,6 +101,11 @@ def job_key(name: str) -> str:
     return f"{JOB_ORIGIN}{name.partition('_')[2]}"
 
 
+def job_id(key: str) -> str:
+    """Return the id of the job that has that key."""
+    return f"occ_{key.removeprefix(JOB_ORIGIN)}"
+
+
 def is_job_id(name: str) -> bool:
     """Return True if a job can have that id."""
     return re.fullmatch("occ_[0-9a-f]{28}", name) is not None

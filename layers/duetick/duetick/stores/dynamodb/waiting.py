@@ -23,7 +23,7 @@ SHORTEST_LEASE_MS: Final = LEASE_MARGIN * 1_000
 """No lease is shorter. A note that comes before a lease is due within it."""
 AT_HAND: Final = 300
 """The schedules that each claim of a tick reads while limits keep them back; the others are read a
-minute later.
+minute later. Also the fewest due jobs that a claim reads, if there are so many.
 """
 
 
@@ -48,7 +48,11 @@ class Waiting:
         return taken
 
     def _due_jobs(self, until: int, limit: int, fair: Fair) -> Iterator[ScheduleName]:
-        """Yield the names of jobs that stand in the index and are due, the oldest first."""
+        """Yield the names of jobs that stand in the index and are due, the oldest first.
+
+        They are `AT_HAND` at least, because the index knows no priority and no share.
+        """
+        limit = max(limit, AT_HAND)
         layout = self._books.layout.jobs()
         partitions = [status for shards in layout for status in job_statuses(shards)]
         pages = [self._books.due_in(status, until, limit) for status in partitions]

@@ -1,6 +1,7 @@
 """A store that was restored from a backup claims nothing until it is recovered."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 
@@ -384,6 +385,26 @@ class RestoreConformance(StoreSuite):
         refuse(store, witness)
         done = recover_at(store, witness, "skip")
         assert (done.schedules, done.recorded, done.complete) == (1, 6, True)
+
+    @pytest.mark.parametrize("how", ["skip", "latest", "fire"])
+    def test_a_recovery_without_time_for_all_goes_on_when_it_is_repeated(
+        self, store: Store, how: Recovery
+    ) -> None:
+        """A call of the API ends after 15 seconds, however many schedules there are."""
+        for number in range(4):
+            store.schedules.put(schedule(f"k{number}", cron="0 * * * *"), now=NOON)
+        witness = restored(store)
+        refuse(store, witness)
+        calls = list[Recovered]()
+        while not any(one.complete for one in calls) and len(calls) < 5:
+            enough = iter([True] * (1 if how == "fire" else 6))
+            go_on = partial(next, enough, False)
+            done = recover(store, witness, how, now=AFTER, dry_run=False, may_go_on=go_on)
+            calls.append(done)
+        assert calls[-1].complete
+        assert len(calls) > 1
+        assert sum(one.schedules for one in calls) == 4
+        assert tick(store, witness, AFTER) == (0 if how == "skip" else 4)
 
     def test_an_occurrence_of_its_own_is_no_part_of_the_range(self, store: Store) -> None:
         store.schedules.put(schedule(cron="0 * * * *"), now=NOON)

@@ -64,6 +64,7 @@ CALLS: Final[Mapping[str, Callable[[Store], object]]] = {
     "index.backlog": lambda store: store.index.backlog(NOON),
     "index.restore": lambda store: store.index.restore("ada", "digest", now=NOON),
     "schedules.put": lambda store: store.schedules.put(schedule(), now=NOON),
+    "schedules.try_put": lambda store: store.schedules.try_put(schedule(), now=NOON),
     "schedules.creation": lambda store: store.schedules.creation("ada", "once", now=NOON),
     "schedules.get": lambda store: store.schedules.get("ada", "digest"),
     "schedules.list": lambda store: store.schedules.list("ada"),

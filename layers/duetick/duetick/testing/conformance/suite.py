@@ -97,9 +97,9 @@ def begun(answer: Begun | Refused) -> Begun:
     return answer
 
 
-def refused(answer: Begun | Refused) -> Refused:
-    """Return the answer of a begin, which must be refused."""
-    assert isinstance(answer, Refused), "expected to be refused, but it began"
+def refused(answer: Begun | Occurrence | Refused) -> Refused:
+    """Return the answer to a begin or a call, which must be refused."""
+    assert isinstance(answer, Refused), "expected to be refused, but it was not"
     return answer
 
 
