@@ -120,6 +120,23 @@ print(gc.isenabled(), any(seen))
 """
 
 
+def test_a_tick_on_postgres_loads_neither_threads_nor_alarms_before_it_delivers() -> None:
+    code = os.pathsep.join(str(TOP / name) for name in ("functions/tick", "layers/flows"))
+    settings = {"DUETICK_STORE": STORES["postgres"], "DUETICK_API_URL": "http://127.0.0.1:9/v1"}
+    script = (
+        "import sys, app; print([name for name in sys.modules if name in "
+        "('concurrent.futures.thread', 'signal', 'importlib.readers')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **DUMMY, **settings, "PYTHONPATH": code},
+    )
+    assert done.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize("function", MOST)
 def test_a_start_collects_no_garbage_of_what_it_loads(function: str) -> None:
     code = os.pathsep.join(str(TOP / name) for name in (f"functions/{function}", "layers/flows"))
