@@ -67,9 +67,9 @@ STORES: Final = {
 }
 
 MOST: Final[Mapping[str, tuple[int, int]]] = {
-    "tick": (110, 175),
+    "tick": (110, 172),
     "dispatch": (138, 177),
-    "schedules": (107, 180),
+    "schedules": (107, 56),
 }
 """The modules that a sandbox loads before it answers: of Duetick, and of its packages and flows.
 
