@@ -1,7 +1,6 @@
 """The soft timeout of an action: an exception stops it before the runtime kills the process."""
 
 import contextvars
-import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -48,6 +47,8 @@ def run_within(seconds: float, call: Callable[[], None]) -> None:
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
+    import signal  # a tick rings no alarm
+
     def ring(_number: int, _frame: FrameType | None) -> NoReturn:
         raise TimedOut
 

@@ -2,10 +2,13 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
 from types import TracebackType
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 Start: TypeAlias = Callable[[Callable[[], object]], object]
 """A function that starts work in a thread of its own."""
@@ -51,9 +54,17 @@ class RealThreads:
 
     @contextmanager
     def started(self, most: int) -> Iterator[Start]:
-        """See `Threads`."""
-        with ThreadPoolExecutor(most, thread_name_prefix="deliver") as pool:
-            yield pool.submit
+        """See `Threads`. A tick that finds nothing due makes no pool."""
+        with ExitStack() as stack:
+
+            @cache
+            def pool() -> "ThreadPoolExecutor":
+                from concurrent.futures import ThreadPoolExecutor
+
+                made = ThreadPoolExecutor(most, thread_name_prefix="deliver")
+                return stack.enter_context(made)
+
+            yield lambda work: pool().submit(work)
 
     def conditions(self) -> tuple[WaitPoint, WaitPoint]:
         """See `Threads`."""

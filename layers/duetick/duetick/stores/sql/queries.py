@@ -1,9 +1,10 @@
 """Queries and migrations from the .sql files, by name."""
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final, NamedTuple
 
+_STORES: Final = Path(__file__).parents[1]
 _MARK: Final = "-- name: "
 FRAGMENTS: Final = (
     "_columns",
@@ -44,14 +45,15 @@ def load(backend: str) -> dict[str, str]:
     """Load the shared queries; a backend's queries override them. `{name}` inserts a fragment."""
     found: dict[str, str] = {}
     for package in ("sql", backend):
-        text = files("duetick.stores").joinpath(package, "queries.sql").read_text()
+        text = (_STORES / package / "queries.sql").read_text()
         found |= _sections(text)
     fragments = {name: sql for name, sql in found.items() if name.endswith(FRAGMENTS)}
     return {name: _fill(sql, fragments) for name, sql in found.items()}
 
 
 def _fill(sql: str, fragments: dict[str, str]) -> str:
-    while found := [name for name in fragments if "{" + name + "}" in sql]:
+    """Insert the fragments, and those that they name. Most statements have none."""
+    while "{" in sql and (found := [name for name in fragments if "{" + name + "}" in sql]):
         for name in found:
             sql = sql.replace("{" + name + "}", fragments[name])
     return sql
@@ -68,9 +70,8 @@ class Migration(NamedTuple):
 @cache
 def migrations(backend: str) -> tuple[Migration, ...]:
     """Load a backend's numbered steps, in order."""
-    folder = files("duetick.stores").joinpath(backend, "migrations")
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return tuple(_migration(int(name[:3]), folder.joinpath(name).read_text()) for name in names)
+    steps = sorted((_STORES / backend / "migrations").glob("*.sql"))
+    return tuple(_migration(int(step.name[:3]), step.read_text()) for step in steps)
 
 
 def _migration(version: int, text: str) -> Migration:
