@@ -313,10 +313,13 @@ def _check_key(key: Json) -> None:
         return
     if not isinstance(key, str):
         raise InvalidSchedule("key", f"expected text, got {kind_of(key)}.", "wrong_type")
-    if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
-        wanted = f"expected 1 to {LONGEST_KEY} printable characters."
-        code = "character" if key and len(key) <= LONGEST_KEY else "too_long" if key else "blank"
-        raise InvalidSchedule("key", wanted, code)
+    wanted = f"expected 1 to {LONGEST_KEY} printable characters."
+    if not key:
+        raise InvalidSchedule("key", wanted, "blank")
+    if len(key) > LONGEST_KEY:
+        raise InvalidSchedule("key", wanted, "too_long")
+    if not key.isprintable():
+        raise InvalidSchedule("key", wanted, "character")
 
 
 def _unfit_policies(given: GivenPolicies | None) -> list[Refusal]:
