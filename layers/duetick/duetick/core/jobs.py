@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
+from typing import Any, Final, NamedTuple, Unpack
 
 from duetick.core.accepting import find_flaws_of_work
 from duetick.core.context import Context, JobFields
@@ -42,9 +42,6 @@ from duetick.domain.redaction import redact_text
 from duetick.domain.schedule import Json, Occurrence, Principal, Schedule
 from duetick.domain.states import State
 from duetick.ports import Effects, HandOn
-
-if TYPE_CHECKING:
-    from duetick.domain.codes import Code
 
 DRAFTED: Final = "job"
 """The key under which the definition of a job is checked. The store gives it its own."""
@@ -316,10 +313,13 @@ def _check_key(key: Json) -> None:
         return
     if not isinstance(key, str):
         raise InvalidSchedule("key", f"expected text, got {kind_of(key)}.", "wrong_type")
-    if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
-        wanted = f"expected 1 to {LONGEST_KEY} printable characters."
-        code: Code = "blank" if not key else "too_long" if len(key) > LONGEST_KEY else "character"
-        raise InvalidSchedule("key", wanted, code)
+    wanted = f"expected 1 to {LONGEST_KEY} printable characters."
+    if not key:
+        raise InvalidSchedule("key", wanted, "blank")
+    if len(key) > LONGEST_KEY:
+        raise InvalidSchedule("key", wanted, "too_long")
+    if not key.isprintable():
+        raise InvalidSchedule("key", wanted, "character")
 
 
 def _unfit_policies(given: GivenPolicies | None) -> list[Refusal]:
