@@ -6,6 +6,7 @@ release of Postgres, another user, another layout of the index, another service 
 
 from duetick.testing.conformance.audits import AuditConformance
 from duetick.testing.conformance.backfilling import BackfillConformance
+from duetick.testing.conformance.callers import CallerConformance
 from duetick.testing.conformance.clocks import ClocksConformance
 from duetick.testing.conformance.concurrency import ConcurrencyConformance
 from duetick.testing.conformance.creations import CreationConformance
@@ -32,6 +33,7 @@ from duetick.testing.conformance.working import LockConformance, WorkerConforman
 class EveryStatement(
     AuditConformance,
     BackfillConformance,
+    CallerConformance,
     ClocksConformance,
     ConcurrencyConformance,
     CreationConformance,

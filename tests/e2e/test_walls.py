@@ -31,10 +31,14 @@ OWN = [
         ("/api/schedules", "/api/actions", "/api/flows", "/api/jobs", "/api/upcoming")
     )
 ]
+JOB = {name: HELLO[name] for name in ("flow", "action", "input")}
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/schedules"): {**HELLO, "key": "theirs"},
     ("PUT", "/api/schedules/{key}"): HELLO,
     ("PATCH", "/api/schedules/{key}"): {"cron": "@daily"},
+    ("POST", "/api/upcoming"): {"cron": "@daily"},
+    ("POST", "/api/jobs"): JOB,
+    ("POST", "/api/jobs/batch"): {"jobs": [JOB]},
 }
 
 

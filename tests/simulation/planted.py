@@ -421,7 +421,7 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a purge that takes the mark": 15,
     "a row that stays at its old time under new rules": 89,
     "new rules that nobody dates": 23,
-    "a settle that brings back what was erased": 683,
+    "a settle that brings back what was erased": 1_027,
     "a failure hook that is written after the death": 62,
     "a limit that is read, then written": 6,
     "a job's key that is not kept": 2,

@@ -32,6 +32,7 @@ OUTSIDE = {
     "end_operation",
     "operations",
     "tally",
+    "body",
     "rules",
     "extend",
     "locks",

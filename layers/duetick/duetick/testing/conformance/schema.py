@@ -72,6 +72,7 @@ CALLS: Final[Mapping[str, Callable[[Store], object]]] = {
     "schedules.purge": lambda store: store.schedules.purge("ada", "digest", now=NOON),
     "schedules.find_by_external": lambda store: store.schedules.find_by_external("project"),
     "ledger.begin": lambda store: store.ledger.begin(HELD, now=NOON),
+    "ledger.body": lambda store: store.ledger.body(by_hand().identity),
     "ledger.bring": lambda store: store.ledger.bring(by_hand(), now=NOON),
     "ledger.backfill": lambda store: store.ledger.backfill(
         ("ada", "digest"), StandingOrder("backfill", "name", NOON, BACKFILL), now=NOON
