@@ -51,8 +51,8 @@ class Context:
 
     The action runs as the `principal`. `labels` are those of the schedule as this attempt began.
     `targets` are the due targets of a day map, as written. If the nominal time was past its grace,
-    the run makes a misfire good, and `catching_up` is True. `body` is what an outside caller sent;
-    None where a tick delivers.
+    the run makes a misfire good, and `catching_up` is True. `body` is what the outside
+    caller sent who brought the occurrence; None if nobody did.
     """
 
     flow: str
