@@ -1,4 +1,4 @@
-"""What a call of the users' API takes, in the function: p50 and p99 on each store.
+"""The time of a call of the users' API, in the function: p50 and p99 on each store.
 
     python -m tests.benchmarks.api [--calls 300]
 

@@ -267,7 +267,7 @@ def postgres_plans(url: str) -> None:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be measured."""
+    """The choice of measurements."""
 
     only: str | None
     on: str | None

@@ -28,7 +28,7 @@ class Terminal:
         printed = self._printed.readouterr()
         return code, printed.out, printed.err
 
-    def told(self, *arguments: str) -> object:
+    def ask(self, *arguments: str) -> object:
         """The document that a command prints which succeeds."""
         code, out, err = self.run(*arguments, "--json")
         assert code == 0, err
@@ -36,7 +36,7 @@ class Terminal:
 
     def one(self, *arguments: str) -> dict[str, object]:
         """The object of that document."""
-        found = self.told(*arguments)
+        found = self.ask(*arguments)
         assert isinstance(found, dict)
         return found
 
@@ -51,13 +51,13 @@ def test_k01_each_verb_does_what_it_says(running: Product, terminal: Terminal) -
     made = terminal.one(*ADD, "--delay", "60", "--key", "order-7", "--label", "team=a")
     name = str(made["id"])
     assert (made["state"], made["key"], made["labels"]) == ("scheduled", "order-7", {"team": "a"})
-    assert terminal.told("list", "--state", "pending") == [made]
+    assert terminal.ask("list", "--state", "pending") == [made]
     assert terminal.one("show", name) == made
     assert "It will fire" in terminal.run("explain", name)[1]
     running.clock.now += HOUR
     running.tick()
     assert terminal.one("show", name)["state"] == "succeeded"
-    history = terminal.told("history", name)
+    history = terminal.ask("history", name)
     assert isinstance(history, list)
     assert [line["state"] for line in history] == ["succeeded"]
     assert terminal.one("explain", name)["verdict"] == "fired"
@@ -76,7 +76,7 @@ def test_k01_a_batch_comes_on_the_standard_input(
 ) -> None:
     job = {"flow": "reminders", "action": "remind", "input": {"text": "hi"}, "delay": 60}
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps([job, job])))
-    answers = terminal.told("add", "--batch")
+    answers = terminal.ask("add", "--batch")
     assert isinstance(answers, list)
     assert [one["status"] for one in answers] == [201, 201]
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps([job, {**job, "action": "none"}])))

@@ -162,7 +162,7 @@ def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
 
     The record of an erasure names the user no more than the store does afterwards.
     """
-    told = _told(route, call)
+    told = _pick_told(route, call)
     target = " ".join(filter(None, ["/".join(call.names.values()), in_words(told)]))
     about = user_id or user_of(call.names.get("scope", "")) or _user_in(told)
     if route.finds and not about:
@@ -182,7 +182,7 @@ def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
     return answer
 
 
-def _told(route: Route, call: ApiCall) -> dict[str, Json]:
+def _pick_told(route: Route, call: ApiCall) -> dict[str, Json]:
     """Return the fields of a call that its record tells; none if its body cannot be read."""
     given: dict[str, Json] = dict(call.query)
     with suppress(TooLarge, InvalidSchedule, RecursionError):

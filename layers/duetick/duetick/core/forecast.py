@@ -1,4 +1,4 @@
-"""What an expression will do, before anything is saved: in words, its times, and what to mind."""
+"""The forecast of an expression before anything is saved: a sentence, its times, and warnings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -28,7 +28,7 @@ _PLAIN: Final[dict[object, str]] = {
 }
 _SAMPLES: Final = ("default", "examples")
 _VALUES: Final = (*_SAMPLES, "enum", "const")
-"""What of a schema may hold a value of the field."""
+"""The keywords of a schema that may hold a value of the field."""
 
 PLACE: Final = "#/$defs/"
 

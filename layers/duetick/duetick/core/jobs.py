@@ -57,7 +57,7 @@ PENDING: Final = frozenset({"scheduled", "queued", "processing", "retrying"})
 logger = logging.getLogger("duetick.dispatch")
 
 THE_USER: Final = Operator("the user")
-"""Who cancels a job by the user's own call."""
+"""The operator of a cancellation that the user asked for."""
 
 
 class JobDraft(NamedTuple):
@@ -115,7 +115,7 @@ class UserJobs:
         field = "at" if delay is None else "delay"
         wrong = refusals_of(
             [
-                lambda: due.append(due_at_of(_asked(at, delay, now), now, field)),
+                lambda: due.append(due_at_of(_read_due(at, delay, now), now, field)),
                 lambda: _check_key(key),
             ]
         )
@@ -294,7 +294,7 @@ def _is_wanted(one: Job, state: str | None, flow: str | None) -> bool:
     return in_state and flow in (None, one.record.flow)
 
 
-def _asked(at: Json, delay: Json, now: int) -> int | None:
+def _read_due(at: Json, delay: Json, now: int) -> int | None:
     """Return the due time that is asked for; None for now."""
     if at is not None and delay is not None:
         both = "and at are both given; leave one of them out."

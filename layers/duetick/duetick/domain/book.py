@@ -895,8 +895,8 @@ class Book:
 def lease_again(occurrence: Occurrence, now: int) -> tuple[Occurrence, str | None]:
     """Lease an occurrence that waited, or whose lease ended. Return it with its trace.
 
-    One that a limit held back is due now: its time to begin counts anew. So does that of a job
-    which never began: no wait is lateness.
+    If a limit held the occurrence back, it is due now, and its time to begin counts anew. The same
+    holds for a job that never began: no wait is lateness.
     """
     never_began = occurrence.state in WAITING and not occurrence.attempts
     if is_held_back(occurrence) or (never_began and is_job(occurrence.origin)):

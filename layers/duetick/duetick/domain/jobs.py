@@ -79,8 +79,8 @@ def refused_job(row: InboxRow, name: str, why: str, now: int) -> Job:
         user_id=row.user_id,
         key=job_key(name),
         cron=cron_of(now),
-        flow=_shown(row.flow),
-        action=_shown(row.action),
+        flow=_cut(row.flow),
+        action=_cut(row.action),
         policies=policies_of_job(Policies()),
         version=1,
         redefined_at=now,
@@ -88,13 +88,13 @@ def refused_job(row: InboxRow, name: str, why: str, now: int) -> Job:
         created_at=now,
         updated_at=now,
     )
-    waiting = _occurrence_of(record, name, None if row.key is None else _shown(row.key), now)
+    waiting = _occurrence_of(record, name, None if row.key is None else _cut(row.key), now)
     text = storable(why)
     dead = replace(waiting, state=State.DEAD, reason=Reason.REJECTED, error=text, told=text)
     return Job(mark_job(record, dead), dead)
 
 
-def _shown(name: str) -> str:
+def _cut(name: str) -> str:
     """Return a name that may be none: a bounded part of it, in characters that can be seen."""
     cut = storable(name[:LONGEST_SHOWN])
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in cut)

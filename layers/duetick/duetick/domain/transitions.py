@@ -112,7 +112,7 @@ def hold_back(before: Occurrence, now: int) -> Occurrence:
 def is_held_back(occurrence: Occurrence) -> bool:
     """Return True if an occurrence that never began waits for a limit, or did as it was claimed.
 
-    One that stands beside its schedule waits for a limit or a pause as `retrying`.
+    An occurrence that stands beside its schedule waits for a limit or a pause as `retrying`.
     """
     if occurrence.attempts:
         return False

@@ -29,7 +29,7 @@ class Attempt:
         self.effects: Effects | None = None
         """The transaction that is open, if one is."""
         self.after_commit: list[Callable[[], None]] = []
-        """What is done once the transaction is committed. It never raises."""
+        """Calls that follow the commit of the transaction, in order. None of them raises."""
         self._entered = self._is_over = False
         self.occurrence = occurrence
         self.committed = False

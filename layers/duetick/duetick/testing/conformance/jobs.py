@@ -356,7 +356,7 @@ class JobTimeConformance(StoreSuite):
 
 
 class JobKeepingConformance(StoreSuite):
-    """What operators, pauses, limits, purges and erasures do to jobs."""
+    """Jobs under operators, pauses, limits, purges and erasures."""
 
     @pytest.mark.parametrize("scope", ["user:ada", "flow:reminders", "all"])
     def test_o02_a_pause_holds_a_job_and_it_follows(self, store: Store, scope: str) -> None:
