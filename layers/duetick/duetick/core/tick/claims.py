@@ -32,6 +32,7 @@ class Claims:
     """The chunks of one tick, until nothing more is due: then it is `over`.
 
     `lost` counts occurrences that had no attempt or time left, `poisoned` rows that cannot be read.
+    With a `budget`, they go no further ahead than the tick will be there to deliver.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Claims:
         *,
         slots: int,
         look_ahead: int,
-        budget: float,
+        budget: float | None = None,
         elapsed: Callable[[], float] = time.monotonic,
         tell: Tell = tell_nobody,
         places: Places | None = None,
@@ -57,9 +58,12 @@ class Claims:
         self._now = now
         self._chunk = chunk
         self._least_share = max(1, slots // 8)
-        self._ahead = max(0, min(look_ahead, int((budget - MARGIN) * 1_000)))
+        self._ahead = look_ahead
+        if budget is not None:
+            self._ahead = max(0, min(look_ahead, int((budget - MARGIN) * 1_000)))
         self._sources = (self._claim_waiting, self._claim_due)
         self._found_users: set[str] = set()
+        self._others_are_over = False
         self.over = False
         self.lost = 0
         self.poisoned = 0
@@ -105,7 +109,23 @@ class Claims:
         self.over = not claimed and not self._broken_off
         yield claimed
 
-    def _claim(self, limit: int, share: int, leave_out: Collection[str]) -> list[Occurrence]:
+    def take(self, limit: int, left_out: Collection[str]) -> Iterator[list[Occurrence]]:
+        """Yield a chunk of the users who are not left out; once they have nothing due, of all.
+
+        None is the end, as in `next`.
+        """
+        limit = max(1, min(self._chunk, limit))
+        claimed: list[Occurrence] = []
+        if left_out and not self._others_are_over:
+            claimed = self._claim(limit, self._least_share, left_out)
+            self._others_are_over = not claimed and not self._broken_off
+        if not claimed:
+            claimed = self._claim(limit, None if left_out else self._least_share, ())
+        self._sources = self._sources[::-1]
+        self.over = not claimed and not self._broken_off
+        yield claimed
+
+    def _claim(self, limit: int, share: int | None, leave_out: Collection[str]) -> list[Occurrence]:
         first, then = self._sources
         claimed = first(limit, share, leave_out) or then(limit, share, leave_out)
         if self._limited and not claimed:  # what was claimed under a limit waits
@@ -114,7 +134,7 @@ class Claims:
         return [*claimed]
 
     def _claim_waiting(
-        self, limit: int, share: int, leave_out: Collection[str]
+        self, limit: int, share: int | None, leave_out: Collection[str]
     ) -> Sequence[Occurrence]:
         limits = self._limits()
         claimed = self._store.ledger.claim_waiting(
@@ -131,7 +151,7 @@ class Claims:
         return claimed
 
     def _claim_due(
-        self, limit: int, share: int, leave_out: Collection[str]
+        self, limit: int, share: int | None, leave_out: Collection[str]
     ) -> Sequence[Occurrence]:
         end, self._broken_off = self._elapsed() + FRUITLESS, False
 

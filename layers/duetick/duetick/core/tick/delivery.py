@@ -4,43 +4,34 @@ import logging
 from typing import Final
 
 from duetick.core.log_lines import about
-from duetick.core.store import Store
 from duetick.core.tick.places import Places
 from duetick.core.tick.report import Tally
-from duetick.domain.attempts import reject
-from duetick.domain.identity import why_not_carried
+from duetick.core.tick.undelivered import Undelivered
 from duetick.domain.schedule import Occurrence
-from duetick.ports import Clock, Delivered, Observer, Transport
+from duetick.ports import Clock, Delivered, Transport
 
 DOWN: Final = frozenset({0, 401, 403, 429})
 """Statuses below 500 that point to the endpoint rather than to the occurrence."""
-
-NOT_CARRIED: Final = '{"error": "invalid_schedule_id"}'
-"""The answer that dispatch would give."""
 
 logger = logging.getLogger("duetick.tick")
 
 
 class Deliveries:
-    """The transport of one tick, with counts, releases and the observer. All of its threads share
-    it.
-    """
+    """The transport of one tick, with counts and releases. All of its threads share it."""
 
     def __init__(
         self,
-        store: Store,
         transport: Transport,
         tally: Tally,
-        on_dispatch: Observer | None,
         clock: Clock,
+        undelivered: Undelivered,
         *,
         places: Places,
     ) -> None:
-        self._store = store
         self._transport = transport
         self._tally = tally
-        self._on_dispatch = on_dispatch
         self._clock = clock
+        self._undelivered = undelivered
         self._places = places
 
     def deliver(self, occurrence: Occurrence, timeout: float) -> bool:
@@ -48,28 +39,15 @@ class Deliveries:
         down.
         """
         lateness_ms = self._clock() - occurrence.due_at
-        delivery = self._reject(occurrence) or self._call_transport(occurrence, timeout)
+        rejected = self._undelivered.reject(occurrence)
+        delivery = rejected or self._call_transport(occurrence, timeout)
         reached = self._tally.answered(occurrence, delivery, lateness_ms)
         if not reached:
             down = delivery.status in DOWN or delivery.status >= 500
-            reached = not (self.give_back(occurrence) and down)
+            reached = not (self._undelivered.give_back(occurrence) and down)
         self._places.answer(occurrence, delivery)
-        self._observe(occurrence, delivery)
+        self._undelivered.observe(occurrence, delivery)
         return reached
-
-    def give_back(self, occurrence: Occurrence) -> bool:
-        """Release an occurrence. Return False if it began.
-
-        If the store does not answer, return True: the lease ends by itself.
-        """
-        try:
-            return self._store.ledger.release(
-                occurrence, now=self._clock(), on_lost=self._tally.lost
-            )
-        except Exception:
-            details = {"action": "release_failed", **about(occurrence)}
-            logger.warning("not released", extra=details, exc_info=True)
-            return True
 
     def _call_transport(self, occurrence: Occurrence, timeout: float) -> Delivered:
         """Call the transport. It may raise anything, even SystemExit: no thread is lost to it."""
@@ -79,32 +57,3 @@ class Deliveries:
             details = {"action": "transport_failed", **about(occurrence)}
             logger.exception("a transport raised", extra=details)
             return Delivered(0, f"{type(error).__name__}: {error}")
-
-    def _reject(self, occurrence: Occurrence) -> Delivered | None:
-        """Reject an occurrence whose name no path carries; None if a path carries it.
-
-        No delivery of it could ever reach dispatch.
-        """
-        why = why_not_carried(occurrence.flow, occurrence.user_id, occurrence.key)
-        if why is None:
-            return None
-        message = f"No path carries the name of its row: {why} Put the row under another name."
-        try:
-            dead = self._store.ledger.reject(
-                occurrence, reject(message), now=self._clock(), on_lost=self._tally.lost
-            )
-        except Exception as error:
-            details = {"action": "reject_failed", **about(occurrence)}
-            logger.exception("not rejected", extra=details)
-            return Delivered(0, f"{type(error).__name__}: {error}")
-        if dead:
-            self._tally.rejected(dead)
-        return Delivered(400, NOT_CARRIED)
-
-    def _observe(self, occurrence: Occurrence, delivery: Delivered) -> None:
-        try:
-            if self._on_dispatch:
-                self._on_dispatch(occurrence, delivery.status)
-        except BaseException:
-            details = {"action": "hook_failed", **about(occurrence)}
-            logger.warning("a hook raised", extra=details, exc_info=True)
