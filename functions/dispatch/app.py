@@ -1,4 +1,4 @@
-"""The dispatch route of the API: one call delivers one occurrence."""
+"""Dispatch: a call of the API delivers one occurrence, a message of the queue a pack."""
 
 from typing import Any
 
@@ -12,13 +12,18 @@ with without_collections():
 
     dispatch = wiring.dispatcher()
 
+RESERVE = 1.0
+"""Seconds of the function's time that remain for the events of a pack."""
+
 
 @withhold_raised
 @logger.inject_lambda_context
 @metrics.log_metrics
-def handler(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Response:
-    """Answer an API Gateway REST event, or run a background action that was queued."""
+def handler(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, object]:
+    """Answer an API Gateway REST event or messages of the queue, or run a background action."""
     seconds = context.get_remaining_time_in_millis() / 1_000
+    if "Records" in event:
+        return _take(event, context)
     queued = invoking.from_event(event, seconds)
     with own_lines():
         if queued:
@@ -35,3 +40,15 @@ def handler(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Res
             request=gateway.request_id(event),
         )
     return gateway.respond(answer)
+
+
+def _take(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, object]:
+    from duetick.runtime import receiving
+
+    def left() -> float:
+        return context.get_remaining_time_in_millis() / 1_000
+
+    try:
+        return receiving.answer_messages(event, wiring.queue(), left, wiring.run_message)
+    finally:
+        wiring.announce(left() - RESERVE)

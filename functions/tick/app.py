@@ -6,21 +6,17 @@ from duetick.runtime.starting import without_collections
 
 with without_collections():
     from duetick.core.correlation import in_tick
-    from duetick.core.tick import never, run_tick
+    from duetick.core.tick import never
     from duetick.runtime import wiring
     from duetick.runtime.telemetry import logger, metrics, record_tick, withhold_raised
 
-    settings, store, transport = wiring.settings(), wiring.store(), wiring.transport()
-    witness = wiring.witness()
+    settings, tick, witness = wiring.settings(), wiring.tick(), wiring.witness()
 
 RESERVE = 3.0
 """Seconds of the function's time that remain for the report."""
 
 FOR_EVENTS = 9.0 if settings.event_bus else 0.0
 """Seconds that remain for the events: two tries."""
-
-LATE = settings.tick_seconds * 1_000 + 90_000
-"""Milliseconds after which a delivery is late, as for the alarm."""
 
 
 @withhold_raised
@@ -31,16 +27,14 @@ def handler(_event: object, context: wiring.LambdaContext) -> dict[str, int]:
     with in_tick(context.aws_request_id):
         try:
             wiring.take_in()
-            report = run_tick(
-                store,
-                transport,
+            report = tick(
                 budget=_seconds(context) - RESERVE - FOR_EVENTS,
                 witness=witness,
                 look_ahead=settings.look_ahead,
                 on_dispatch=wiring.observe,
                 stopped=getattr(context, "stopped", never),
                 tell=wiring.tell,
-                late_after=LATE,
+                late_after=wiring.late_after(),
             )
             record_tick(report)
         finally:

@@ -8,8 +8,8 @@ due now.
   chunk ──▶ add ─┤
                  └ what a user has more ────▶ packs of that user: one group
 
-A message names occurrences and their leases. It has no input, no label and no principal: dispatch
-reads them as it begins.
+A message names occurrences and their leases, with the policies that they were leased under. It has
+no input, no label and no principal: dispatch reads them as it begins.
 """
 
 import json
@@ -20,9 +20,10 @@ from hashlib import blake2b
 from itertools import zip_longest
 from typing import Final, NamedTuple, TypeAlias
 
+from duetick.domain.errors import ConfigurationError
 from duetick.domain.identity import stands_beside
-from duetick.domain.occurrence import Identity, Lease, Occurrence, ScheduleName
-from duetick.domain.policies import Overlap
+from duetick.domain.occurrence import Lease, Occurrence, ScheduleName
+from duetick.domain.policies import Overlap, Policies
 from duetick.domain.transitions import came_back
 
 MOST_LEASES: Final = 100
@@ -33,6 +34,9 @@ SHARE: Final = 25
 
 LARGEST: Final = 60_000
 """The most characters of a message, all of them ASCII: SQS counts each 64 KiB as a request."""
+
+LONGEST_DELAY: Final = 900
+"""The longest delay of SQS, in seconds."""
 
 IN_A_ROW: Final = 10
 """The most packs of a message: a lease has no time for more of them, one after another."""
@@ -47,31 +51,21 @@ class UnreadableMessage(ValueError):
     """A message that this code cannot read."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackedLease:
-    """The lease of an occurrence in a pack: the occurrence's id, its due time, the lease's end."""
-
-    lease: Lease
-    occurrence: str
-    due_at: int
-    until: int
-    cron: str = ""
-    timezone: str | None = None
-
-    @property
-    def identity(self) -> Identity:
-        """The name of the occurrence."""
-        return self.lease.identity
+Pack: TypeAlias = tuple[Occurrence, ...]
+"""The occurrences of a pack as their tick leased them, without ranges and texts."""
 
 
-Pack: TypeAlias = tuple[PackedLease, ...]
-
-
-class ReceivedPacks(NamedTuple):
-    """The content of a message: its packs, in order, and the tick that sent them."""
+class ReceivedMessage(NamedTuple):
+    """The content of a message: its packs, in order, when they were packed, and by which tick."""
 
     packs: tuple[Pack, ...]
+    at: int
     tick: str = ""
+
+    def lateness_ms(self, now: int) -> int:
+        """Return how long ago the first pack could have been taken: how far behind its queue is."""
+        due_at = min((one.due_at for pack in self.packs[:1] for one in pack), default=self.at)
+        return max(0, now - max(due_at, self.at))
 
 
 class OutgoingMessage(NamedTuple):
@@ -82,8 +76,12 @@ class OutgoingMessage(NamedTuple):
     due_at: int
     occurrences: tuple[Occurrence, ...]
 
+    def delay(self, now: int) -> int:
+        """Return the whole seconds until the first is due, as far as a queue delays."""
+        return min(LONGEST_DELAY, max(0, (self.due_at - now) // 1_000))
 
-def read_message(body: str) -> ReceivedPacks:
+
+def read_message(body: str) -> ReceivedMessage:
     """Return the packs of a message. Raises UnreadableMessage if it is none, or newer than this
     code.
     """
@@ -92,24 +90,40 @@ def read_message(body: str) -> ReceivedPacks:
         version = found["v"]
         if version != FORMAT:
             raise UnreadableMessage(f"Its format is {version!r:.20}; this code reads {FORMAT}.")
-        packs = tuple(tuple(map(_read_lease, pack)) for pack in found["packs"])
-        tick = found["tick"]
-        if not isinstance(tick, str):
-            raise UnreadableMessage("Its tick is no text.")
+        packs = tuple(tuple(_read(*entry) for entry in pack) for pack in found["packs"])
+        return ReceivedMessage(packs, _whole(found["at"]), _text(found["tick"]))
     except UnreadableMessage:
         raise
-    except (ValueError, KeyError, TypeError, RecursionError) as problem:
+    except (ValueError, LookupError, TypeError, RecursionError, ConfigurationError) as problem:
         raise UnreadableMessage(f"It is no message: {type(problem).__name__}.") from None
-    return ReceivedPacks(packs, tick)
 
 
-def _read_lease(entry: Sequence[object]) -> PackedLease:
-    user_id, key, origin, flow, name = (_text(entry[place]) for place in (0, 1, 3, 6, 5))
-    nominal_at, fence, due_at, until = (_whole(entry[place]) for place in (2, 4, 7, 8))
-    timezone = entry[10]
+def _read(*entry: object) -> Occurrence:
+    """Return the occurrence of an entry. Raises TypeError or ValueError if it is none.
+
+    Fields that a later code adds follow these.
+    """
+    texts = [_text(entry[place]) for place in (0, 1, 2, 3, 4, 5)]
+    numbers = [_whole(entry[place]) for place in range(7, 12)]
+    user_id, key, origin, name, flow, cron = texts
+    nominal_at, fence, due_at, lease_until, attempts = numbers
+    policies = None if entry[12] is None else _text(entry[12])
     lease = Lease(user_id, key, nominal_at, origin, flow=flow, fence=fence)
-    zone = None if timezone is None else _text(timezone)
-    return PackedLease(lease, name, due_at, until, _text(entry[9]), zone)
+    return Occurrence(
+        lease.user_id,
+        lease.key,
+        cron,
+        None if entry[6] is None else _text(entry[6]),
+        lease.nominal_at,
+        lease.fence,
+        lease.origin,
+        name,
+        lease.flow,
+        due_at=due_at,
+        attempts=attempts,
+        lease_until=lease_until,
+        policies=Policies.load(policies),
+    )
 
 
 def _text(value: object) -> str:
@@ -130,8 +144,9 @@ Written: TypeAlias = tuple[Occurrence, str]
 
 def _write(one: Occurrence) -> Written:
     entry = (
-        *(one.user_id, one.key, one.nominal_at, one.origin, one.fence, one.id, one.flow),
-        *(one.due_at, one.lease_until or 0, one.cron, one.timezone),
+        *(one.user_id, one.key, one.origin, one.id, one.flow, one.cron, one.timezone),
+        *(one.nominal_at, one.fence, one.due_at, one.lease_until or 0, one.attempts),
+        one.policies.dump(),
     )
     return one, json.dumps(entry, separators=(",", ":"))
 
@@ -199,13 +214,13 @@ class Packer:
                 yield from self._add(row[0], now)
         yield from self._follow([row for row in rows.values() if len(row) > 1], now)
 
-    def take(self, until: int | None = None) -> Iterator[OutgoingMessage]:
+    def take(self, now: int, until: int | None = None) -> Iterator[OutgoingMessage]:
         """Yield the messages of all open packs, or of those that are due by an instant."""
         due = [at for at in self._seconds if until is None or at * 1_000 <= until]
         for at in sorted(due):
             for group, packs in self._seconds.pop(at).packs.items():
                 for pack in packs:
-                    yield self._close(pack, group)
+                    yield self._close(pack, group, now)
 
     def _leave_behind(self, rows: dict[ScheduleName, list[Occurrence]]) -> None:
         """Leave behind the late occurrences of schedules of which an earlier chunk had one."""
@@ -226,14 +241,14 @@ class Packer:
         self.held += 1
         if len(pack.found) == MOST_LEASES:
             packs.remove(pack)
-            yield self._close(pack, group)
+            yield self._close(pack, group, now)
 
     def _second(self, one: Occurrence, now: int) -> _Second:
         return self._seconds.setdefault(max(one.due_at, now) // 1_000, _Second())
 
-    def _close(self, pack: _OpenPack, group: str) -> OutgoingMessage:
+    def _close(self, pack: _OpenPack, group: str, now: int) -> OutgoingMessage:
         self.held -= len(pack.found)
-        return self._message([pack.in_order()], group)
+        return self._message([pack.in_order()], group, now)
 
     def _follow(self, rows: Iterable[Sequence[Occurrence]], now: int) -> Iterator[OutgoingMessage]:
         """Yield messages whose packs follow one another: the first of each row, then the second."""
@@ -246,14 +261,15 @@ class Packer:
         for group, found in by_group.items():
             for together in _fill(found):
                 packs = [[one for one in pack if one] for pack in zip_longest(*together)]
-                yield self._message(packs, group)
+                yield self._message(packs, group, now)
 
-    def _message(self, packs: Sequence[Sequence[Written]], group: str) -> OutgoingMessage:
+    def _message(self, packs: Sequence[Sequence[Written]], group: str, now: int) -> OutgoingMessage:
         """Return a message. Without a group, it has one of its own."""
         texts = ",".join(f"[{','.join(text for _, text in pack)}]" for pack in packs)
         every = tuple(one for pack in packs for one, _ in pack)
         own = group or _digest("\0".join(map(str, every[0].identity)))
-        body = f'{{"v":{FORMAT},"tick":{json.dumps(self._tick)},"packs":[{texts}]}}'
+        head = f'"v":{FORMAT},"at":{now},"tick":{json.dumps(self._tick)}'
+        body = f'{{{head},"packs":[{texts}]}}'
         return OutgoingMessage(body, own, min(one.due_at for one in every), every)
 
 

@@ -10,6 +10,12 @@ from duetick.domain.schedule import LARGEST_INPUT
 from duetick.runtime.secrets import read_secret
 
 LONGEST_LOOK_AHEAD: Final = 600_000
+QUEUE_LOOK_AHEAD: Final = 120_000
+"""The look-ahead of a queue, unless another one is set: it has none without."""
+
+LOCAL_QUEUE: Final = "local"
+"""The queue of the local stack, in its own process. Any other queue is an address of SQS."""
+
 LONGEST_DAYS: Final = 365
 """See `domain.retention`, which a start without a purge does not load."""
 
@@ -38,6 +44,7 @@ class Settings:
     allowed_origin: str
     user_clients: frozenset[str]
     look_ahead: int
+    queue: str
     region: str
     local: bool
     quota_schedules: int
@@ -72,6 +79,10 @@ class Settings:
         if gone not in ("die", "pause"):
             raise ConfigurationError(f"DUETICK_GONE_FLOWS is die or pause, not {gone!r}.")
         secret = env.get("DUETICK_DISPATCH_SECRET", "")
+        queue = env.get("DUETICK_QUEUE", "")
+        ahead = _number(
+            env, "DUETICK_LOOK_AHEAD", 0, LONGEST_LOOK_AHEAD, "milliseconds, from 0 (off)"
+        )
         return cls(
             store=store,
             store_secret_arn=env.get("DUETICK_STORE_SECRET_ARN", ""),
@@ -89,9 +100,8 @@ class Settings:
             dispatch_function=env.get("DUETICK_DISPATCH_FUNCTION", ""),
             allowed_origin=env.get("DUETICK_ALLOWED_ORIGIN", ""),
             user_clients=frozenset(filter(None, env.get("DUETICK_USER_CLIENTS", "").split(","))),
-            look_ahead=_number(
-                env, "DUETICK_LOOK_AHEAD", 0, LONGEST_LOOK_AHEAD, "milliseconds, from 0 (off)"
-            ),
+            look_ahead=(ahead or QUEUE_LOOK_AHEAD) if queue else ahead,
+            queue=queue,
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),
             local=env.get("DUETICK_LOCAL") == "1",
             quota_schedules=_number(env, "DUETICK_QUOTA_SCHEDULES", 100, 1_000_000),

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
@@ -21,6 +21,7 @@ from duetick.domain.states import Reason, State
 
 if TYPE_CHECKING:
     from duetick.core.audit import Audit
+    from duetick.core.dispatch.packs import PackReport
     from duetick.core.gone import Gone
     from duetick.core.tick import TickReport
     from duetick.core.verify import Verified
@@ -139,6 +140,17 @@ def record_answer(status: int) -> None:
     """Count a call of dispatch by the status of its answer."""
     metrics.add_metric("Dispatches", MetricUnit.Count, 1)
     metrics.add_metric("DispatchErrors", MetricUnit.Count, int(status >= SERVER_ERROR))
+
+
+def record_pack(report: "PackReport", named: Mapping[str, Any]) -> None:
+    """Record what became of a message: one log line, and metrics."""
+    metrics.add_metric("Packs", MetricUnit.Count, report.packs)
+    metrics.add_metric("Delivered", MetricUnit.Count, report.succeeded + report.refused)
+    metrics.add_metric("Skipped", MetricUnit.Count, report.refused)
+    metrics.add_metric("Failed", MetricUnit.Count, report.failed)
+    metrics.add_metric("Returned", MetricUnit.Count, report.not_begun + report.not_settled)
+    metrics.add_metric("Lateness", MetricUnit.Milliseconds, report.lateness_ms)
+    logger.info("pack", action="pack", **named, **asdict(report))
 
 
 def record_settled(occurrence: "Occurrence") -> None:

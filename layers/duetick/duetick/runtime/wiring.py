@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Final, Protocol
 from duetick.core.store import Store
 from duetick.domain.errors import ConfigurationError, WitnessUnavailable
 from duetick.ports import HandOn, RunTransport, Transport, Trouble, Witness
-from duetick.runtime.settings import Settings, lambda_credentials
+from duetick.runtime.settings import LOCAL_QUEUE, Settings, lambda_credentials
 from duetick.stores import open_store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetick.core.accepting import Quotas
     from duetick.core.answers import Answer
     from duetick.core.audit import Finding
     from duetick.core.dispatch import Dispatcher, Request
+    from duetick.core.dispatch.packs import PackReport
     from duetick.core.flows import Flows
     from duetick.core.notices import Notices
+    from duetick.core.tick import TickReport
     from duetick.domain.accounts import Fault
     from duetick.domain.jobs import InboxRow
     from duetick.domain.retention import Retention
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from duetick.ports import Effects, Listed
     from duetick.runtime.secrets import Guard, SecretSource
     from duetick.transports.http import CallSigner, Headers, HttpTransport
+    from duetick.transports.local_queue import LocalQueue
+    from duetick.transports.sqs import SqsQueue
 
 
 MOST_TAKEN_IN: Final = 500
@@ -218,6 +224,38 @@ def _http() -> "HttpTransport":
 
 
 @cache
+def local_queue() -> "LocalQueue":
+    """Return the queue in this process."""
+    from duetick.transports.local_queue import LocalQueue
+
+    return LocalQueue()
+
+
+@cache
+def queue() -> "SqsQueue | LocalQueue":
+    """Return the queue of packs."""
+    chosen = settings()
+    if chosen.queue == LOCAL_QUEUE:
+        return local_queue()
+    from duetick.transports.sigv4 import Credentials
+    from duetick.transports.sqs import SqsQueue
+
+    return SqsQueue(chosen.queue, chosen.region, lambda: Credentials(*lambda_credentials()))
+
+
+@cache
+def tick() -> "Callable[..., TickReport]":
+    """Return the tick of this deployment, over its transport: it takes what `run_tick` takes."""
+    if settings().queue:
+        from duetick.core.tick.packing import run_pack_tick
+
+        return partial(run_pack_tick, store(), queue(), transport())
+    from duetick.core.tick import run_tick
+
+    return partial(run_tick, store(), transport())
+
+
+@cache
 def runs() -> RunTransport:
     """Return the transport of runs by hand: the dispatch function itself if it is named."""
     if settings().dispatch_function:
@@ -264,6 +302,18 @@ def take_in() -> int:
 
         logger.exception("the inbox is not taken in", extra={"action": "inbox_failed"})
         return 0
+
+
+def run_message(body: str, seconds: float) -> "PackReport":
+    """Dispatch a message of the queue. `announce` tells of what it notes."""
+    return dispatcher().run_message(
+        body, seconds, tell=tell, on_dispatch=observe, late_after=late_after()
+    )
+
+
+def late_after() -> int:
+    """Return the milliseconds after which a delivery is late, as for the alarm."""
+    return settings().tick_seconds * 1_000 + 90_000
 
 
 def observe(occurrence: "Occurrence", status: int) -> None:

@@ -1,8 +1,8 @@
-"""AWS Signature Version 4 for calls of API Gateway, ten times as fast as botocore's."""
+"""AWS Signature Version 4 for POSTs, ten times as fast as botocore's."""
 
 import hashlib
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, TypeAlias
 
@@ -33,11 +33,22 @@ class _Frame(NamedTuple):
 
 
 class Signer:
-    """A signer of POSTs whose path has only unreserved characters and slashes."""
+    """A signer of POSTs whose path has only unreserved characters and slashes.
 
-    def __init__(self, credentials: CredentialsSource, region: str) -> None:
+    `fixed` are headers that each call has. They are signed with it.
+    """
+
+    def __init__(
+        self,
+        credentials: CredentialsSource,
+        region: str,
+        service: str = SERVICE,
+        fixed: Mapping[str, str] | None = None,
+    ) -> None:
         self._credentials = credentials
         self._region = region
+        self._service = service
+        self._fixed = fixed or {}
         self._frame: _Frame | None = None
 
     def headers(self, host: str, path: str, body: bytes, now: int) -> dict[str, str]:
@@ -53,13 +64,13 @@ class Signer:
 
     def _make_frame(self, credentials: Credentials, host: str, second: int) -> _Frame:
         moment = datetime.fromtimestamp(second, UTC).strftime("%Y%m%dT%H%M%SZ")
-        headers = {"x-amz-date": moment}
+        headers = {**self._fixed, "x-amz-date": moment}
         if credentials.token:
             headers["x-amz-security-token"] = credentials.token
-        signed = {"host": host, **headers}
+        signed = dict(sorted({"host": host, **headers}.items()))
         names = ";".join(signed)
         lines = "".join(f"{name}:{value}\n" for name, value in signed.items())
-        scope = f"{moment[:8]}/{self._region}/{SERVICE}/aws4_request"
+        scope = f"{moment[:8]}/{self._region}/{self._service}/aws4_request"
         key = f"AWS4{credentials.secret_key}".encode()
         for part in scope.split("/"):
             key = _mac(key, part)

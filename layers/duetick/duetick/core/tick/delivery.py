@@ -1,19 +1,90 @@
 """The deliveries of a tick. Each answer is counted; an occurrence that never began is released."""
 
 import logging
+from collections.abc import Sequence
 from typing import Final
 
 from duetick.core.log_lines import about
+from duetick.core.store import Store
 from duetick.core.tick.places import Places
 from duetick.core.tick.report import Tally
-from duetick.core.tick.undelivered import Undelivered
+from duetick.domain.attempts import reject
+from duetick.domain.identity import why_not_carried
 from duetick.domain.schedule import Occurrence
-from duetick.ports import Clock, Delivered, Transport
+from duetick.ports import Clock, Delivered, Observer, Transport
 
 DOWN: Final = frozenset({0, 401, 403, 429})
 """Statuses below 500 that point to the endpoint rather than to the occurrence."""
 
+NOT_CARRIED: Final = '{"error": "invalid_schedule_id"}'
+"""The answer that dispatch would give."""
+
 logger = logging.getLogger("duetick.tick")
+
+
+class Undelivered:
+    """What a tick has claimed and does not deliver: it gives it back, or rejects it."""
+
+    def __init__(
+        self, store: Store, tally: Tally, clock: Clock, on_dispatch: Observer | None
+    ) -> None:
+        self._store = store
+        self._tally = tally
+        self._clock = clock
+        self._on_dispatch = on_dispatch
+
+    def give_back(self, occurrence: Occurrence) -> bool:
+        """Release an occurrence. Return False if it began.
+
+        If the store does not answer, return True: the lease ends by itself.
+        """
+        try:
+            return self._store.ledger.release(
+                occurrence, now=self._clock(), on_lost=self._tally.lost
+            )
+        except Exception:
+            details = {"action": "release_failed", **about(occurrence)}
+            logger.warning("not released", extra=details, exc_info=True)
+            return True
+
+    def give_back_all(self, occurrences: Sequence[Occurrence], seconds: float) -> None:
+        """Release occurrences while there is time. The ends of their leases free the others."""
+        end = self._clock() + int(seconds * 1_000)
+        for occurrence in occurrences:
+            if self._clock() >= end:
+                break
+            self.give_back(occurrence)
+        self._tally.gave_back(len(occurrences))
+
+    def reject(self, occurrence: Occurrence) -> Delivered | None:
+        """Reject an occurrence whose name no path carries; None if a path carries it.
+
+        No delivery of it could ever reach dispatch.
+        """
+        why = why_not_carried(occurrence.flow, occurrence.user_id, occurrence.key)
+        if why is None:
+            return None
+        message = f"No path carries the name of its row: {why} Put the row under another name."
+        try:
+            dead = self._store.ledger.reject(
+                occurrence, reject(message), now=self._clock(), on_lost=self._tally.lost
+            )
+        except Exception as error:
+            details = {"action": "reject_failed", **about(occurrence)}
+            logger.exception("not rejected", extra=details)
+            return Delivered(0, f"{type(error).__name__}: {error}")
+        if dead:
+            self._tally.rejected(dead)
+        return Delivered(400, NOT_CARRIED)
+
+    def observe(self, occurrence: Occurrence, delivery: Delivered) -> None:
+        """Show a delivery to the observer. If that raises, nothing else changes."""
+        try:
+            if self._on_dispatch:
+                self._on_dispatch(occurrence, delivery.status)
+        except BaseException:
+            details = {"action": "hook_failed", **about(occurrence)}
+            logger.warning("a hook raised", extra=details, exc_info=True)
 
 
 class Deliveries:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from duetick.core.correlation import tick_id
-from duetick.core.done import delete_done
 from duetick.core.store import Store
 from duetick.core.tick.claims import MARGIN, Claims
 from duetick.core.tick.report import Tally
@@ -104,6 +103,8 @@ class Frame:
         """
         if not self._may_end_a_schedule or not self.may_begin():
             return
+        from duetick.core.done import delete_done  # for a schedule that ends alone
+
         try:
             delete_done(self.store, self.clock(), may_go_on=self.may_begin)
         except Exception:

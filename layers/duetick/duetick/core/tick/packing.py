@@ -14,13 +14,13 @@ from typing import Final
 from duetick.core.backpressure import LEAST, Handed, begin_handing, keep_handed
 from duetick.core.correlation import in_tick, tick_id
 from duetick.core.store import Store
+from duetick.core.threads import REAL, Threads
 from duetick.core.tick.claims import Claims
+from duetick.core.tick.delivery import Undelivered
 from duetick.core.tick.frame import Frame, check_restored
 from duetick.core.tick.loop import CHUNK, SLOTS, Tick, never
 from duetick.core.tick.places import NoPlaces
 from duetick.core.tick.report import Tally, TickReport
-from duetick.core.tick.threads import REAL, Threads
-from duetick.core.tick.undelivered import Undelivered
 from duetick.domain.packs import MOST_LEASES, SHARE, OutgoingMessage, Packer
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Observer, PackTransport, Sending, Tell, Transport, Witness, tell_nobody
@@ -154,9 +154,9 @@ class Packing:
         fresh = [one for one in claimed if self._is_fresh(one)]
         carried = [one for one in fresh if not self._is_rejected(one)]
         now = self._frame.clock()
-        messages = [*self._packer.add(carried, now), *self._packer.take(now + SOON_MS)]
+        messages = [*self._packer.add(carried, now), *self._packer.take(now, now + SOON_MS)]
         if self._packer.held > MOST_HELD:
-            messages += self._packer.take()
+            messages += self._packer.take(now)
         self._send(messages)
 
     def _is_fresh(self, one: Occurrence) -> bool:
@@ -185,7 +185,7 @@ class Packing:
         return True
 
     def _send_rest(self) -> None:
-        messages = [*self._packer.take()]
+        messages = [*self._packer.take(self._frame.clock())]
         self._wait_for_phase(messages)
         self._send(messages)
 
@@ -238,6 +238,6 @@ class Packing:
 
     def _give_back_rest(self) -> None:
         """Release what has no time left, and what has to wait for another one of its schedule."""
-        rest = [one for message in self._packer.take() for one in message.occurrences]
+        rest = [one for message in self._packer.take(0) for one in message.occurrences]
         waiting = [*rest, *self._packer.behind, *self._came_back]
         self._undelivered.give_back_all(waiting, self._frame.remaining())

@@ -4,13 +4,15 @@ import json
 import logging
 import threading
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from duetick.core.log_lines import about, log_dead
-from duetick.domain.packs import OutgoingMessage
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
 from duetick.ports import Delivered, Tell, tell_nobody
+
+if TYPE_CHECKING:
+    from duetick.domain.packs import OutgoingMessage
 
 CONFLICT: Final = 409
 DEADLY: Final = frozenset({Reason.FAILED, Reason.LOST, Reason.REJECTED})
@@ -101,7 +103,7 @@ class Tally:
         log_dead(occurrence)
         self._tell("dead", occurrence)
 
-    def handed_on(self, message: OutgoingMessage, lateness_ms: int) -> None:
+    def handed_on(self, message: "OutgoingMessage", lateness_ms: int) -> None:
         """Count a message that a queue has."""
         report = self.report
         report.handed_on += len(message.occurrences)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from duetick.core.tick.threads import REAL, Threads
+from duetick.core.threads import REAL, Threads
 from duetick.domain.schedule import Occurrence
 from duetick.domain.transitions import came_back
 

@@ -292,7 +292,7 @@ class DynamoShelf:
 
     def _writers(self) -> ThreadPoolExecutor:
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(WRITERS, "duetick-claim")
+            self._pool = ThreadPoolExecutor(WRITERS, "duetick-write")
         return self._pool
 
     def _due(self, layout: Sequence[int], until: int, page: int) -> Iterator[ScheduleName]:
@@ -339,8 +339,9 @@ class DynamoShelf:
         return self._waiting.lease(now, limit, ahead, fair)
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
-        """See `ports.Shelf`. Each is one conditional update."""
-        return [self._begin(lease, now) for lease in leases]
+        """See `ports.Shelf`. Each is one conditional update, side by side with the others."""
+        every = map if len(leases) < 2 else self._writers().map
+        return [*every(lambda lease: self._begin(lease, now), leases)]
 
     def _begin(self, lease: Leased, now: int) -> Begun | None:
         if stands_beside(lease.origin):
@@ -361,8 +362,9 @@ class DynamoShelf:
         return found if entry and entry.token == token else None
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
-        """See `ports.Shelf`. Each is one conditional update."""
-        return [self._settle(one, now) for one in settled]
+        """See `ports.Shelf`. Each is one conditional update, side by side with the others."""
+        every = map if len(settled) < 2 else self._writers().map
+        return [*every(lambda one: self._settle(one, now), settled)]
 
     def _settle(self, one: Settled, now: int) -> Occurrence | None:
         found = self._update(one.after, quick.settle(one, now))

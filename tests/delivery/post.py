@@ -1,0 +1,140 @@
+"""A queue on a scene, in the scene's own time: ticks that pack, and dispatches that take."""
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from duetick.core.dispatch.packs import PackReport
+from duetick.core.threads import REAL, Start
+from duetick.core.tick import TickReport
+from duetick.core.tick.packing import run_pack_tick
+from duetick.domain.packs import OutgoingMessage
+from duetick.ports import Delivered, Sending
+from duetick.testing import FakeClock
+from duetick.transports.local_queue import KeptMessage, QueueState
+
+from tests.delivery.scene import NINE, Scene
+
+MOMENT = 0.02
+"""Seconds that a wait lasts: then its time has passed by the scene's clock."""
+
+
+class Passing:
+    """`WaitPoint` whose time passes by a clock of the test's own."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+        self._point = threading.Condition()
+
+    def __enter__(self) -> bool:
+        return self._point.__enter__()
+
+    def __exit__(self, *raised: object) -> None:
+        self._point.release()
+
+    def wait(self) -> object:
+        """See `WaitPoint`."""
+        return self._point.wait()
+
+    def wait_for(self, predicate: Callable[[], bool], timeout: float) -> object:
+        """See `WaitPoint`."""
+        if not self._point.wait_for(predicate, MOMENT):
+            self._clock.now += max(1, round(timeout * 1_000))
+        return predicate()
+
+    def notify(self, n: int = 1) -> None:
+        """See `WaitPoint`."""
+        self._point.notify(n)
+
+    def notify_all(self) -> None:
+        """See `WaitPoint`."""
+        self._point.notify_all()
+
+
+@dataclass(frozen=True)
+class PassingThreads:
+    """Real threads, whose waits pass by a clock of the test's own."""
+
+    clock: FakeClock
+
+    def started(self, most: int) -> AbstractContextManager[Start]:
+        """See `Threads`."""
+        return REAL.started(most)
+
+    def conditions(self) -> tuple[Passing, Passing]:
+        """See `Threads`."""
+        return Passing(self.clock), Passing(self.clock)
+
+
+@dataclass
+class Post:
+    """The way of packs of a scene. `refuses` says what becomes of a message that is sent."""
+
+    scene: Scene
+    state: QueueState = field(default_factory=lambda: QueueState(visibility_ms=60_000))
+    sent: list[OutgoingMessage] = field(default_factory=list)
+    refuses: Callable[[OutgoingMessage], Sending] = lambda _message: "sent"
+    statuses: Counter[int] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.scene.threads = PassingThreads(self.scene.clock)
+
+    def send(self, messages: Sequence[OutgoingMessage], now: int) -> Sequence[Sending]:
+        """Take messages as a queue does."""
+        answers = [self.refuses(one) for one in messages]
+        for one, answer in zip(messages, answers, strict=True):
+            if answer != "refused":
+                self.sent.append(one)
+                self.state.put(one.body, one.group, one.delay(now), self.scene.clock.now)
+        return answers
+
+    def deliver(self, occurrence: object, *, timeout: float) -> Delivered:
+        """No ordinary delivery is expected."""
+        raise AssertionError(occurrence)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def tick(self, now: int = NINE, **more: object) -> TickReport:
+        """Claim ahead, and send packs."""
+        self.scene.clock.now = now
+        frozen = {"elapsed": lambda: 0.0, "sleep": lambda _seconds: None}
+        given: dict[str, object] = {"now": now, **frozen, **more}
+        return run_pack_tick(self.scene.store, self, self, **given)  # type: ignore[arg-type]
+
+    def take(self, now: int | None = None) -> KeptMessage | None:
+        """Take a message that is visible by then."""
+        if now is not None:
+            self.scene.clock.now = now
+        return self.state.receive(self.scene.clock.now)
+
+    def run(self, message: KeptMessage, seconds: float | None = None) -> PackReport:
+        """Dispatch a message, and delete it unless it has to come again."""
+        report = self.scene.dispatch.run_message(
+            message.body, seconds, on_dispatch=lambda _one, status: self._count(status)
+        )
+        if report.comes_back_in is None:
+            self.state.delete(message.receipt)
+        else:
+            self.state.put_back(message.receipt, report.comes_back_in, self.scene.clock.now)
+        return report
+
+    def run_all(self, now: int | None = None) -> list[PackReport]:
+        """Dispatch all messages that are visible by then."""
+        reports = []
+        while message := self.take(now):
+            reports.append(self.run(message))
+        return reports
+
+    def _count(self, status: int) -> None:
+        self.statuses[status] += 1
+
+    def packs(self) -> list[list[list[str]]]:
+        """The names in each message that was sent, by pack: `user/key`."""
+        return [
+            [[f"{entry[0]}/{entry[1]}" for entry in pack] for pack in json.loads(one.body)["packs"]]
+            for one in self.sent
+        ]
