@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from duetick.cli.context import LocalContext
 from duetick.cli.gateway import UNAUTHORIZED, LocalRoute, LocalServer, PlainAnswer
@@ -27,8 +27,14 @@ from duetick.domain.errors import DuetickError, StoreUnavailable, WitnessUnavail
 from duetick.domain.redaction import redact_text
 from duetick.runtime import wiring
 from duetick.runtime.secrets import read_secret
+from duetick.runtime.settings import LOCAL_QUEUE
 
 logger = logging.getLogger("duetick.local")
+
+LocalTransport: TypeAlias = Literal["api", "queue"]
+
+PACKS_AT_ONCE: Final = 4
+"""The packs that the local stack dispatches side by side."""
 
 USER: Final = "you"
 OPERATOR: Final = "arn:aws:iam::000000000000:user/local"
@@ -45,9 +51,16 @@ class LocalStack:
     """API and tick of the project in a folder, on one store."""
 
     def __init__(
-        self, project: Path, store: str, port: int, clock: Callable[[], float] = time.time
+        self,
+        project: Path,
+        store: str,
+        port: int,
+        clock: Callable[[], float] = time.time,
+        *,
+        transport: LocalTransport = "api",
     ) -> None:
         """Listen on the port. `clock` returns seconds since the epoch, for tokens and ticks."""
+        self._transport = transport
         self._clock = clock
         self._key = secrets.token_bytes(32)
         chosen = os.environ.get("DUETICK_DISPATCH_SECRET")
@@ -88,6 +101,8 @@ class LocalStack:
             LocalRoute("/api/", schedules, self._authorize_operator, self._refuse_operator),
         ]
         self._tick = self._handler("tick")
+        if self._transport == "queue":
+            wiring.local_queue().start(lambda event: dispatch(event, LocalContext()), PACKS_AT_ONCE)
 
     def tick(self) -> dict[str, int]:
         """Run one tick. Return its report."""
@@ -126,7 +141,9 @@ class LocalStack:
             self.close()
 
     def close(self) -> None:
-        """Stop serving."""
+        """Stop serving, once what the queue has given out is done."""
+        if self._transport == "queue":
+            wiring.local_queue().close()
         self.server.shutdown()
         self.server.server_close()
 
@@ -201,6 +218,8 @@ class LocalStack:
             "DUETICK_DISPATCH_SECRET": self.secret,
             "POWERTOOLS_METRICS_DISABLED": "true",
         }
+        if self._transport == "queue":
+            os.environ["DUETICK_QUEUE"] = LOCAL_QUEUE
 
     def _handler(self, name: str) -> Callable[..., Any]:
         path = self._project / "functions" / name / "app.py"

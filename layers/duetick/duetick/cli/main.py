@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from duetick.cli.asking import add_json
 from duetick.cli.backfill import add_backfill
 from duetick.cli.doctor import add_doctor
 from duetick.cli.jobs import add_jobs
 from duetick.cli.limits import add_limits
-from duetick.cli.local import LocalStack
+from duetick.cli.local import LocalStack, LocalTransport
 from duetick.cli.occurrences import add_occurrences
 from duetick.cli.overview import add_overview
 from duetick.cli.parsing import known_by_its_parser, more_than_nothing, read, whole
@@ -108,6 +108,12 @@ def _parser() -> argparse.ArgumentParser:
     local.add_argument("--port", type=whole(), default=8080)
     local.add_argument("--project", type=Path, default=Path(), help="the folder of template.yaml")
     local.add_argument("--store", default=DEFAULT_STORE, help=f"default: {DEFAULT_STORE}")
+    local.add_argument(
+        "--transport",
+        choices=get_args(LocalTransport),
+        default="api",
+        help="how a tick hands on: one call each, or packs through a queue in this process",
+    )
     local.set_defaults(command=_local)
     costs = known_by_its_parser(
         commands.add_parser("costs", help="what a deployment costs, and a million fires")
@@ -139,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
 def _local(chosen: argparse.Namespace) -> None:
     if chosen.store == DEFAULT_STORE:
         _make_folder(Path(".cache"))
-    stack = LocalStack(chosen.project, chosen.store, chosen.port)
+    stack = LocalStack(chosen.project, chosen.store, chosen.port, transport=chosen.transport)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stack.stop())
     text = WELCOME.format(
