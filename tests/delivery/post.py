@@ -1,8 +1,6 @@
 """A queue on a scene, in the scene's own time: ticks that pack, and dispatches that take."""
 
-import json
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -11,8 +9,8 @@ from duetick.core.dispatch.packs import PackReport
 from duetick.core.threads import REAL, Start
 from duetick.core.tick import TickReport
 from duetick.core.tick.packing import run_pack_tick
-from duetick.domain.packs import OutgoingMessage
-from duetick.ports import Delivered, Sending
+from duetick.domain.packs import OutgoingMessage, read_message
+from duetick.ports import Delivered, Sending, Trouble
 from duetick.testing import FakeClock
 from duetick.transports.local_queue import KeptMessage, QueueState
 
@@ -77,7 +75,8 @@ class Post:
     state: QueueState = field(default_factory=lambda: QueueState(visibility_ms=60_000))
     sent: list[OutgoingMessage] = field(default_factory=list)
     refuses: Callable[[OutgoingMessage], Sending] = lambda _message: "sent"
-    statuses: Counter[int] = field(default_factory=Counter)
+    statuses: list[tuple[str, int]] = field(default_factory=list)
+    told: list[tuple[Trouble, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.scene.threads = PassingThreads(self.scene.clock)
@@ -114,7 +113,10 @@ class Post:
     def run(self, message: KeptMessage, seconds: float | None = None) -> PackReport:
         """Dispatch a message, and delete it unless it has to come again."""
         report = self.scene.dispatch.run_message(
-            message.body, seconds, on_dispatch=lambda _one, status: self._count(status)
+            message.body,
+            seconds,
+            tell=lambda trouble, one: self.told.append((trouble, one.key)),
+            on_dispatch=lambda one, status: self.statuses.append((one.key, status)),
         )
         if report.comes_back_in is None:
             self.state.delete(message.receipt)
@@ -129,12 +131,9 @@ class Post:
             reports.append(self.run(message))
         return reports
 
-    def _count(self, status: int) -> None:
-        self.statuses[status] += 1
-
     def packs(self) -> list[list[list[str]]]:
         """The names in each message that was sent, by pack: `user/key`."""
         return [
-            [[f"{entry[0]}/{entry[1]}" for entry in pack] for pack in json.loads(one.body)["packs"]]
-            for one in self.sent
+            [[one.schedule_id for one in pack] for pack in read_message(sent.body).packs]
+            for sent in self.sent
         ]

@@ -26,8 +26,9 @@ class SharedLoop:
         except TimeoutError:
             if future.done():  # the coroutine itself raised it
                 raise
-            future.cancel()
             raise TimedOut from None
+        finally:
+            future.cancel()
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:

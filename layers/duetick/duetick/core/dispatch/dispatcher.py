@@ -156,7 +156,7 @@ class Dispatcher:
         """Return the dispatch of an occurrence of a pack. Raises Stop if its flow is gone."""
         from duetick.core.dispatch.packs import call_of
 
-        flow = self._flow(request, unheard=True)
+        flow = self._flow(request, parts, unheard=True)
         return Dispatch(parts, flow, call_of(one, flow.name), request, unheard=True)
 
     def _answer(self, request: Request) -> Answer:
@@ -166,7 +166,7 @@ class Dispatcher:
             check_id(from_signed_path(request.path_id))
         self._admit(request, "GET" if request.path_id is None else "POST")
         if request.path_id is None:
-            return _describe(self._flow(request, unheard=False))
+            return _describe(self._flow(request, self._parts))
         return self._dispatch(request).deliver()
 
     def _answer_outside(self, request: Request) -> Answer:
@@ -187,11 +187,11 @@ class Dispatcher:
     def _dispatch(self, request: Request, *, queued: bool = False) -> Dispatch:
         if not is_too_large(request.body):
             name_call(read_object(request.body))
-        flow = self._flow(request, unheard=queued)
+        flow = self._flow(request, self._parts, unheard=queued)
         return Dispatch(self._parts, flow, _read_call(request, flow.name), request, queued)
 
-    def _flow(self, request: Request, *, unheard: bool) -> Flow:
-        flows = self._parts.flows
+    def _flow(self, request: Request, parts: Parts, *, unheard: bool = False) -> Flow:
+        flows = parts.flows
         if not flows:
             raise Stop(error("flow_unregistered", "This deployment has no flows."))
         name = "" if request.flow == NO_FLOW else request.flow
@@ -203,7 +203,7 @@ class Dispatcher:
             if dead and tick_id() and not unheard:
                 raise NotDeployed(final(gone.answer, dead))
             if dead:
-                self._parts.tell("dead", dead)
+                parts.tell("dead", dead)
             raise gone
         return flow
 
