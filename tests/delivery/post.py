@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import Any
 
 from duetick.core.dispatch.packs import PackReport
 from duetick.core.threads import REAL, Start
@@ -11,8 +12,9 @@ from duetick.core.tick import TickReport
 from duetick.core.tick.packing import run_pack_tick
 from duetick.domain.packs import OutgoingMessage, read_message
 from duetick.ports import Delivered, Sending, Trouble
+from duetick.runtime import receiving
 from duetick.testing import FakeClock
-from duetick.transports.local_queue import KeptMessage, QueueState
+from duetick.transports.local_queue import KeptMessage, QueueState, event_of
 
 from tests.delivery.scene import NINE, Scene
 
@@ -112,12 +114,7 @@ class Post:
 
     def run(self, message: KeptMessage, seconds: float | None = None) -> PackReport:
         """Dispatch a message, and delete it unless it has to come again."""
-        report = self.scene.dispatch.run_message(
-            message.body,
-            seconds,
-            tell=lambda trouble, one: self.told.append((trouble, one.key)),
-            on_dispatch=lambda one, status: self.statuses.append((one.key, status)),
-        )
+        report = self._run(message.body, seconds)
         if report.comes_back_in is None:
             self.state.delete(message.receipt)
         else:
@@ -130,6 +127,42 @@ class Post:
         while message := self.take(now):
             reports.append(self.run(message))
         return reports
+
+    def event(self, count: int) -> dict[str, Any]:
+        """The event of so many messages, as Lambda hands them over."""
+        taken = [self.take() for _ in range(count)]
+        return event_of([one for one in taken if one])
+
+    def answer(self, event: dict[str, Any]) -> dict[str, Any]:
+        """The answer of the dispatch function. What it does not name is deleted."""
+        answer: dict[str, Any] = receiving.answer_messages(event, self, lambda: 60.0, self._run)
+        failed = [one["itemIdentifier"] for one in answer["batchItemFailures"]]
+        for message in event["Records"]:
+            if message["messageId"] not in failed:
+                self.state.delete(message["receiptHandle"])
+        return answer
+
+    def receive_one(self) -> dict[str, Any]:
+        """Let the dispatch function answer one message."""
+        return self.answer(self.event(1))
+
+    def receive_all(self, now: int) -> None:
+        """Let the dispatch function answer all messages that are visible by then."""
+        self.scene.clock.now = now
+        while (event := self.event(1))["Records"]:
+            self.answer(event)
+
+    def put_back(self, receipt: str, seconds: int) -> None:
+        """See `PackQueue`."""
+        self.state.put_back(receipt, seconds, self.scene.clock.now)
+
+    def _run(self, body: str, seconds: float | None) -> PackReport:
+        return self.scene.dispatch.run_message(
+            body,
+            seconds,
+            tell=lambda trouble, one: self.told.append((trouble, one.key)),
+            on_dispatch=lambda one, status: self.statuses.append((one.key, status)),
+        )
 
     def packs(self) -> list[list[list[str]]]:
         """The names in each message that was sent, by pack: `user/key`."""

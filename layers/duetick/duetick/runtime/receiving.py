@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from duetick.core.dispatch.packs import COMES_BACK_IN, PackReport
-from duetick.domain.errors import DuetickError
 from duetick.domain.packs import UnreadableMessage
 from duetick.ports import PackQueue
 from duetick.runtime.telemetry import record_pack
@@ -47,7 +46,7 @@ def _run_one(message: Mapping[str, Any], seconds: float, run: Run) -> int | None
         details = {"action": "pack_unreadable", **named}
         logger.error("a message cannot be read: %s", problem, extra=details)
         return COMES_BACK_IN
-    except DuetickError:
+    except Exception:
         logger.exception("a message failed", extra={"action": "pack_failed", **named})
         return COMES_BACK_IN
     record_pack(report, named)

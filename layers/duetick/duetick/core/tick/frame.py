@@ -65,12 +65,15 @@ class Frame:
         claims: Claims,
         chunks: Iterator[Sequence[Occurrence]],
         add: Callable[[Sequence[Occurrence]], object],
+        may_go_on: Callable[[], bool] = lambda: True,
     ) -> None:
         """Take chunks in. If a claim fails, the chunks before it are delivered first."""
         try:
             for claimed in chunks:
                 self.count(claimed)
                 add(claimed)
+                if not may_go_on():
+                    break
         except Exception as error:
             logger.exception("claim failed", extra={"action": "claim_failed"})
             self.claim_error, claims.over = error, True

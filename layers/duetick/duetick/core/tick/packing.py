@@ -7,7 +7,7 @@ limit stands, an ordinary tick delivers that in the time that remains.
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -121,11 +121,11 @@ class Packing:
         """Claim and send until nothing more is due, or the tick must not hand on more."""
         try:
             if self._frame.may_begin():
-                self._frame.take_in(claims, claims.look_around(LEAST), self._add)
+                self._take_in(claims, claims.look_around(LEAST))
             if self._frame.report.claimed:
                 self._frame.reporter.begin()
             while not claims.over and self._may_go_on():
-                self._frame.take_in(claims, claims.take(self._room(), self._heavy), self._add)
+                self._take_in(claims, claims.take(self._room(), self._heavy))
             if claims.over and self._may_go_on():
                 self._frame.bring_backfills(self._add)
             self._send_rest()
@@ -134,6 +134,9 @@ class Packing:
             if self._handed and self._handed.handed:
                 keep_handed(self._frame.store, self._handed)
         self._frame.raise_claim_error()
+
+    def _take_in(self, claims: Claims, chunks: Iterator[Sequence[Occurrence]]) -> None:
+        self._frame.take_in(claims, chunks, self._add, self._may_go_on)
 
     def _may_go_on(self) -> bool:
         is_down = self._failures >= DOWN_AFTER
