@@ -102,9 +102,14 @@ class Post:
     def tick(self, now: int = NINE, **more: object) -> TickReport:
         """Claim ahead, and send packs."""
         self.scene.clock.now = now
-        frozen = {"elapsed": lambda: 0.0, "sleep": lambda _seconds: None}
-        given: dict[str, object] = {"now": now, **frozen, **more}
+        clock = self.scene.clock
+        passing = {"elapsed": lambda: (clock.now - now) / 1_000, "sleep": self.sleep}
+        given: dict[str, object] = {"now": now, **passing, **more}
         return run_pack_tick(self.scene.store, self, self, **given)  # type: ignore[arg-type]
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass for a tick."""
+        self.scene.clock.advance(round(seconds * 1_000))
 
     def take(self, now: int | None = None) -> KeptMessage | None:
         """Take a message that is visible by then."""

@@ -227,29 +227,26 @@ class LocalQueue:
             worker.join()
 
     def _work(self, handle: Handle) -> None:
-        while (message := self._take()) is not None:
-            failed = self._call(handle, message)
-            if not failed:
+        while (event := self._take()) is not None:
+            if not self._has_failed(handle, event):
                 with self._changed:
-                    self._state.delete(message.receipt)
+                    self._state.delete(event["Records"][0]["receiptHandle"])
 
-    def _call(self, handle: Handle, message: KeptMessage) -> bool:
+    def _has_failed(self, handle: Handle, event: dict[str, Any]) -> bool:
         """Call the handler. Return True if the message stays: it failed, or nobody knows."""
         try:
-            answer = handle(event_of([message]))
+            return bool(handle(event).get("batchItemFailures"))
         except Exception:
             logger.exception("a pack failed", extra={"action": "pack_failed"})
             return True
-        failures = answer.get("batchItemFailures", ())
-        return any(one["itemIdentifier"] == message.name for one in failures)
 
-    def _take(self) -> KeptMessage | None:
+    def _take(self) -> dict[str, Any] | None:
         """Wait for a message. None means that the queue is closed."""
         with self._changed:
             while not self._is_closed:
                 message = self._state.receive(self._clock())
                 if message:
-                    return message
+                    return event_of([message])
                 self._changed.wait(self._wait_seconds())
         return None
 

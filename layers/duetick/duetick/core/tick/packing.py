@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from duetick.core.backpressure import LEAST, Handed, begin_handing, keep_handed
+from duetick.core.backpressure import LEAST, ROUND_MS, Handed, begin_handing, keep_handed
 from duetick.core.correlation import in_tick, tick_id
 from duetick.core.store import Store
 from duetick.core.threads import REAL, Threads
-from duetick.core.tick.claims import Claims
+from duetick.core.tick.claims import MARGIN, Claims
 from duetick.core.tick.delivery import Undelivered
 from duetick.core.tick.frame import Frame, check_restored
 from duetick.core.tick.loop import CHUNK, SLOTS, Tick, never
@@ -115,7 +115,7 @@ class Packing:
         self._heavy: set[str] = set()
         self._seen: set[int] = set()
         self._came_back: list[Occurrence] = []
-        self._failures = 0
+        self._claimed = self._failures = 0
 
     def run(self, claims: Claims) -> None:
         """Claim and send until nothing more is due, or the tick must not hand on more."""
@@ -124,28 +124,51 @@ class Packing:
                 self._take_in(claims, claims.look_around(LEAST))
             if self._frame.report.claimed:
                 self._frame.reporter.begin()
-            while not claims.over and self._may_go_on():
-                self._take_in(claims, claims.take(self._room(), self._heavy))
+            self._go_on(claims)
+            while not claims.over and self._handed and self._may_wait():
+                self._begin_round(self._handed)
+                self._go_on(claims)
             if claims.over and self._may_go_on():
                 self._frame.bring_backfills(self._add)
             self._send_rest()
         finally:
             self._give_back_rest()
-            if self._handed and self._handed.handed:
-                keep_handed(self._frame.store, self._handed)
+            if self._handed and (self._handed.handed or self._handed.bound):
+                left = int(not claims.over)
+                keep_handed(self._frame.store, self._handed._replace(left=left))
         self._frame.raise_claim_error()
 
     def _take_in(self, claims: Claims, chunks: Iterator[Sequence[Occurrence]]) -> None:
         self._frame.take_in(claims, chunks, self._add, self._may_go_on)
 
+    def _go_on(self, claims: Claims) -> None:
+        """Claim chunks of rows. A row may give several occurrences, which count in a bound."""
+        per_row = 1
+        while not claims.over and self._may_go_on():
+            before, rows = self._claimed, max(1, self._room() // per_row)
+            self._take_in(claims, claims.take(rows, self._heavy))
+            per_row = max(1, -(-(self._claimed - before) // rows))
+
     def _may_go_on(self) -> bool:
-        is_down = self._failures >= DOWN_AFTER
-        return self._frame.may_begin() and not is_down and self._room() > 0
+        return self._frame.may_begin() and self._failures < DOWN_AFTER and self._room() > 0
+
+    def _may_wait(self) -> bool:
+        """Return True if a bound alone keeps the tick from going on, and a round has the time."""
+        has_time = self._frame.remaining() > MARGIN + ROUND_MS / 1_000
+        return has_time and self._frame.may_begin() and self._failures < DOWN_AFTER
+
+    def _begin_round(self, handed: Handed) -> None:
+        """Send what is claimed, wait until dispatch had the time for it, and look how it went."""
+        self._send([*self._packer.take(self._frame.clock())])
+        keep_handed(self._frame.store, (self._handed or handed)._replace(left=1))
+        self._sleep(ROUND_MS / 1_000)
+        self._handed = begin_handing(self._frame.store, self._frame.clock())
+        self._claimed = 0
 
     def _room(self) -> int:
-        """Return how many more this tick may claim now."""
+        """Return how many more this round may claim."""
         bound = self._handed.bound if self._handed else None
-        return CHUNK if bound is None else min(CHUNK, bound - self._frame.report.claimed)
+        return CHUNK if bound is None else min(CHUNK, bound - self._claimed)
 
     def _add(self, claimed: Sequence[Occurrence]) -> None:
         """Pack what was claimed, and send what is full or due soon.
@@ -153,7 +176,8 @@ class Packing:
         The notes are read once something was claimed: an idle tick reads none.
         """
         if claimed and self._handed is None:
-            self._handed = begin_handing(self._frame.store, self._frame.now)
+            self._handed = begin_handing(self._frame.store, self._frame.clock())
+        self._claimed += len(claimed)
         fresh = [one for one in claimed if self._is_fresh(one)]
         carried = [one for one in fresh if not self._is_rejected(one)]
         now = self._frame.clock()
