@@ -179,7 +179,7 @@ class LocalQueue:
     def __init__(
         self, state: QueueState | None = None, clock: Clock = lambda: time.time_ns() // 1_000_000
     ) -> None:
-        self._state = state or QueueState()
+        self._state = QueueState() if state is None else state
         self._clock = clock
         self._changed = threading.Condition()
         self._is_closed = False
