@@ -34,6 +34,7 @@ USERS: list[dict[str, str]] = [
     {"Users": "lambda", "AuthorizerArn": AUTHORIZER},
 ]
 SECRETS: list[dict[str, str]] = [{}, {"DispatchSecretArn": KEPT_IN}]
+TRANSPORTS: list[dict[str, str]] = [{}, {"Transport": "queue"}]
 BUS = "arn:aws:events:eu-central-1:123456789012:event-bus/operations"
 GIVEN: dict[str, str] = {
     "EventBus": BUS,
@@ -60,16 +61,18 @@ GIVEN: dict[str, str] = {
 
 
 def combinations() -> list[dict[str, str]]:
-    """Each backend in each network, with each kind of users, with and without secret mode."""
-    every = product(BACKENDS, NETWORKS, USERS, SECRETS)
-    merged = [{**a, **b, **c, **d} for a, b, c, d in every]
+    """Each backend in each network, with each kind of users, with and without secret mode and the
+    queue.
+    """
+    every = product(BACKENDS, NETWORKS, USERS, SECRETS, TRANSPORTS)
+    merged = [{**a, **b, **c, **d, **e} for a, b, c, d, e in every]
     return [one for one in merged if one["Backend"] != "aurora" or "VpcId" in one]
 
 
 def covering() -> list[dict[str, str]]:
     """Some combinations: each choice of each kind stands in one of them, beside other choices."""
     every = combinations()
-    return [*every[:1], *every[7::11], *every[-1:]]
+    return [*every[:1], *every[7::23], *every[-1:]]
 
 
 def spoken(parameters: dict[str, str]) -> str:
@@ -81,5 +84,6 @@ def spoken(parameters: dict[str, str]) -> str:
         parameters.get("Users", ""),
         "given" if "UserPoolArn" in parameters else "",
         "secret" if "DispatchSecretArn" in parameters else "",
+        parameters.get("Transport", ""),
     ]
     return "-".join(filter(None, parts))

@@ -48,6 +48,8 @@ OWNER: Final = "postgresql://owner@db.example.com/app"
         ({**NETWORK, "PostgresSecurityGroupId": "sg-1"}, "Backend postgres"),
         ({"LookAheadSeconds": "60", "TickMinutes": "2"}, "TickMinutes"),
         ({"LookAheadSeconds": "120", "TickMinutes": "30"}, "TickMinutes"),
+        ({"Transport": "queue", "TickMinutes": "5"}, "TickMinutes"),
+        ({"Transport": "queue", "LookAheadSeconds": "60"}, "LookAheadSeconds"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_made(
@@ -64,6 +66,7 @@ def test_what_cannot_work_is_refused_before_anything_is_made(
         {**POSTGRES, **NETWORK, "PostgresSecurityGroupId": "sg-1"},
         {"LookAheadSeconds": "60"},
         {"LookAheadSeconds": "120", "TickMinutes": "2"},
+        {"Transport": "queue", "TickMinutes": "2"},
     ],
 )
 def test_what_works_is_not_refused(parameters: dict[str, str]) -> None:
