@@ -11,8 +11,8 @@ from typing import Any
 
 sys.executable = sys.argv.pop()
 
-from ministack.app import main  # type: ignore[import-not-found]  # noqa: E402
-from ministack.core import lambda_runtime  # type: ignore[import-not-found]  # noqa: E402
+from ministack import app  # type: ignore[import-not-found]  # noqa: E402
+from ministack.core import iam_actions, iam_evaluator, lambda_runtime  # type: ignore[import-not-found]  # noqa: E402
 from ministack.services import apigateway_v1  # type: ignore[import-not-found]  # noqa: E402
 from ministack.services.cloudformation import provisioners  # type: ignore[import-not-found]  # noqa: E402
 
@@ -78,9 +78,46 @@ def make_alarm_of_one_metric(name: str, props: dict[str, Any]) -> object:
     return make_alarm(name, props)
 
 
+pin_origin = app.pin_request_origin
+resolve_key = iam_evaluator._resolve_condition_key
+extract_action = iam_actions.extract_iam_action
+make_mapping = provisioners._lambda_esm_create
+
+
+def pin_secure(address: str, _secure: bool) -> None:
+    """Take each request as one over TLS, as AWS gets it: a policy may deny all others."""
+    pin_origin(address, True)
+
+
+def resolve_role(key: str, context: object) -> object:
+    """Resolve a condition's key. The principal of a function is its role, not a session of it."""
+    found = resolve_key(key, context)
+    if key.lower() != "aws:principalarn" or ":assumed-role/" not in str(found):
+        return found
+    account, _, session = str(found).partition(":assumed-role/")
+    return f"{account.replace(':sts:', ':iam:')}:role/{session.partition('/')[0]}"
+
+
+def extract_right(service: str, *more: object) -> object:
+    """Extract the right that a call needs: of a batch of SQS, it is that of a single message."""
+    found = extract_action(service, *more)
+    return str(found).removesuffix("Batch") if service == "sqs" and found else found
+
+
+def make_mapping_of_numbers(name: str, props: dict[str, Any], stack: str) -> object:
+    """A mapping's concurrency is a number, also where a parameter names it: that is a text."""
+    scaling = {one: int(value) for one, value in props.get("ScalingConfig", {}).items()}
+    return make_mapping(name, {**props, "ScalingConfig": scaling} if scaling else props, stack)
+
+
+app.pin_request_origin = pin_secure
+iam_evaluator._resolve_condition_key = resolve_role
+iam_actions.extract_iam_action = extract_right
+mappings = provisioners._RESOURCE_HANDLERS["AWS::Lambda::EventSourceMapping"]
+mappings["create"] = make_mapping_of_numbers
 apigateway_v1._import_operation = import_with_answers
 provisioners._cw_metric_alarm_record = make_alarm_of_one_metric
 provisioners._apigw_method_settings = map_as_routes
 
 if __name__ == "__main__":
-    main()
+    app.main()
