@@ -17,7 +17,7 @@ run: setup
 	@$(BIN)/duetick local --port $(PORT) --store '$(STORE)' --transport $(TRANSPORT)
 
 cloud: setup lab
-	@$(BIN)/python -m tests.lab.cloud
+	@$(BIN)/python -m tests.lab.cloud --transport $(TRANSPORT)
 
 # To lint computes, and to fetch the lab waits.
 test: setup

@@ -22,7 +22,7 @@ from duetick.runtime.telemetry import (
     withhold_raised,
 )
 
-OPERATORS = ("check", "rebuild", "verify", "recover")
+OPERATORS = ("check", "rebuild", "verify", "recover", "redrive")
 """The steps that an operator asks for, and no deployment takes."""
 
 MOST_PURGES: Final = 12

@@ -132,7 +132,15 @@ STATIC: Final = "flow/static"
 USUAL: Final = (
     *("claim", "begin", "settle", "deliver", "dispatch", "act") * 3,
     *("Ledger.backfill", "keep_order"),
-    *("lease", "effects", "Ledger._begin_generally", "Ledger._conclude", "Ledger.release", "Schedules.put") * 2,
+    *(
+        "lease",
+        "effects",
+        "Ledger._begin_generally",
+        "Ledger._conclude",
+        "Ledger.release",
+        "Schedules.put",
+    )
+    * 2,
 )
 """The boundaries that most fires cross: faults fall there more often."""
 

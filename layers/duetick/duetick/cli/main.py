@@ -24,6 +24,7 @@ from duetick.cli.plain_log import kept_off_answers
 from duetick.cli.problem import CliProblem
 from duetick.cli.purge import add_purge
 from duetick.cli.recover import add_recover
+from duetick.cli.redrive import add_redrive
 from duetick.cli.schedules import add_schedules
 from duetick.cli.showing import show_one
 from duetick.cli.store_address import hide_secrets
@@ -127,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     costs.set_defaults(command=_costs)
     add_stores(commands)
     add_recover(commands)
+    add_redrive(commands)
     add_verify(commands)
     add_overview(commands)
     add_workers(commands)

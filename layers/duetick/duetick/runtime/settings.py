@@ -45,6 +45,7 @@ class Settings:
     user_clients: frozenset[str]
     look_ahead: int
     queue: str
+    dead_packs: str
     region: str
     local: bool
     quota_schedules: int
@@ -102,6 +103,7 @@ class Settings:
             user_clients=frozenset(filter(None, env.get("DUETICK_USER_CLIENTS", "").split(","))),
             look_ahead=(ahead or QUEUE_LOOK_AHEAD) if queue else ahead,
             queue=queue,
+            dead_packs=env.get("DUETICK_DEAD_PACKS", ""),
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),
             local=env.get("DUETICK_LOCAL") == "1",
             quota_schedules=_number(env, "DUETICK_QUOTA_SCHEDULES", 100, 1_000_000),
