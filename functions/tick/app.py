@@ -22,7 +22,7 @@ FOR_EVENTS = 9.0 if settings.event_bus else 0.0
 @withhold_raised
 @logger.inject_lambda_context
 @metrics.log_metrics
-def handler(_event: object, context: wiring.LambdaContext) -> dict[str, int]:
+def handler(event: dict[str, object], context: wiring.LambdaContext) -> dict[str, int]:
     """Run one tick in the time that the function has. Its id is that of the invocation."""
     with in_tick(context.aws_request_id):
         try:
@@ -35,6 +35,7 @@ def handler(_event: object, context: wiring.LambdaContext) -> dict[str, int]:
                 stopped=getattr(context, "stopped", never),
                 tell=wiring.tell,
                 late_after=wiring.late_after(),
+                **wiring.helpers(event),
             )
             record_tick(report)
         finally:

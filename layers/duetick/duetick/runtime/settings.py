@@ -46,6 +46,7 @@ class Settings:
     look_ahead: int
     queue: str
     dead_packs: str
+    fan_out: int
     region: str
     local: bool
     quota_schedules: int
@@ -103,6 +104,7 @@ class Settings:
             user_clients=frozenset(filter(None, env.get("DUETICK_USER_CLIENTS", "").split(","))),
             look_ahead=(ahead or QUEUE_LOOK_AHEAD) if queue else ahead,
             queue=queue,
+            fan_out=_number(env, "DUETICK_FAN_OUT", 8, 100),
             dead_packs=env.get("DUETICK_DEAD_PACKS", ""),
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),
             local=env.get("DUETICK_LOCAL") == "1",

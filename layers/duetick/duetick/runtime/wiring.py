@@ -15,7 +15,7 @@ from duetick.runtime.settings import LOCAL_QUEUE, Settings, lambda_credentials
 from duetick.stores import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from duetick.core.accepting import Quotas
     from duetick.core.answers import Answer
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from duetick.core.flows import Flows
     from duetick.core.notices import Notices
     from duetick.core.tick import TickReport
+    from duetick.core.tick.helpers import Helpers
     from duetick.domain.accounts import Fault
     from duetick.domain.jobs import InboxRow
     from duetick.domain.retention import Retention
@@ -253,6 +254,19 @@ def tick() -> "Callable[..., TickReport]":
     from duetick.core.tick import run_tick
 
     return partial(run_tick, store(), transport())
+
+
+def helpers(event: "Mapping[str, object]") -> "dict[str, Helpers]":
+    """Return the helpers of a tick, as an event assigns it, as an argument of `tick`: a tick over
+    the API has none.
+    """
+    if not settings().queue:
+        return {}
+    from duetick.core.tick.helpers import Helpers
+    from duetick.runtime.helping import assignment_of, start_tick
+
+    start = None if settings().local else start_tick
+    return {"helpers": Helpers(store(), start, settings().fan_out, assignment_of(event))}
 
 
 @cache

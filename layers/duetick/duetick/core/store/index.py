@@ -8,7 +8,7 @@ from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits
 from duetick.domain.occurrence import IndexRow, Occurrence
-from duetick.ports import Clock, Fair, Shelf
+from duetick.ports import Clock, Fair, Part, Shelf
 
 OnPoisoned: TypeAlias = Callable[[Occurrence], object]
 """A function that sees the poisoned occurrence of each row that cannot be read."""
@@ -48,6 +48,7 @@ class Index:
         share: int | None = None,
         pauses: Pauses = NO_PAUSES,
         limits: Limits = NO_LIMITS,
+        part: Part | None = None,
         may_go_on: Callable[[], bool] = lambda: True,
         on_poisoned: OnPoisoned | None = None,
     ) -> list[Occurrence]:
@@ -58,9 +59,10 @@ class Index:
         empty answer means that nothing else is due, or that the claim may not go on. A row may
         yield several occurrences; a time in one of the announced `pauses` yields none. What one of
         the `limits` may cover is recorded and not leased: `Ledger.claim_waiting` leases it.
-        `on_poisoned` sees each row that cannot be read, after the commit.
+        Of several claimers each may take a `part`. `on_poisoned` sees each row that cannot be read,
+        after the commit.
         """
-        fair = Fair(frozenset(leave_out), share, pauses, limits)
+        fair = Fair(frozenset(leave_out), share, pauses, limits, part)
         while True:
             chunk = self._shelf.claim(now, limit, ahead, fair)
             if on_poisoned:

@@ -16,7 +16,7 @@ from duetick.core.tick.places import Places
 from duetick.domain.group_pauses import Pauses
 from duetick.domain.limits import Limits
 from duetick.domain.schedule import Occurrence
-from duetick.ports import Tell, tell_nobody
+from duetick.ports import Part, Tell, tell_nobody
 
 MARGIN: Final = 5.0
 """Seconds that a delivery may take beyond its action's timeout, and the least that it may take."""
@@ -32,7 +32,8 @@ class Claims:
     """The chunks of one tick, until nothing more is due: then it is `over`.
 
     `lost` counts occurrences that had no attempt or time left, `poisoned` rows that cannot be read.
-    With a `budget`, they go no further ahead than the tick will be there to deliver.
+    With a `budget`, they go no further ahead than the tick will be there to deliver. Of several
+    ticks that share the rows each claims a `part`; the first also claims what waits.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Claims:
         elapsed: Callable[[], float] = time.monotonic,
         tell: Tell = tell_nobody,
         places: Places | None = None,
+        part: Part | None = None,
     ) -> None:
         self._store = store
         self._places = places or Places(store)
@@ -62,6 +64,9 @@ class Claims:
         if budget is not None:
             self._ahead = max(0, min(look_ahead, int((budget - MARGIN) * 1_000)))
         self._sources = (self._claim_waiting, self._claim_due)
+        if part and part.number:
+            self._sources = (self._claim_due, self._claim_due)
+        self.part = part
         self._found_users: set[str] = set()
         self._others_are_over = False
         self.over = False
@@ -167,6 +172,7 @@ class Claims:
             share=share,
             pauses=self._pauses(),
             limits=self._limits(),
+            part=self.part,
             may_go_on=may_go_on,
             on_poisoned=self._count_poisoned,
         )

@@ -18,6 +18,7 @@ from duetick.core.threads import REAL, Threads
 from duetick.core.tick.claims import MARGIN, Claims
 from duetick.core.tick.delivery import Undelivered
 from duetick.core.tick.frame import Frame, check_restored
+from duetick.core.tick.helpers import Helpers
 from duetick.core.tick.loop import CHUNK, SLOTS, Tick, never
 from duetick.core.tick.places import NoPlaces
 from duetick.core.tick.report import Tally, TickReport
@@ -74,22 +75,26 @@ def run_pack_tick(
     threads: Threads = REAL,
     tell: Tell = tell_nobody,
     late_after: int | None = None,
+    helpers: Helpers | None = None,
 ) -> TickReport:
     """Claim until nothing is due by `look_ahead`, or the time is nearly spent; send what is claimed
     in packs.
 
     The parameters are those of `run_tick`. What limits cover is delivered by the `transport`.
-    `on_dispatch` sees that, and what is rejected; of packs, dispatch tells.
+    `on_dispatch` sees that, and what is rejected; of packs, dispatch tells. The `helpers`
+    are other ticks for parts of a backlog.
     """
     at = store.now() if now is None else now
     check_restored(store, witness, at)
     frame = Frame(store, at, budget, Tally(tell, late_after), elapsed=elapsed, stopped=stopped)
     tick = Tick(frame, transport, on_dispatch=on_dispatch, slots=slots, threads=threads)
     claim = partial(Claims, store, at, chunk, look_ahead=look_ahead, elapsed=elapsed, tell=tell)
-    packed = claim(slots=8 * SHARE, places=NoPlaces(store))
+    helpers = helpers or Helpers(store)
+    part = helpers.assignment.part if helpers.assignment else None
+    packed = claim(slots=8 * SHARE, places=NoPlaces(store), part=part)
     limited = claim(slots=slots, budget=budget, places=tick.places)
     with frame.reported(packed, limited):
-        Packing(frame, queue, sleep, on_dispatch).run(packed)
+        Packing(frame, queue, sleep, on_dispatch, helpers=helpers).run(packed, at + look_ahead)
         if store.limits.current(frame.clock()):
             tick.run(limited, sleep)
     return frame.report
@@ -104,8 +109,12 @@ class Packing:
         queue: PackTransport,
         sleep: Callable[[float], object],
         on_dispatch: Observer | None,
+        *,
+        helpers: Helpers,
     ) -> None:
         self._frame = frame
+        self._helpers = helpers
+        self._until = frame.now
         self._queue = queue
         self._sleep = sleep
         self._packer = Packer(tick_id())
@@ -117,8 +126,9 @@ class Packing:
         self._came_back: list[Occurrence] = []
         self._claimed = self._failures = 0
 
-    def run(self, claims: Claims) -> None:
-        """Claim and send until nothing more is due, or the tick must not hand on more."""
+    def run(self, claims: Claims, until: int) -> None:
+        """Claim and send until nothing more is due by then, or the tick must not hand on more."""
+        self._until = until
         try:
             if self._frame.may_begin():
                 self._take_in(claims, claims.look_around(LEAST))
@@ -131,6 +141,8 @@ class Packing:
             if claims.over and self._may_go_on():
                 self._frame.bring_backfills(self._add)
             self._send_rest()
+            if not claims.over and self._is_out_of_time():
+                self._helpers.go_on(self._frame.clock())
         finally:
             self._give_back_rest()
             if self._handed and (self._handed.handed or self._handed.bound):
@@ -148,14 +160,30 @@ class Packing:
             before, rows = self._claimed, max(1, self._room() // per_row)
             self._take_in(claims, claims.take(rows, self._heavy))
             per_row = max(1, -(-(self._claimed - before) // rows))
+            self._share(claims)
+
+    def _share(self, claims: Claims) -> None:
+        """Let others help with a backlog, as long as nothing bounds what may be handed on."""
+        if self._handed is None or self._handed.bound is None:
+            frame = self._frame
+            part = self._helpers.share(frame.spent(), self._until, frame.clock())
+            claims.part = part or claims.part
+
+    def _is_out_of_time(self) -> bool:
+        """Return True if the time alone has ended this tick: the queue takes packs, unbounded."""
+        is_bound = self._handed is not None and self._handed.bound is not None
+        return not (is_bound or self._failures >= DOWN_AFTER or self._frame.claim_error)
 
     def _may_go_on(self) -> bool:
-        return self._frame.may_begin() and self._failures < DOWN_AFTER and self._room() > 0
+        if self._helpers.is_theirs or self._failures >= DOWN_AFTER:
+            return False
+        return self._frame.may_begin() and self._room() > 0
 
     def _may_wait(self) -> bool:
         """Return True if a bound alone keeps the tick from going on, and a round has the time."""
         has_time = self._frame.remaining() > MARGIN + ROUND_MS / 1_000
-        return has_time and self._frame.may_begin() and self._failures < DOWN_AFTER
+        is_over = self._helpers.is_theirs or self._failures >= DOWN_AFTER
+        return has_time and self._frame.may_begin() and not is_over
 
     def _begin_round(self, handed: Handed) -> None:
         """Send what is claimed, wait until dispatch had the time for it, and look how it went."""

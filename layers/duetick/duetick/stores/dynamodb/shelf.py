@@ -40,6 +40,7 @@ from duetick.ports import (
     JobsFound,
     Listed,
     Migrated,
+    Part,
     Query,
     Records,
     StateCounts,
@@ -256,7 +257,7 @@ class DynamoShelf:
         self._skew.check(date)
         templates = Templates(now, ahead, fair.pauses, fair.limits)
         while True:
-            rows, contended = self._due(layout, now + ahead, limit), False
+            rows, contended = self._due(layout, now + ahead, limit, fair.part), False
             others = (name for name in rows if name[0] not in fair.leave_out)
             while names := list(islice(others, limit)):
                 claim = ItemsClaim(self._books, templates)
@@ -295,11 +296,19 @@ class DynamoShelf:
             self._pool = ThreadPoolExecutor(WRITERS, "duetick-write")
         return self._pool
 
-    def _due(self, layout: Sequence[int], until: int, page: int) -> Iterator[ScheduleName]:
-        """Return the names of due rows, oldest first over all shards."""
+    def _due(
+        self, layout: Sequence[int], until: int, page: int, part: Part | None = None
+    ) -> Iterator[ScheduleName]:
+        """Return the names of due rows, oldest first over all shards, or over those of a part. If
+        there are fewer shards than parts, the names of the rows say of which part they are.
+        """
         partitions = [status for shards in layout for status in statuses(shards)]
+        by_name = part is not None and len(partitions) < part.of
+        if part and not by_name:
+            partitions = partitions[part.number :: part.of]
         pages = [self._due_in(status, until, page) for status in partitions]
-        return (name for _, name in heapq.merge(*pages))
+        names = (name for _, name in heapq.merge(*pages))
+        return (name for name in names if part is None or not by_name or part.has(*name))
 
     def _due_in(self, status: str, until: int, page: int) -> Iterator[tuple[int, ScheduleName]]:
         return self._books.due_in(status, until, page)

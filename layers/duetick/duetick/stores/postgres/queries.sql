@@ -261,6 +261,19 @@ FROM (
     FOR UPDATE OF i SKIP LOCKED
 ) AS d
 
+-- name: claim_select_part
+-- As claim_select, of one part of the rows, by a hash of their names.
+SELECT string_agg(d.tid::text, ';'), json_agg(d.user_id), json_agg(d.key), json_agg(d.cron),
+    json_agg(d.timezone), json_agg(d.next_fire_at), json_agg(d.flow), json_agg(d.anchor),
+    json_agg(d.redefined_at), json_agg(d.policies), json_agg(d.mark)
+FROM (
+    SELECT i.ctid AS tid, {index_columns}, i.mark FROM schedule_index i
+    WHERE i.next_fire_at BETWEEN :from AND :until AND i.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:leave_out::json)))
+        AND mod(hashtextextended(i.user_id || '/' || i.key, 0), :of) IN (:number, :number - :of)
+    ORDER BY i.next_fire_at LIMIT :limit
+    FOR UPDATE OF i SKIP LOCKED
+) AS d
+
 -- name: claim_known
 -- The times in the chunk's ranges that have an occurrence already. The OFFSETs fix the plan: without
 -- them, statistics that count few occurrences make Postgres read all occurrences first.
