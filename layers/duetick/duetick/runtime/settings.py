@@ -47,6 +47,7 @@ class Settings:
     queue: str
     dead_packs: str
     fan_out: int
+    memory_mb: int
     region: str
     local: bool
     quota_schedules: int
@@ -105,6 +106,7 @@ class Settings:
             look_ahead=(ahead or QUEUE_LOOK_AHEAD) if queue else ahead,
             queue=queue,
             fan_out=_number(env, "DUETICK_FAN_OUT", 8, 100),
+            memory_mb=_number(env, "AWS_LAMBDA_FUNCTION_MEMORY_SIZE", 512, 10_240),
             dead_packs=env.get("DUETICK_DEAD_PACKS", ""),
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),
             local=env.get("DUETICK_LOCAL") == "1",

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from duetick.transports.sqs import SqsQueue
 
 
+MB_OF_SLOT: Final = 2
+"""The megabytes that a slot takes at most: a thread, a connection with TLS, a request."""
+
 MOST_TAKEN_IN: Final = 500
 """The most rows of the inbox that a tick takes in."""
 
@@ -250,10 +253,15 @@ def tick() -> "Callable[..., TickReport]":
     if settings().queue:
         from duetick.core.tick.packing import run_pack_tick
 
-        return partial(run_pack_tick, store(), queue(), transport())
+        return partial(run_pack_tick, store(), queue(), transport(), most_slots=most_slots())
     from duetick.core.tick import run_tick
 
-    return partial(run_tick, store(), transport())
+    return partial(run_tick, store(), transport(), most_slots=most_slots())
+
+
+def most_slots() -> int:
+    """Return how many deliveries at once a tick has the memory for."""
+    return settings().memory_mb // MB_OF_SLOT
 
 
 def helpers(event: "Mapping[str, object]") -> "dict[str, Helpers]":

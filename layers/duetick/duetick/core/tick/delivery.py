@@ -105,9 +105,9 @@ class Deliveries:
         self._undelivered = undelivered
         self._places = places
 
-    def deliver(self, occurrence: Occurrence, timeout: float) -> bool:
+    def deliver(self, occurrence: Occurrence, timeout: float) -> tuple[bool, int]:
         """Deliver an occurrence, and count the answer. Return False if the endpoint seems to be
-        down.
+        down; and the status of the answer.
         """
         lateness_ms = self._clock() - occurrence.due_at
         rejected = self._undelivered.reject(occurrence)
@@ -118,7 +118,7 @@ class Deliveries:
             reached = not (self._undelivered.give_back(occurrence) and down)
         self._places.answer(occurrence, delivery)
         self._undelivered.observe(occurrence, delivery)
-        return reached
+        return reached, delivery.status
 
     def _call_transport(self, occurrence: Occurrence, timeout: float) -> Delivered:
         """Call the transport. It may raise anything, even SystemExit: no thread is lost to it."""

@@ -16,6 +16,7 @@ from duetick.core.tick.delivery import Deliveries, Undelivered
 from duetick.core.tick.frame import Frame, check_restored
 from duetick.core.tick.places import Places
 from duetick.core.tick.report import Tally, TickReport
+from duetick.core.tick.slots import Slots
 from duetick.core.tick.turns import Turns
 from duetick.domain.schedule import Identity, Occurrence
 from duetick.ports import Observer, Tell, Transport, Witness, tell_nobody
@@ -51,6 +52,7 @@ def run_tick(
     look_ahead: int = 0,
     chunk: int = CHUNK,
     slots: int = SLOTS,
+    most_slots: int = 0,
     stopped: Callable[[], bool] = never,
     elapsed: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] = time.sleep,
@@ -59,6 +61,8 @@ def run_tick(
     late_after: int | None = None,
 ) -> TickReport:
     """Claim until nothing is due or `budget` seconds are nearly spent; deliver what is claimed.
+
+    It delivers `slots` at once at first, and up to `most_slots` if answers take long.
 
     `on_dispatch` sees every delivery with its status, 0 for a transport error. With `look_ahead`
     (milliseconds), occurrences that come due by then are claimed too, and each is delivered at its
@@ -72,7 +76,8 @@ def run_tick(
     check_restored(store, witness, at)
     tally = Tally(tell, late_after)
     frame = Frame(store, at, budget, tally, elapsed=elapsed, stopped=stopped)
-    tick = Tick(frame, transport, on_dispatch=on_dispatch, slots=slots, threads=threads)
+    of_tick = Slots(slots, most_slots)
+    tick = Tick(frame, transport, on_dispatch=on_dispatch, slots=of_tick, threads=threads)
     claims = Claims(
         store,
         at,
@@ -98,13 +103,13 @@ class Tick:
         transport: Transport,
         *,
         on_dispatch: Observer | None,
-        slots: int,
+        slots: Slots,
         threads: Threads,
     ) -> None:
         self._frame = frame
         self._threads = threads
         self._slots = slots
-        self._turns = Turns((), slots, threads)
+        self._turns = Turns((), slots.now, threads)
         self._later: list[tuple[int, int, Occurrence]] = []
         self._seen: set[Identity] = set()
         self._came_back: list[Occurrence] = []
@@ -118,7 +123,7 @@ class Tick:
 
     def run(self, claims: Claims, sleep: Callable[[float], object]) -> None:
         """Claim and deliver until the end of the tick."""
-        with self._threads.started(self._slots) as start:
+        with self._threads.started(self._slots.most) as start:
             try:
                 if self._frame.may_begin():
                     self._take_in(claims, claims.look_around(min(FIRST_CHUNK, AHEAD)))
@@ -137,6 +142,9 @@ class Tick:
         Return False if nothing is left.
         """
         self._line_up_due(start)
+        if self._slots.adapt(self._turns.in_line):
+            self._turns.resize(self._slots.now)
+            self._start_workers(start, self._turns.in_line)
         if self.places.has_freed and not self._frame.claim_error:
             claims.over = False
         threshold = self._claim_below(claims)
@@ -161,7 +169,7 @@ class Tick:
         """
         if claims.over or self._is_endpoint_down() or len(self._later) >= AHEAD:
             return 0
-        return max(self._slots, int(self._pace() * CLAIM_SECONDS))
+        return max(self._slots.now, int(self._pace() * CLAIM_SECONDS))
 
     def _full_users(self, share: int) -> set[str]:
         """Return the users who have a share of the occurrences that are claimed and not begun."""
@@ -195,10 +203,14 @@ class Tick:
             due.append(heapq.heappop(self._later)[2])
         if due:
             self._turns.add(due)
-            wanted = min(self._slots, self._workers + len(due))
-            for _ in range(wanted - self._workers):
-                start(partial(copy_context().run, self._work))
-            self._workers = wanted
+            self._start_workers(start, len(due))
+
+    def _start_workers(self, start: Start, most: int) -> None:
+        """Start a worker for each slot that has none, at most so many."""
+        wanted = min(self._slots.now, self._workers + most)
+        for _ in range(wanted - self._workers):
+            start(partial(copy_context().run, self._work))
+        self._workers = max(self._workers, wanted)
 
     def _work(self) -> None:
         while (occurrence := self._turns.take()) is not None:
@@ -213,7 +225,9 @@ class Tick:
             self._release([occurrence])
             return
         timeout = min(occurrence.policies.timeout + MARGIN, remaining)
-        reached = self._deliveries.deliver(occurrence, timeout)
+        began = self._frame.spent()
+        reached, status = self._deliveries.deliver(occurrence, timeout)
+        self._slots.answered(self._frame.spent() - began, status)
         self._failures = 0 if reached else self._failures + 1
 
     def _release_rest(self) -> None:
@@ -232,7 +246,7 @@ class Tick:
 
     def _is_endpoint_down(self) -> bool:
         """Return True if the endpoint takes nothing: more occurrences would only be leased."""
-        return self._failures >= self._slots
+        return self._failures >= self._slots.now
 
     def _count_deliverable(self) -> int:
         """Return how many more occurrences can be delivered, at the pace so far."""

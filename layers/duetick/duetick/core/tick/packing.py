@@ -22,6 +22,7 @@ from duetick.core.tick.helpers import Helpers
 from duetick.core.tick.loop import CHUNK, SLOTS, Tick, never
 from duetick.core.tick.places import NoPlaces
 from duetick.core.tick.report import Tally, TickReport
+from duetick.core.tick.slots import Slots
 from duetick.domain.packs import MOST_LEASES, SHARE, OutgoingMessage, Packer
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Observer, PackTransport, Sending, Tell, Transport, Witness, tell_nobody
@@ -69,6 +70,7 @@ def run_pack_tick(
     look_ahead: int = LOOK_AHEAD,
     chunk: int = CHUNK,
     slots: int = SLOTS,
+    most_slots: int = 0,
     stopped: Callable[[], bool] = never,
     elapsed: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] = time.sleep,
@@ -87,7 +89,8 @@ def run_pack_tick(
     at = store.now() if now is None else now
     check_restored(store, witness, at)
     frame = Frame(store, at, budget, Tally(tell, late_after), elapsed=elapsed, stopped=stopped)
-    tick = Tick(frame, transport, on_dispatch=on_dispatch, slots=slots, threads=threads)
+    of_tick = Slots(slots, most_slots)
+    tick = Tick(frame, transport, on_dispatch=on_dispatch, slots=of_tick, threads=threads)
     claim = partial(Claims, store, at, chunk, look_ahead=look_ahead, elapsed=elapsed, tell=tell)
     helpers = helpers or Helpers(store)
     part = helpers.assignment.part if helpers.assignment else None

@@ -52,6 +52,11 @@ class Turns:
         self.in_line = 0
         self.add(occurrences)
 
+    def resize(self, slots: int) -> None:
+        """Let there be so many slots from now on."""
+        with self._changed:
+            self._half = max(1, slots // 2)
+
     def add(self, occurrences: Iterable[Occurrence]) -> None:
         """Put occurrences into the line."""
         with self._changed:
