@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 MB_OF_SLOT: Final = 2
 """The megabytes that a slot takes at most: a thread, a connection with TLS, a request."""
 
+MOST_SLOTS: Final = 500
+"""The most slots of a tick: a function has 1,024 open files and threads at most."""
+
 MOST_TAKEN_IN: Final = 500
 """The most rows of the inbox that a tick takes in."""
 
@@ -261,7 +264,7 @@ def tick() -> "Callable[..., TickReport]":
 
 def most_slots() -> int:
     """Return how many deliveries at once a tick has the memory for."""
-    return settings().memory_mb // MB_OF_SLOT
+    return min(settings().memory_mb // MB_OF_SLOT, MOST_SLOTS)
 
 
 def helpers(event: "Mapping[str, object]") -> "dict[str, Helpers]":

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from duetick.core.log_lines import about
 from duetick.core.store import Store
@@ -13,8 +13,13 @@ from duetick.domain.identity import why_not_carried
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Clock, Delivered, Observer, Transport
 
-DOWN: Final = frozenset({0, 401, 403, 429})
+DOWN: Final = frozenset({0, 401, 403})
 """Statuses below 500 that point to the endpoint rather than to the occurrence."""
+
+BUSY: Final = frozenset({429, 502, 503})
+"""Statuses by which an endpoint says that it has too much to do."""
+
+EndpointState: TypeAlias = Literal["up", "busy", "down"]
 
 NOT_CARRIED: Final = '{"error": "invalid_schedule_id"}'
 """The answer that dispatch would give."""
@@ -105,20 +110,18 @@ class Deliveries:
         self._undelivered = undelivered
         self._places = places
 
-    def deliver(self, occurrence: Occurrence, timeout: float) -> tuple[bool, int]:
-        """Deliver an occurrence, and count the answer. Return False if the endpoint seems to be
-        down; and the status of the answer.
-        """
+    def deliver(self, occurrence: Occurrence, timeout: float) -> EndpointState:
+        """Deliver an occurrence, and count the answer. Return how the endpoint seems to be."""
         lateness_ms = self._clock() - occurrence.due_at
         rejected = self._undelivered.reject(occurrence)
         delivery = rejected or self._call_transport(occurrence, timeout)
-        reached = self._tally.answered(occurrence, delivery, lateness_ms)
-        if not reached:
-            down = delivery.status in DOWN or delivery.status >= 500
-            reached = not (self._undelivered.give_back(occurrence) and down)
+        state: EndpointState = "up"
+        if not self._tally.answered(occurrence, delivery, lateness_ms):
+            never_began = self._undelivered.give_back(occurrence)
+            state = _endpoint_state(delivery) if never_began else "up"
         self._places.answer(occurrence, delivery)
         self._undelivered.observe(occurrence, delivery)
-        return reached, delivery.status
+        return state
 
     def _call_transport(self, occurrence: Occurrence, timeout: float) -> Delivered:
         """Call the transport. It may raise anything, even SystemExit: no thread is lost to it."""
@@ -128,3 +131,9 @@ class Deliveries:
             details = {"action": "transport_failed", **about(occurrence)}
             logger.exception("a transport raised", extra=details)
             return Delivered(0, f"{type(error).__name__}: {error}")
+
+
+def _endpoint_state(failed: Delivered) -> EndpointState:
+    if failed.status in BUSY:
+        return "busy"
+    return "down" if failed.status in DOWN or failed.status >= 500 else "up"

@@ -142,8 +142,7 @@ class Tick:
         Return False if nothing is left.
         """
         self._line_up_due(start)
-        if self._slots.adapt(self._turns.in_line):
-            self._turns.resize(self._slots.now)
+        if self._turns.in_line > self._workers:
             self._start_workers(start, self._turns.in_line)
         if self.places.has_freed and not self._frame.claim_error:
             claims.over = False
@@ -226,9 +225,11 @@ class Tick:
             return
         timeout = min(occurrence.policies.timeout + MARGIN, remaining)
         began = self._frame.spent()
-        reached, status = self._deliveries.deliver(occurrence, timeout)
-        self._slots.answered(self._frame.spent() - began, status)
-        self._failures = 0 if reached else self._failures + 1
+        endpoint = self._deliveries.deliver(occurrence, timeout)
+        self._slots.note(self._frame.spent() - began, is_busy=endpoint == "busy")
+        if self._slots.adapt(self._turns.in_line):
+            self._turns.resize(self._slots.now)
+        self._failures = 0 if endpoint == "up" else self._failures + 1
 
     def _release_rest(self) -> None:
         """Release the occurrences that have no time left, and those that this very tick claimed
