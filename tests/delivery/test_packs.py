@@ -502,7 +502,7 @@ def test_o03_what_a_limit_covers_is_delivered_by_a_call_in_the_same_tick(
     put(each_scene, 4, "bob")
     each_scene.store.limits.set("user:bob", parallel=1, now=NINE - MINUTE)
     post = Post(each_scene)
-    post.deliver = each_scene.inline.deliver  # type: ignore[method-assign]
+    post.deliver = each_scene.inline.deliver  # type: ignore[method-assign, assignment]
     report = post.tick(NINE, look_ahead=0)
     assert {each.user_id for one in post.sent for each in one.occurrences} == {"ada"}
     assert (report.handed_on, report.delivered, report.claimed) == (4, 4, 8)

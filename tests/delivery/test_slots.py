@@ -1,4 +1,4 @@
-"""T-10, Q-05: a tick has as many slots as answers need, and fewer as soon as the endpoint is busy."""
+"""Q-05: a tick has as many slots as answers need, and fewer as soon as the endpoint is busy."""
 
 import threading
 import time
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from duetick.core.store import Store
 from duetick.core.tick import loop, run_tick
-from duetick.core.tick.slots import LEAST_ANSWERS, Slots
+from duetick.core.tick.delivery import LEAST_ANSWERS, Slots
 from duetick.core.tick.turns import Turns
 from duetick.domain.schedule import IndexRow, Occurrence
 from duetick.ports import Delivered

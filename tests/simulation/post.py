@@ -1,5 +1,6 @@
 """The queue of a simulated world, and the mapping that hands its messages to dispatch."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from duetick.domain.packs import OutgoingMessage
@@ -51,9 +52,8 @@ class Post:
             self._in_hand += 1
             receipt = message.receipt
             self._look_at(self._now + VISIBILITY)
-            self._world.slots.start(
-                self._process, "mapping", lambda m=message, r=receipt: self._call(m, r)
-            )
+            call = partial(self._call, message, receipt)
+            self._world.slots.start(self._process, "mapping", call)
 
     def _call(self, message: KeptMessage, receipt: str) -> None:
         """Call dispatch, and wait until it has ended, or died."""

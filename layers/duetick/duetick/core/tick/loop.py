@@ -12,11 +12,10 @@ from duetick.core.correlation import in_tick
 from duetick.core.store import Store
 from duetick.core.threads import REAL, Start, Threads
 from duetick.core.tick.claims import MARGIN, Claims
-from duetick.core.tick.delivery import Deliveries, Undelivered
+from duetick.core.tick.delivery import Deliveries, Slots, Undelivered
 from duetick.core.tick.frame import Frame, check_restored
 from duetick.core.tick.places import Places
 from duetick.core.tick.report import Tally, TickReport
-from duetick.core.tick.slots import Slots
 from duetick.core.tick.turns import Turns
 from duetick.domain.schedule import Identity, Occurrence
 from duetick.ports import Observer, Tell, Transport, Witness, tell_nobody

@@ -16,13 +16,12 @@ from duetick.core.correlation import in_tick, tick_id
 from duetick.core.store import Store
 from duetick.core.threads import REAL, Threads
 from duetick.core.tick.claims import MARGIN, Claims
-from duetick.core.tick.delivery import Undelivered
+from duetick.core.tick.delivery import Slots, Undelivered
 from duetick.core.tick.frame import Frame, check_restored
 from duetick.core.tick.helpers import Helpers
 from duetick.core.tick.loop import CHUNK, SLOTS, Tick, never
 from duetick.core.tick.places import NoPlaces
 from duetick.core.tick.report import Tally, TickReport
-from duetick.core.tick.slots import Slots
 from duetick.domain.packs import MOST_LEASES, SHARE, OutgoingMessage, Packer
 from duetick.domain.schedule import Occurrence
 from duetick.ports import Observer, PackTransport, Sending, Tell, Transport, Witness, tell_nobody
