@@ -120,6 +120,14 @@ def outgoing(body: str, due_at: int = NOW) -> OutgoingMessage:
     return OutgoingMessage(body, "group", due_at, ())
 
 
+def test_q04_the_message_that_was_visible_first_goes_first_however_late_it_was_sent() -> None:
+    state = QueueState()
+    put(state, "a", delay=7)
+    put(state, "b", delay=3)
+    put(state, "c")
+    assert taken(state, NOW + 8_000) == ["c", "b", "a"]
+
+
 def test_workers_hand_messages_to_the_handler_as_lambda_does() -> None:
     """One that fails comes again, and one that raises does."""
     seen: list[dict[str, Any]] = []

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from duetick.cli.costs import Usage
+from duetick.cli.costs import ALARMS_OF_PACKS, Usage
 from duetick.core.audit import Audit
 from duetick.core.dispatch.packs import PackReport
 from duetick.core.gone import Gone

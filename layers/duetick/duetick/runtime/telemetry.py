@@ -140,6 +140,7 @@ def record_answer(status: int) -> None:
     """Count a call of dispatch by the status of its answer."""
     metrics.add_metric("Dispatches", MetricUnit.Count, 1)
     metrics.add_metric("DispatchErrors", MetricUnit.Count, int(status >= SERVER_ERROR))
+    metrics.add_metric("Dead", MetricUnit.Count, 0)
 
 
 def record_pack(report: "PackReport", named: Mapping[str, Any]) -> None:
@@ -150,16 +151,18 @@ def record_pack(report: "PackReport", named: Mapping[str, Any]) -> None:
     metrics.add_metric("Failed", MetricUnit.Count, report.failed)
     metrics.add_metric("Returned", MetricUnit.Count, report.not_begun + report.not_settled)
     metrics.add_metric("Lateness", MetricUnit.Milliseconds, report.lateness_ms)
+    metrics.add_metric("Dead", MetricUnit.Count, 0)
     logger.info("pack", action="pack", **named, **asdict(report))
 
 
 def record_settled(occurrence: "Occurrence") -> None:
     """Count and log the death of an occurrence: it raises an alarm."""
-    dead, lost = occurrence.state is State.DEAD, occurrence.reason is Reason.LOST
-    metrics.add_metric("Dead", MetricUnit.Count, int(dead and not lost))
+    lost = occurrence.reason is Reason.LOST
     if lost:
         metrics.add_metric("Lost", MetricUnit.Count, 1)
-    if dead:
+    if occurrence.state is State.DEAD:
+        if not lost:
+            metrics.add_metric("Dead", MetricUnit.Count, 1)
         log_dead(occurrence)
 
 

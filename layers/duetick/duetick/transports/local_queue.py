@@ -34,6 +34,7 @@ class KeptMessage:
     body: str
     group: str
     sent_at: int
+    visible_at: int = 0
     receives: int = 0
     step: int = 0
     in_hand: bool = False
@@ -65,7 +66,7 @@ class QueueState:
         self._hidden: list[tuple[int, int, int, KeptMessage]] = []
         self._given: dict[str, KeptMessage] = {}
         self._ready: dict[str, deque[KeptMessage]] = {}
-        self._order: list[tuple[int, int, str]] = []
+        self._order: list[tuple[int, int, int, str]] = []
         self._in_hand: Counter[str] = Counter()
         self._waiting = 0
         self.dead: list[KeptMessage] = []
@@ -85,7 +86,7 @@ class QueueState:
         """Give a message out, and hide it from others; None if none is visible."""
         self._show(now)
         while self._order:
-            in_hand, _, group = heapq.heappop(self._order)
+            in_hand, _, _, group = heapq.heappop(self._order)
             ready = self._ready.get(group)
             if ready and in_hand == self._in_hand[group]:
                 return self._give(ready.popleft(), now)
@@ -144,7 +145,7 @@ class QueueState:
     def _show(self, now: int) -> None:
         """Let what is hidden no more be ready, or dead if it was given out often enough."""
         while self._hidden and self._hidden[0][0] <= now:
-            _, _, step, message = heapq.heappop(self._hidden)
+            visible_at, _, step, message = heapq.heappop(self._hidden)
             if step != message.step:
                 continue
             if message.in_hand:
@@ -155,14 +156,19 @@ class QueueState:
                 self.dead.append(message)
                 continue
             message.step += 1
+            message.visible_at = visible_at
             self._ready.setdefault(message.group, deque()).append(message)
             self._line_up(message.group)
 
     def _line_up(self, group: str) -> None:
-        """Put a group into the order in which groups are served. An older entry of it is void."""
+        """Put a group into the order in which groups are served: those with the fewest messages in
+        hand first, then by the longest wait. An older entry of it is void.
+        """
         ready = self._ready.get(group)
         if ready:
-            heapq.heappush(self._order, (self._in_hand[group], ready[0].number, group))
+            first = ready[0]
+            entry = (self._in_hand[group], first.visible_at, first.number, group)
+            heapq.heappush(self._order, entry)
         else:
             self._ready.pop(group, None)
 
