@@ -57,7 +57,8 @@ FROM {table} t, generate_series(1, :count::bigint) n WHERE t.user_id = :first
 LATENESS: Final = """
 SELECT count(*), percentile_cont(ARRAY[0.5, 0.9, 0.99, 1.0])
     WITHIN GROUP (ORDER BY begun_at - greatest(due_at, :since::bigint))
-FROM occurrences WHERE state = 'succeeded' AND (user_id LIKE :users OR user_id LIKE 'first-' || :users)
+FROM occurrences
+WHERE state = 'succeeded' AND (user_id LIKE :users OR user_id LIKE 'first-' || :users)
 """
 
 

@@ -175,7 +175,7 @@ def measure_packs() -> dict[str, Spent]:
         store.migrate()
         watch = Watch(log, store)
         wiring.queue.cache_clear()
-        wiring.local_queue = lambda: LocalQueue(state)
+        vars(wiring)["local_queue"] = lambda: LocalQueue(state)
         tick, dispatch = load_handler("tick"), load_handler("dispatch")
 
         def fires() -> int:
@@ -237,8 +237,8 @@ def show_packs(backend: str, found: dict[str, Spent]) -> bool:
         billed = one.billed(waits=name != "packed", at_once=at_once)
         print(
             f"{backend:9} {name:9} {one.cpu * 1_000:6.2f} ms of CPU, {one.trips:5.1f} requests, "
-            f"{one.reads:5.1f} read units, {one.writes:5.1f} write units: {billed * 1_000:6.1f} ms billed "
-            f"({seconds[name] * 1_000:g} taken), {one.log_kb:.2f} kB of log"
+            f"{one.reads:5.1f} read units, {one.writes:5.1f} write units: "
+            f"{billed * 1_000:6.1f} ms billed ({seconds[name] * 1_000:g} taken), {one.log_kb:.2f} kB of log"
         )
     log = {"packed": LAMBDA_LOG_KB + SLACK, "lone": taken.pack_log_kb, "pack": taken.pack_log_kb}
     reads = found["packed"].reads + found["pack"].reads / fires

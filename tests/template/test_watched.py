@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from duetick.cli.costs import ALARMS_OF_PACKS, Usage
+from duetick.cli.costs import ALARMS_OF_PACKS, METRICS_OF_PACKS, Usage
 from duetick.core.audit import Audit
 from duetick.core.dispatch.packs import PackReport
 from duetick.core.gone import Gone
@@ -241,7 +241,7 @@ def test_a_count_that_fails_is_an_alarm_too() -> None:
 def test_what_is_billed_for_watching_is_what_there_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert Usage().metrics == len(emitted(capsys, monkeypatch))
+    assert Usage().metrics + METRICS_OF_PACKS == len(emitted(capsys, monkeypatch))
     assert Usage().alarms == len(Deployment().of_type("AWS::CloudWatch::Alarm"))
     with_queue = Deployment(Transport="queue").of_type("AWS::CloudWatch::Alarm")
     assert Usage().alarms + ALARMS_OF_PACKS == len(with_queue)

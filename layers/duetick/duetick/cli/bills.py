@@ -77,9 +77,9 @@ def add_costs(commands: Commands) -> None:
             "costs",
             help="what a deployment costs, and a million fires",
             description="Without --schedules, the costs at rest, of a million fires, and of what "
-            "is kept. With it, the bill of a month, for each backend and transport. Several numbers, "
-            "such as --schedules 100000,1000 --fires 1,288, are kinds of schedules that fire "
-            "differently.",
+            "is kept. With it, the bill of a month, for each backend and transport. Several "
+            "numbers, such as --schedules 100000,1000 --fires 1,288, are kinds of schedules that "
+            "fire differently.",
         )
     )
     parser.add_argument("--tick-minutes", type=more_than_nothing, default=1.0)

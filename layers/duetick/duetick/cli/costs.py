@@ -50,8 +50,9 @@ SOURCES: Final[Mapping[str, str]] = {
 """The page that publishes each price: https://aws.amazon.com/…/pricing/."""
 SECRETS: Final = 2
 """On Aurora: the passwords of the owner and of the functions' user."""
+METRICS_OF_PACKS: Final = 2
 ALARMS_OF_PACKS: Final = 2
-"""The alarms that a stack with a queue has besides the others."""
+"""The metrics and alarms that a stack with a queue has besides the others."""
 LOOK_AHEADS: Final = (60, 120)
 """The seconds of look-ahead that the template offers."""
 
@@ -160,7 +161,7 @@ def queue_at_rest(usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
     polls = usage.pollers * HOURS * 3_600 / usage.poll_seconds
     return {
         "SQS, polls": polls * prices.queue_million / MILLION,
-        "CloudWatch, alarms of packs": ALARMS_OF_PACKS * prices.alarm,
+        "CloudWatch, of packs": METRICS_OF_PACKS * prices.metric + ALARMS_OF_PACKS * prices.alarm,
     }
 
 
