@@ -47,7 +47,7 @@ def forecast(call: ApiCall) -> Answer:
         return Answer(200, {**unread, "cost": cost, "cursor": None})
     found = Forecast.begin(call.store, asked, progress)
     found.read(_within(SECONDS))
-    following = found.progress.cursor(found.expected)
+    following = found.progress.cursor(found.outlook)
     return Answer(200, {**found.answer(), "cost": cost, "cursor": following})
 
 

@@ -62,28 +62,26 @@ def _lies_in(scope: str, asked: "Question") -> bool:
     return scope == f"{OF_FLOW}{asked.flow}" or scope.startswith(f"{OF_ACTION}{asked.flow}/")
 
 
-def judge(
-    store: Store, asked: "Question", expected: Outlook, added: Sums | None
-) -> Sequence[Bound]:
+def judge(store: Store, asked: "Question", outlook: Outlook, added: Sums | None) -> Sequence[Bound]:
     """Return each bound that is known of what is asked, with the windows that exceed it."""
-    found = list(_bounds(store, asked, expected, added))
-    return [_judge(bound, sums, expected, has_added=added is not None) for bound, sums in found]
+    found = list(_bounds(store, asked, outlook, added))
+    return [_judge(bound, sums, outlook, has_added=added is not None) for bound, sums in found]
 
 
 def _bounds(
-    store: Store, asked: "Question", expected: Outlook, added: Sums | None
+    store: Store, asked: "Question", outlook: Outlook, added: Sums | None
 ) -> Iterator[tuple[Bound, Sums]]:
-    everything = _together(expected.sums[0], added)
+    everything = _together(outlook.sums[0], added)
     if asked.allowed is not None:
         most, per = asked.allowed
         said = f"{most:,} a {per} are allowed, as was given."
         yield Bound("given", "all", most, per, "given", said), everything
     if asked.is_all:
-        reports = store.workers(expected.now - REPORTS_KEPT_MS, MOST_REPORTS)
+        reports = store.workers(outlook.now - REPORTS_KEPT_MS, MOST_REPORTS)
         yield _of_stack(best_pace(reports)), everything
-    for place, limit in enumerate(expected.limits.every, 1):
+    for place, limit in enumerate(outlook.limits.every, 1):
         of_limit = added if added and _covers_added(limit, asked) else None
-        sums = _together(expected.sums[place], of_limit)
+        sums = _together(outlook.sums[place], of_limit)
         for bound in _of_limit(limit, asked.lasts):
             yield bound, sums
 
@@ -144,10 +142,10 @@ def _of_limit(limit: Limit, lasts: float | None) -> Iterator[Bound]:
     yield Bound("limit", limit.scope, most, "minute", "ordered", said)
 
 
-def _judge(bound: Bound, sums: Sums, expected: Outlook, *, has_added: bool) -> Bound:
+def _judge(bound: Bound, sums: Sums, outlook: Outlook, *, has_added: bool) -> Bound:
     if bound.most is None:
         return bound
-    grid = Grid(expected.span, bound.per)
+    grid = Grid(outlook.span, bound.per)
     over = windows_over(sums.due, bound.most, grid)
     if not over:
         return bound

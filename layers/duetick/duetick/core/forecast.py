@@ -109,14 +109,14 @@ class Forecast:
     pauses: Pauses = NO_PAUSES
     limits: Limits = NO_LIMITS
     span: MinuteSpan = field(init=False)
-    expected: Outlook = field(init=False)
+    outlook: Outlook = field(init=False)
     has_read: bool = False
 
     def __post_init__(self) -> None:
         now = self.progress.now
         self.span = self.asked.span(now)
-        self.expected = Outlook(self.span, now, self.pauses, self.limits)
-        self.progress.restore(self.expected)
+        self.outlook = Outlook(self.span, now, self.pauses, self.limits)
+        self.progress.restore(self.outlook)
 
     @classmethod
     def begin(cls, store: Store, asked: Question, progress: ReadSoFar) -> "Forecast":
@@ -147,16 +147,16 @@ class Forecast:
             page = self.store.shelf.alike(
                 selection, progress.now, self.span.until, progress.place or ""
             )
-            self.expected.add(page.rows)
-            self.expected.add_waiting(page.waiting)
-            self.expected.totals["unreadable"] += page.unreadable
+            self.outlook.add(page.rows)
+            self.outlook.add_waiting(page.waiting)
+            self.outlook.totals["unreadable"] += page.unreadable
             progress.advance(page)
             if not may_go_on():
                 break
 
     def answer(self) -> dict[str, Json]:
         """Return the forecast as the API shows it: of all that was read so far."""
-        totals, due = self.expected.finish(), self.expected.sums[0].due
+        totals, due = self.outlook.finish(), self.outlook.sums[0].due
         added = self._added()
         fullest = max(range(len(due)), key=due.__getitem__)
         sums = {"due": sum(due), "fires": totals.fires, "waiting": totals.waiting}
@@ -190,7 +190,7 @@ class Forecast:
         return [*delivered_by_minute(reports, self.span.since, self.span.minutes)]
 
     def _bounds(self, added: Sums | None) -> Sequence[Bound]:
-        return judge(self.store, self.asked, self.expected, added)
+        return judge(self.store, self.asked, self.outlook, added)
 
     def _added(self) -> Sums | None:
         """Return what the schedule that is not saved would add, less what it takes the place of."""
@@ -210,9 +210,9 @@ class Forecast:
         new = fresh_row(_record(added.wanted, current, now), now)
         if new is None:
             return goes
-        named = [(new.user_id, new.key)] if user_id is not None and added.copies == 1 else []
-        runs = current.runs if current else 0
-        comes = alike(new, None, spent=runs)._replace(number=added.copies, names=named)
+        comes = alike(new, None, spent=current.runs if current else 0)
+        if user_id is None:
+            comes = comes._replace(number=added.copies, names=())
         return [*goes, comes]
 
 

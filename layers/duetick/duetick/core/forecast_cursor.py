@@ -68,33 +68,33 @@ class ReadSoFar:
         self.place = page.place
         self.partly = self.partly or page.partly
 
-    def restore(self, expected: Outlook) -> None:
+    def restore(self, outlook: Outlook) -> None:
         """Put the sums so far into a forecast. Raises InvalidCursor if they do not fit."""
         if not self.kept:
             return
-        scopes = [one.scope for one in expected.limits.every]
+        scopes = [one.scope for one in outlook.limits.every]
         if self.kept["limits"] != scopes:
             raise InvalidCursor("The limits have changed meanwhile; leave out the cursor.")
         sums, totals = self.kept["sums"], self.kept["totals"]
-        if not isinstance(sums, list) or len(sums) != len(expected.sums):
+        if not isinstance(sums, list) or len(sums) != len(outlook.sums):
             raise _unknown()
-        expected.sums = [_sums(one, expected.span.minutes) for one in sums]
-        expected.totals.update(dict(zip(Totals._fields, _counts(totals, 6), strict=True)))
+        outlook.sums = [_sums(one, outlook.span.minutes) for one in sums]
+        outlook.totals.update(dict(zip(Totals._fields, _counts(totals, 6), strict=True)))
 
-    def cursor(self, expected: Outlook) -> str | None:
+    def cursor(self, outlook: Outlook) -> str | None:
         """Return the cursor; None if nothing is left."""
         if self.is_over:
             return None
-        expected.finish()
+        outlook.finish()
         text = _pack(
             {
                 "now": self.now,
                 "digest": self.digest,
                 "place": self.place,
                 "partly": self.partly,
-                "limits": [one.scope for one in expected.limits.every],
-                "sums": [[[*o.due], [*o.movable], int(o.ragged), o.densest] for o in expected.sums],
-                "totals": [expected.totals[name] for name in Totals._fields],
+                "limits": [one.scope for one in outlook.limits.every],
+                "sums": [[[*o.due], [*o.movable], int(o.ragged), o.densest] for o in outlook.sums],
+                "totals": [outlook.totals[name] for name in Totals._fields],
             }
         )
         if len(text) > LARGEST:

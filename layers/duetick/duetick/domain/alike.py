@@ -1,7 +1,7 @@
 """What a shelf has for a forecast: rows that fire alike, and occurrences that wait alike.
 
-Rows fire alike if cron, zone, next time, flow and policies are the same: a thousand of them are one
-`Alike`. A row whose policies count its runs comes alone.
+Rows fire alike if cron, zone, next time, flow, policies and spent runs are the same: a thousand of
+them are one `Alike`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from duetick.domain.identity import is_job, stands_beside
 from duetick.domain.occurrence import IndexRow, Occurrence, ScheduleName
-from duetick.domain.policies import Policies
 from duetick.domain.states import WAITING, State
 
 
@@ -40,10 +39,11 @@ class Selection(NamedTuple):
 class Alike(NamedTuple):
     """Rows that fire alike: so many (`number`), due for the same nominal time.
 
-    That time may be the full minute before it, if it is later than this minute and the row has no
-    end: no other fire lies between. `anchor` is None if the next time is one of its rate's own.
-    `mark` is there if the rows were set back behind it. Rows with a spread tell their `names`.
-    `spent` are the runs of one row with a limit of them: used up, or waiting to begin.
+    That time may be the full minute before it, if it is later than this minute and the rows have no
+    end: no other fire lies between. `policies` are their text. `anchor` is None if the next time is
+    one of their rate's own. `mark` is there if they were set back behind it. If they have a limit
+    of runs, each has `spent` so many, or they wait to begin. If they have a spread, they tell their
+    `names`.
     """
 
     number: int
@@ -51,13 +51,13 @@ class Alike(NamedTuple):
     timezone: str | None
     next_fire_at: int
     flow: str = ""
-    policies: Policies = Policies()
+    policies: str | None = None
     anchor: int | None = None
     mark: int | None = None
     user_id: str = ""
     action: str = ""
-    names: Sequence[ScheduleName] = ()
     spent: int = 0
+    names: tuple[ScheduleName, ...] = ()
 
 
 class Waits(NamedTuple):
@@ -96,13 +96,13 @@ def alike(row: IndexRow, mark: int | None, *, action: str = "", spent: int = 0) 
         timezone=row.timezone,
         next_fire_at=row.next_fire_at,
         flow=row.flow,
-        policies=row.policies,
+        policies=row.policies.dump(),
         anchor=None if row.redefined_at else row.anchor,
         mark=mark if mark is not None and mark >= row.next_fire_at else None,
         user_id=row.user_id,
         action=action,
-        names=[(row.user_id, row.key)],
-        spent=spent,
+        spent=0 if row.policies.max_runs is None else spent,
+        names=((row.user_id, row.key),) if row.policies.spread else (),
     )
 
 

@@ -1,7 +1,7 @@
 """The occurrences that are due in each minute ahead, from the expressions of rows.
 
   Alike: rows that fire alike ──▶ Outlook ──▶ Series: the fires of an expression, once ──▶ Sums
-  Waits: what is recorded     ──▶                                          a number for each minute
+  Waits: what is recorded     ──▶                                         a number for each minute
 
 The functions that claim decide here too, so that what is counted is what fires.
 """
@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from math import gcd
 from typing import Final, NamedTuple, TypeAlias
@@ -22,7 +22,7 @@ from duetick.domain.firing import Times, TimesOutside, decide, unfired
 from duetick.domain.group_pauses import NO_PAUSES, Hole, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits
 from duetick.domain.occurrence import IndexRow
-from duetick.domain.policies import DAY, MINUTE_MS
+from duetick.domain.policies import DAY, MINUTE_MS, Policies
 
 DAY_MS: Final = DAY * 1_000
 HOUR_MS: Final = 60 * MINUTE_MS
@@ -78,15 +78,15 @@ class Sums:
     ragged: bool = False
     densest: int = 1
 
-    @property
-    def fixed(self) -> list[int]:
-        """The occurrences of each minute that no spread would move."""
-        return [due - moves for due, moves in zip(self.due, self.movable, strict=True)]
-
     @classmethod
     def of(cls, span: MinuteSpan) -> "Sums":
         """Return the sums of a span in which nothing is due."""
         return cls([0] * span.minutes, [0] * span.minutes)
+
+    @property
+    def fixed(self) -> list[int]:
+        """The occurrences of each minute that no spread would move."""
+        return [due - moves for due, moves in zip(self.due, self.movable, strict=True)]
 
 
 class Totals(NamedTuple):
@@ -103,14 +103,13 @@ class Totals(NamedTuple):
 
 
 class Series(NamedTuple):
-    """The fires of an expression, and their minutes in the span. `left_out` are those of pauses.
+    """The fires of an expression, and their minutes in the span.
 
-    If it is not `whole`, some fires lie within a minute, and their minutes depend on the spread.
+    If it is not `whole`, some fires lie within a minute: the minute then depends on the spread.
     """
 
     times: Sequence[int]
     minutes: Sequence[int]
-    left_out: Sequence[int]
     whole: bool
     densest: int
 
@@ -120,7 +119,7 @@ class _Timing(NamedTuple):
 
     cron: str
     timezone: str | None
-    policies: tuple[str, str, int | None, int | None]
+    choices: tuple[str, str, int | None, int | None]
     holes: tuple[Hole, ...]
     reaches: bool
 
@@ -145,6 +144,72 @@ class _Comb(NamedTuple):
     moves: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows that fire alike, with the policies that their text says."""
+
+    alike: Alike
+    policies: Policies
+    where: Where
+    holes: tuple[Hole, ...]
+
+    @property
+    def number(self) -> int:
+        """The number of rows."""
+        return self.alike.number
+
+    @property
+    def moves(self) -> bool:
+        """True if a spread would move their fires: they have none."""
+        return not self.policies.spread
+
+    @property
+    def left(self) -> int | None:
+        """The runs that each has left; None if nothing limits them."""
+        limit = self.policies.max_runs
+        return None if limit is None else max(0, limit - self.alike.spent)
+
+    def times(self, first: int) -> Times:
+        """Return the times that their expression names. A rate counts from its next time."""
+        cron, timezone, anchor = self.alike.cron, self.alike.timezone, self.alike.anchor
+        return Times(cron, timezone, first if anchor is None else anchor, self.policies)
+
+    def fires(self, first: int) -> Times:
+        """Return these times without those of pauses."""
+        times = self.times(first)
+        if not self.holes:
+            return times
+        return TimesOutside(times.cron, times.timezone, times.anchor, self.policies, self.holes)
+
+    def row(self, user_id: str = "", key: str = "") -> IndexRow:
+        """Return one of the rows, by its name."""
+        one = self.alike
+        anchor = one.next_fire_at if one.anchor is None else one.anchor
+        timing = one.cron, one.timezone, one.next_fire_at, one.flow, anchor
+        return IndexRow(user_id, key, *timing, policies=self.policies)
+
+    def is_paused(self, at: int) -> bool:
+        """Return True if a pause leaves a time out."""
+        return any(start <= at < end for start, end in self.holes)
+
+    def places(self, unit: int) -> Counter[int]:
+        """Return how many of the rows have which place in their spread, rounded down to a unit.
+
+        Rows without a name are spread evenly, as names are on the whole.
+        """
+        spread, names = self.policies.spread, self.alike.names
+        if not spread:
+            return Counter({0: self.number})
+        if names:
+            found = Counter(spread_ms(*name, spread) // unit * unit for name in names)
+            sign = self.number // len(names)
+            return found if sign > 0 else Counter({place: -many for place, many in found.items()})
+        unit, window = max(unit, MINUTE_MS), spread * 1_000
+        edges = [*range(0, window, unit), window]
+        before = [self.number * edge // window for edge in edges]
+        return Counter({edge: before[n + 1] - before[n] for n, edge in enumerate(edges[:-1])})
+
+
 @dataclass(slots=True)
 class Outlook:
     """What is due in a span as of now, added up from rows and from what waits.
@@ -158,6 +223,7 @@ class Outlook:
     limits: Limits = NO_LIMITS
     sums: list[Sums] = field(default_factory=list)
     totals: Counter[str] = field(default_factory=Counter)
+    _unread: Counter[Alike] = field(default_factory=Counter)
     _series: dict[_Timing, Series] = field(default_factory=dict)
     _remembered: int = 0
     _groups: Counter[_Group] = field(default_factory=Counter)
@@ -169,15 +235,17 @@ class Outlook:
             self.sums = [Sums.of(self.span) for _ in range(1 + len(self.limits.every))]
 
     def add(self, rows: Iterable[Alike]) -> None:
-        """Add the fires of rows. Those that cannot be read are counted."""
+        """Add rows. Those whose next time lies behind the span only count."""
         for one in rows:
-            try:
-                self._add(one)
-                self.totals["schedules"] += one.number
-            except ValueError:
-                self.totals["unreadable"] += one.number
-            if self._is_full:
-                self._add_up()
+            self.totals["schedules"] += one.number
+            if one.next_fire_at > self.span.last:
+                continue
+            if one.names:
+                self._read(one)
+            else:
+                self._unread[one._replace(number=0)] += one.number
+            if len(self._unread) > MOST_GROUPS:
+                self._read_all()
 
     def add_waiting(self, found: Iterable[Waits]) -> None:
         """Add what waits. A pause holds it until its end, or leaves it out."""
@@ -192,151 +260,163 @@ class Outlook:
 
     def finish(self) -> Totals:
         """Add everything up, so that the sums are whole. Return the totals."""
+        self._read_all()
         self._add_up()
         return Totals(**{name: self.totals[name] for name in Totals._fields})
 
-    @property
-    def _is_full(self) -> bool:
-        groups = len(self._groups) + len(self._combs)
-        return groups > MOST_GROUPS or self._remembered > MOST_FIRES
+    def _read_all(self) -> None:
+        """Read the rows that were counted. What several parts of a store have is one group here."""
+        for one, number in self._unread.items():
+            self._read(one._replace(number=number))
+        self._unread.clear()
 
-    def _add(self, one: Alike) -> None:
-        step = step_of(one.cron)
-        check_zone(one.timezone)
-        first, left = self._begin(one)
+    def _read(self, one: Alike) -> None:
+        """Add the fires of rows. If they cannot be read, they are counted so."""
+        try:
+            step = step_of(one.cron)
+            check_zone(one.timezone)
+            holes = self.pauses.spans(one.user_id, one.flow) if self.pauses else ()
+            where = self._where(one.user_id, one.flow, one.action)
+            self._expect(_Rows(one, Policies.load(one.policies), where, holes), step)
+        except ValueError:
+            self.totals["schedules"] -= one.number
+            self.totals["unreadable"] += one.number
+        groups = len(self._groups) + len(self._combs)
+        if groups > MOST_GROUPS or self._remembered > MOST_FIRES:
+            self._add_up()
+
+    def _expect(self, rows: _Rows, step: int | None) -> None:
+        if rows.holes:
+            self._leave_out(rows)
+        first, left = self._begin(rows)
         if first is None or left == 0 or first > self.span.last:
             return
-        holes = self.pauses.spans(one.user_id, one.flow) if self.pauses else ()
-        if left is not None or (step and (holes or one.anchor is not None)):
-            self._walk(one, first, holes, left)
+        if left is not None or (step and (rows.holes or rows.alike.anchor is not None)):
+            self._walk(rows, first, left)
         elif step:
-            self._comb(one, first, step)
+            self._comb(rows, first, step)
         else:
-            self._group(one, first, holes)
+            self._group(rows, first)
 
-    def _begin(self, one: Alike) -> tuple[int | None, int | None]:
-        """Return the next time that is not due yet, and the runs that are left for it; None if
-        nothing limits them. Add what the next tick makes of rows that are due.
+    def _begin(self, rows: _Rows) -> tuple[int | None, int | None]:
+        """Return the next time that is not due yet, and the runs that are left for it. Add what the
+        next tick makes of rows that are due.
         """
-        limit = one.policies.max_runs
-        left = None if limit is None else max(0, limit - one.spent)
-        row = unfired(_row(one), one.mark)
+        one, left = rows.alike, rows.left
+        if one.next_fire_at > self.now and one.mark is None:
+            return one.next_fire_at, left
+        row = unfired(rows.row(), one.mark)
         if row is None or row.next_fire_at > self.now:
             return (None if row is None else row.next_fire_at), left
-        decision = decide(row, self.now, 0, self.pauses.spans(one.user_id, one.flow))
-        for user_id, key in one.names or [(row.user_id, row.key)]:
-            named = replace(row, user_id=user_id, key=key)
+        decision = decide(row, self.now, 0, rows.holes)
+        for user_id, key in one.names or [("", "")]:
+            named = rows.row(user_id, key)
             for made in islice(fires_of(named, decision, self.now, 0), left):
-                count = 1 if one.names else one.number
-                self._fire(one, max(made.due_at, self.now), count, moves=False)
+                number = rows.number // max(1, len(one.names))
+                self._fire(rows, max(made.due_at, self.now), number, moves=False)
         return decision.next_at, None if left is None else max(0, left - len(decision.fires))
+
+    def _leave_out(self, rows: _Rows) -> None:
+        """Count the times of the span that pauses leave out."""
+        first = rows.alike.next_fire_at
+        since = max(first - 1, self.now, self.span.since - 1)
+        named = rows.times(first).count(since, self.span.last)
+        fires = rows.fires(first).count(since, self.span.last)
+        self.totals["paused"] += rows.number * (named - fires)
 
     # Rows of a cron: their fires are worked out once.
 
-    def _group(self, one: Alike, first: int, holes: tuple[Hole, ...]) -> None:
-        policies = one.policies
+    def _group(self, rows: _Rows, first: int) -> None:
+        policies, one = rows.policies, rows.alike
         choices = policies.gap, policies.repeat, policies.starts_at, policies.ends_at
-        timing = _Timing(one.cron, one.timezone, choices, holes, policies.spread > 0)
-        series = self._series.get(timing) or self._enumerate(timing, one)
-        place, out = bisect_left(series.times, first), bisect_left(series.left_out, first)
-        self.totals["paused"] += one.number * (len(series.left_out) - out)
-        if not (_names(series.times, place, first) or _covers(holes, first)):
-            self._spread(one, first)  # a row fires for its next time, whatever named that
+        timing = _Timing(one.cron, one.timezone, choices, rows.holes, not rows.moves)
+        series = self._series.get(timing) or self._enumerate(timing, rows)
+        place = bisect_left(series.times, first)
+        if not (_names(series.times, place, first) or rows.is_paused(first)):
+            self._spread(rows, first)  # a row fires for its next time, whatever named that
         if not series.whole:
             for at in series.times[place:]:
-                self._spread(one, at)
+                self._spread(rows, at)
             return
-        where = self._where(one.user_id, one.flow, one.action)
-        for shift, count in _places(one, MINUTE_MS).items():
-            group = _Group(timing, place, shift // MINUTE_MS, where)
-            self._groups[group] += count
-            self.totals["fires"] += count * self._count_fires(group, series)
+        for shift, number in rows.places(MINUTE_MS).items():
+            group = _Group(timing, place, shift // MINUTE_MS, rows.where)
+            self._groups[group] += number
+            self.totals["fires"] += number * self._count_fires(group, series)
 
     def _count_fires(self, group: _Group, series: Series) -> int:
         start = max(group.place, bisect_left(series.minutes, -group.shift))
         return max(0, bisect_left(series.minutes, self.span.minutes - group.shift) - start)
 
-    def _enumerate(self, timing: _Timing, one: Alike) -> Series:
+    def _enumerate(self, timing: _Timing, rows: _Rows) -> Series:
         """Return the fires from now on, or from as long before the span as a spread may reach."""
         since = max(self.now, self.span.since - 1 - (DAY_MS if timing.reaches else 0))
-        every = _times(one, 0)
-        fires = _outside(every, timing.holes).between(since, self.span.last)
-        left_out: Sequence[int] = ()
-        if timing.holes:
-            named = every.between(max(self.now, self.span.since - 1), self.span.last)
-            left_out = [at for at in named if _covers(timing.holes, at)]
+        fires = rows.fires(0).between(since, self.span.last)
         whole = all(at % MINUTE_MS == 0 for at in fires)
         minutes = array("q", map(self.span.minute, fires))
-        series = Series(array("q", fires), minutes, left_out, whole, _densest(fires))
+        series = Series(array("q", fires), minutes, whole, _densest(fires))
         self._series[timing] = series
-        self._remembered += len(fires) + len(left_out) + 10
+        self._remembered += len(fires) + 10
         return series
 
-    # Rows of a rate: of their anchors, only the phase within a minute's part matters.
+    # Rows of a rate: of their anchors, only the phase matters.
 
-    def _comb(self, one: Alike, first: int, step: int) -> None:
-        end = one.policies.ends_at
+    def _comb(self, rows: _Rows, first: int, step: int) -> None:
+        end = rows.policies.ends_at
         last = self.span.last if end is None else first + (end - first) // step * step
-        unit, moves = gcd(step, MINUTE_MS), not one.policies.spread
-        where = self._where(one.user_id, one.flow, one.action)
-        for shift, count in _places(one, 1).items():
+        unit = gcd(step, MINUTE_MS)
+        for shift, number in rows.places(1).items():
             until = min(last + shift, self.span.last) // unit
             begin = _advance(first + shift, self.span.since, step) // unit
             if begin <= until:
-                self._combs[_Comb(step, unit, begin, until, where, moves)] += count
-                self.totals["fires"] += count * (1 + (until - begin) * unit // step)
+                self._combs[_Comb(step, unit, begin, until, rows.where, rows.moves)] += number
+                self.totals["fires"] += number * (1 + (until - begin) * unit // step)
 
-    # Rows that are told apart.
+    # Rows that have few fires left, or that a pause interrupts.
 
-    def _walk(self, one: Alike, first: int, holes: tuple[Hole, ...], left: int | None) -> None:
-        """Add the fires of a row with a limit of runs, of a rate that a pause interrupts, or of a
+    def _walk(self, rows: _Rows, first: int, left: int | None) -> None:
+        """Add the fires of rows with a limit of runs, of a rate that a pause interrupts, or of a
         rate whose next time is none of its own.
         """
-        times, most = _times(one, first), MOST_OF_A_ROW if left is None else left
-        fires = [] if _covers(holes, first) else [first]
-        fires += _outside(times, holes).between(first, self.span.last, most)
+        fires = [] if rows.is_paused(first) else [first]
+        most = MOST_OF_A_ROW if left is None else left
+        fires += rows.fires(first).between(first, self.span.last, most)
         for at in fires[:left]:
-            self._spread(one, at)
-        if holes:
-            since = max(first, self.span.since) - 1
-            outside = _outside(times, holes).count(since, self.span.last)
-            self.totals["paused"] += one.number * (times.count(since, self.span.last) - outside)
+            self._spread(rows, at)
 
-    def _spread(self, one: Alike, at: int) -> None:
+    def _spread(self, rows: _Rows, at: int) -> None:
         """Add one fire of each row, at its place in the spread."""
-        for shift, count in _places(one, 1).items():
-            self._fire(one, at + shift, count, moves=not one.policies.spread)
+        for shift, number in rows.places(1).items():
+            self._fire(rows, at + shift, number, moves=rows.moves)
 
-    def _fire(self, one: Alike, due_at: int, count: int, *, moves: bool) -> None:
+    def _fire(self, rows: _Rows, due_at: int, number: int, *, moves: bool) -> None:
         if self.span.has(due_at):
-            self.totals["fires"] += count
-            where = self._where(one.user_id, one.flow, one.action)
-            self._put(self.span.minute(due_at), count, where, moves=moves)
-            self._note(where, 1, ragged=due_at % MINUTE_MS != 0, moves=moves)
+            self.totals["fires"] += number
+            self._put(self.span.minute(due_at), number, rows.where, moves=moves)
+            self._note(rows.where, 1, ragged=due_at % MINUTE_MS != 0, moves=moves)
 
     # Sums.
 
     def _add_up(self) -> None:
         """Add the fires of the groups that were counted, and forget them."""
-        for group, count in self._groups.items():
+        for group, number in self._groups.items():
             series, moves = self._series[group.timing], not group.timing.reaches
             for minute in series.minutes[group.place :]:
-                self._put(minute + group.shift, count, group.where, moves=moves)
+                self._put(minute + group.shift, number, group.where, moves=moves)
             self._note(group.where, series.densest, ragged=False, moves=moves)
-        for comb, count in self._combs.items():
+        for comb, number in self._combs.items():
             for part in range(comb.first * comb.unit, comb.last * comb.unit + 1, comb.step):
-                self._put(self.span.minute(part), count, comb.where, moves=comb.moves)
+                self._put(self.span.minute(part), number, comb.where, moves=comb.moves)
             self._note(comb.where, -(-HOUR_MS // comb.step), ragged=True, moves=comb.moves)
         self._groups.clear()
         self._combs.clear()
         self._series.clear()
         self._remembered = 0
 
-    def _put(self, minute: int, count: int, where: Where, *, moves: bool) -> None:
+    def _put(self, minute: int, number: int, where: Where, *, moves: bool) -> None:
         if 0 <= minute < self.span.minutes:
             for place in where:
-                self.sums[place].due[minute] += count
-                self.sums[place].movable[minute] += count if moves else 0
+                self.sums[place].due[minute] += number
+                self.sums[place].movable[minute] += number if moves else 0
 
     def _note(self, where: Where, densest: int, *, ragged: bool, moves: bool) -> None:
         for place in where if moves else ():
@@ -355,8 +435,8 @@ class Outlook:
         return self._wheres[named]
 
     def _after_pauses(self, one: Waits) -> int | None:
-        """Return when an occurrence that waits is due; None if a pause cancels it, or has no end
-        that anybody knows.
+        """Return when an occurrence that waits is due; None if a pause cancels it, or if nobody
+        knows the end of the pause.
         """
         due_at = max(one.due_at, self.now)
         while held := self.pauses.holding(one.user_id, one.flow, due_at):
@@ -366,48 +446,9 @@ class Outlook:
         return due_at
 
 
-def _row(one: Alike) -> IndexRow:
-    """Return one of the rows, without its name."""
-    anchor = one.next_fire_at if one.anchor is None else one.anchor
-    timing = one.cron, one.timezone, one.next_fire_at, one.flow, anchor
-    return IndexRow(one.user_id, "", *timing, policies=one.policies)
-
-
-def _times(one: Alike, first: int) -> Times:
-    return Times(one.cron, one.timezone, first if one.anchor is None else one.anchor, one.policies)
-
-
-def _outside(times: Times, holes: tuple[Hole, ...]) -> Times:
-    if not holes:
-        return times
-    return TimesOutside(times.cron, times.timezone, times.anchor, times.policies, holes)
-
-
-def _covers(holes: tuple[Hole, ...], at: int) -> bool:
-    return any(start <= at < end for start, end in holes)
-
-
 def _names(times: Sequence[int], place: int, at: int) -> bool:
-    """Return True if the series has a fire in the minute of a time."""
+    """Return True if a series has a fire in the minute of a time."""
     return place < len(times) and times[place] // MINUTE_MS == at // MINUTE_MS
-
-
-def _places(one: Alike, unit: int) -> Counter[int]:
-    """Return how many of the rows have which place in the spread, rounded down to a unit.
-
-    Rows without a name are spread evenly, as names do on the whole.
-    """
-    spread = one.policies.spread
-    if not spread:
-        return Counter({0: one.number})
-    if one.names:
-        sign = 1 if one.number > 0 else -1
-        found = Counter(spread_ms(*name, spread) // unit * unit for name in one.names)
-        return found if sign > 0 else Counter({at: -count for at, count in found.items()})
-    unit, window = max(unit, MINUTE_MS), spread * 1_000
-    edges = [*range(0, window, unit), window]
-    rows = [round(one.number * edge / window) for edge in edges]
-    return Counter({edge: rows[n + 1] - rows[n] for n, edge in enumerate(edges[:-1])})
 
 
 def _advance(at: int, since: int, step: int) -> int:

@@ -61,39 +61,39 @@ UNION ALL
 SELECT 'unreadable', count(*) FROM (SELECT 1 FROM unreadable LIMIT :limit) AS unreadable
 
 -- name: alike_end
--- The last of the next rows by name, and how many they are: one read of a forecast ends there.
-WITH page AS (
-    SELECT i.user_id, i.key FROM schedule_index i
-    WHERE (i.user_id, i.key) > (:after_user, :after_key)
-    ORDER BY i.user_id, i.key LIMIT :limit
-)
-SELECT p.user_id, p.key, (SELECT count(*) FROM page) FROM page p
-ORDER BY p.user_id DESC, p.key DESC LIMIT 1
+-- The name at which one read of a forecast ends, if there are so many rows.
+SELECT i.user_id, i.key FROM schedule_index i
+WHERE (i.user_id, i.key) > (:after_user, :after_key)
+ORDER BY i.user_id, i.key LIMIT 1 OFFSET :limit
 
 -- name: alike_end_of_user
-WITH page AS (
-    SELECT i.user_id, i.key FROM schedule_index i
-    WHERE i.user_id = :user AND i.key > :after_key
-    ORDER BY i.user_id, i.key LIMIT :limit
-)
-SELECT p.user_id, p.key, (SELECT count(*) FROM page) FROM page p
-ORDER BY p.user_id DESC, p.key DESC LIMIT 1
+SELECT i.user_id, i.key FROM schedule_index i
+WHERE i.user_id = :user AND i.key > :after_key
+ORDER BY i.user_id, i.key LIMIT 1 OFFSET :limit
+
+-- name: alike_last
+SELECT i.user_id, i.key FROM schedule_index i ORDER BY i.user_id DESC, i.key DESC LIMIT 1
+
+-- name: alike_last_of_user
+SELECT i.user_id, i.key FROM schedule_index i
+WHERE i.user_id = :user ORDER BY i.user_id DESC, i.key DESC LIMIT 1
 
 -- name: alike_columns
 r.cron, r.timezone, r.next_at, r.flow, r.policies, r.anchor, r.mark, r.user_id, r.action, r.spent,
-r.lone_user, r.lone_key, r.spread
+r.spread
 
 -- name: alike_row_columns
--- What decides the fires of a row until the end of a span. A row that is due later only counts. A
--- time is rounded down where nothing else depends on the rest of it: the phase of a rate matters to
--- an end and to a spread, and a row that is due is decided as it is.
-i.cron, i.timezone, i.flow, i.user_id AS member_user, i.key AS member_key,
+-- What decides the fires of a row within a span. One that is due later only counts. A time is rounded
+-- down to its minute where nothing depends on the rest of it: the phase of a rate matters to an end
+-- and to a spread, and what is due in this minute is decided as it is.
+i.flow, i.user_id AS member_user, i.key AS member_key,
+CASE WHEN i.next_fire_at < :until THEN i.cron ELSE '' END AS cron,
+CASE WHEN i.next_fire_at < :until THEN i.timezone END AS timezone,
 CASE
     WHEN i.next_fire_at >= :until THEN :until
-    WHEN i.next_fire_at < :soon OR i.policies LIKE '%"ends_at":%'
-        OR (lower(i.cron) LIKE '%rate%' AND (i.policies LIKE '%"spread":%' OR i.redefined_at = 0))
-        THEN i.next_fire_at
-    WHEN lower(i.cron) LIKE '%second%' THEN i.next_fire_at - i.next_fire_at % 1000
+    WHEN i.next_fire_at < :soon OR i.redefined_at = 0 OR i.policies LIKE '%"ends_at":%'
+        OR (i.policies LIKE '%"spread":%' AND i.cron LIKE 'rate(%') THEN i.next_fire_at
+    WHEN i.cron LIKE 'rate(%second%' THEN i.next_fire_at - i.next_fire_at % 1000
     ELSE i.next_fire_at - i.next_fire_at % 60000
 END AS next_at,
 CASE WHEN i.next_fire_at < :until THEN i.policies END AS policies,
@@ -103,8 +103,6 @@ CASE WHEN i.user_id IN ({apart_users}) THEN i.user_id ELSE '' END AS user_id,
 CASE WHEN i.flow IN ({acting_flows}) THEN coalesce(
     (SELECT s.action FROM schedules s WHERE s.user_id = i.user_id AND s.key = i.key), '')
     ELSE '' END AS action,
-CASE WHEN i.next_fire_at < :until AND i.policies LIKE '%"max_runs":%' THEN i.user_id END AS lone_user,
-CASE WHEN i.next_fire_at < :until AND i.policies LIKE '%"max_runs":%' THEN i.key END AS lone_key,
 CASE WHEN i.next_fire_at < :until AND i.policies LIKE '%"max_runs":%' THEN
     coalesce((SELECT s.runs FROM schedules s WHERE s.user_id = i.user_id AND s.key = i.key), 0)
     + (SELECT count(*) FROM occurrences o WHERE o.user_id = i.user_id AND o.key = i.key
@@ -158,6 +156,8 @@ GROUP BY w.in_scope, w.due_at, w.flow, w.user_id, w.action, w.kept, w.job
 -- name: unreadable_count
 SELECT count(*) FROM unreadable u
 WHERE u.user_id = coalesce(:user, u.user_id) AND u.flow = coalesce(:flow, u.flow)
+    AND (:action IS NULL OR :action = (
+        SELECT s.action FROM schedules s WHERE s.user_id = u.user_id AND s.key = u.key))
 
 -- name: mark_put
 INSERT INTO marks (user_id, key, mark) VALUES (:user_id, :key, :mark)
