@@ -117,10 +117,10 @@ def _key(call: ApiCall, given: dict[str, Json]) -> str | None:
     if not isinstance(key, str):
         return None
     if call.own is None:
-        said = "is a user's: ask below /api/users/{user}, or leave it out."
-        raise InvalidSchedule((SCHEDULE, "key"), said)
+        said = "names one of a user: ask below /api/users/{user}, or leave its key out."
+        raise InvalidSchedule(SCHEDULE, said)
     if given.get("copies") not in (None, 1):
-        raise InvalidSchedule((SCHEDULE, "copies"), "are of one that has no key: leave that out.")
+        raise InvalidSchedule((SCHEDULE, "copies"), "are of one without a key: leave it out.")
     check_key(call.own.user_id, key)
     return key
 

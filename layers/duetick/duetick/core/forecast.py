@@ -207,7 +207,8 @@ class Forecast:
         current = None if user_id is None else self.store.schedules.get(user_id, key)
         row = None if user_id is None else self.store.index.get(user_id, key)
         goes = [alike(row, None, spent=current.runs)._replace(number=-1)] if row and current else []
-        new = fresh_row(_record(added.wanted, current, now), now)
+        record = _record(added.wanted, current, now)
+        new = fresh_row(record, now) if record.enabled else None
         if new is None:
             return goes
         comes = alike(new, None, spent=current.runs if current else 0)

@@ -9,11 +9,11 @@ The functions that claim decide here too, so that what is counted is what fires.
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import gcd
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from duetick.domain.alike import Alike, Waits
 from duetick.domain.claims import fires_of, spread_ms
@@ -192,22 +192,22 @@ class _Rows:
         """Return True if a pause leaves a time out."""
         return any(start <= at < end for start, end in self.holes)
 
-    def places(self, unit: int) -> Counter[int]:
+    def places(self, unit: int) -> Mapping[int, int]:
         """Return how many of the rows have which place in their spread, rounded down to a unit.
 
         Rows without a name are spread evenly, as names are on the whole.
         """
         spread, names = self.policies.spread, self.alike.names
         if not spread:
-            return Counter({0: self.number})
+            return {0: self.number}
         if names:
             found = Counter(spread_ms(*name, spread) // unit * unit for name in names)
             sign = self.number // len(names)
-            return found if sign > 0 else Counter({place: -many for place, many in found.items()})
+            return found if sign > 0 else {place: -many for place, many in found.items()}
         unit, window = max(unit, MINUTE_MS), spread * 1_000
         edges = [*range(0, window, unit), window]
         before = [self.number * edge // window for edge in edges]
-        return Counter({edge: before[n + 1] - before[n] for n, edge in enumerate(edges[:-1])})
+        return {edge: before[n + 1] - before[n] for n, edge in enumerate(edges[:-1])}
 
 
 @dataclass(slots=True)
@@ -223,7 +223,7 @@ class Outlook:
     limits: Limits = NO_LIMITS
     sums: list[Sums] = field(default_factory=list)
     totals: Counter[str] = field(default_factory=Counter)
-    _unread: Counter[Alike] = field(default_factory=Counter)
+    _unread: Counter[tuple[Any, ...]] = field(default_factory=Counter)
     _series: dict[_Timing, Series] = field(default_factory=dict)
     _remembered: int = 0
     _groups: Counter[_Group] = field(default_factory=Counter)
@@ -243,7 +243,7 @@ class Outlook:
             if one.names:
                 self._read(one)
             else:
-                self._unread[one._replace(number=0)] += one.number
+                self._unread[one[1:]] += one.number
             if len(self._unread) > MOST_GROUPS:
                 self._read_all()
 
@@ -266,8 +266,8 @@ class Outlook:
 
     def _read_all(self) -> None:
         """Read the rows that were counted. What several parts of a store have is one group here."""
-        for one, number in self._unread.items():
-            self._read(one._replace(number=number))
+        for alike, number in self._unread.items():
+            self._read(Alike(number, *alike))
         self._unread.clear()
 
     def _read(self, one: Alike) -> None:

@@ -94,9 +94,8 @@ def fitting_spread(sums: Sums, most: int, grid: Grid) -> int | None:
 
     def fits(minutes: int) -> bool:
         spread = grid.add_up(_spread_out(movable, minutes, ragged=sums.ragged))
-        doubt = DOUBT / len(held)
         pairs = zip(held, spread, strict=True)
-        return all(_is_sure(most - taken, mean, together, doubt) for taken, mean in pairs)
+        return sum(_doubt(most - taken, mean, together) for taken, mean in pairs) <= DOUBT
 
     low, high = 1, LONGEST
     if not fits(high):
@@ -122,14 +121,14 @@ def _spread_out(movable: Sequence[int], minutes: int, *, ragged: bool) -> list[f
     return found
 
 
-def _is_sure(room: float, mean: float, together: int, doubt: float) -> bool:
-    """Return True if a sum of chances has no more than there is room for, but for a doubt.
+def _doubt(room: float, mean: float, together: int) -> float:
+    """Return a bound of the probability that a sum of chances has more than there is room for.
 
     `together` is the most that one schedule adds: its fires share their chance.
     """
     least = room + 1
     if mean <= 0:
-        return room >= 0
+        return float(room < 0)
     if least <= mean:
-        return False
-    return exp((least - mean + least * log(mean / least)) / together) <= doubt
+        return 1.0
+    return exp((least - mean + least * log(mean / least)) / together)

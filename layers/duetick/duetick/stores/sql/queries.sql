@@ -154,10 +154,12 @@ FROM (SELECT o.flow,
 GROUP BY w.in_scope, w.due_at, w.flow, w.user_id, w.action, w.kept, w.job
 
 -- name: unreadable_count
-SELECT count(*) FROM unreadable u
+SELECT count(*) FROM (
+    SELECT u.user_id, u.flow, coalesce((
+        SELECT s.action FROM schedules s WHERE s.user_id = u.user_id AND s.key = u.key
+    ), '') AS action FROM unreadable u) AS u
 WHERE u.user_id = coalesce(:user, u.user_id) AND u.flow = coalesce(:flow, u.flow)
-    AND (:action IS NULL OR :action = (
-        SELECT s.action FROM schedules s WHERE s.user_id = u.user_id AND s.key = u.key))
+    AND u.action = coalesce(:action, u.action)
 
 -- name: mark_put
 INSERT INTO marks (user_id, key, mark) VALUES (:user_id, :key, :mark)
