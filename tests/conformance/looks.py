@@ -74,7 +74,11 @@ def _ahead(store: Store, selection: Selection, since: int, now: int) -> object:
         outlook.add_waiting(page.waiting)
         outlook.totals["unreadable"] += page.unreadable
         place = page.place
-    return outlook.finish(), outlook.sums[0]
+    totals, found = outlook.finish(), outlook.sums[0]
+    by_minute = {
+        n: both for n, both in enumerate(zip(found.due, found.movable, strict=True)) if both[0]
+    }
+    return totals, by_minute, found.ragged, found.densest
 
 
 def _list(sides: Sides, state: Listing, now: int) -> None:

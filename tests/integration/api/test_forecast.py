@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pytest
 from duetick.api import forecast as operation
 from duetick.cli.main import main
-from duetick.client import ApiError, Client
+from duetick.client import ApiError, Client, Fields
 from duetick.core.audit import audit
 from duetick.domain.workers import Worker
 from duetick.operators import Operators
@@ -94,7 +94,7 @@ def test_it_says_what_a_schedule_that_is_not_saved_would_add(client: Client) -> 
     found = client.forecast({"schedule": {"cron": "0 12 * * *", "timezone": "Europe/Berlin"}})
     assert due(found, "added") == {NOON - 60: 1}
     assert due(found) == {}
-    many = {"cron": "0 12 * * *", "policies": {"spread": 600}, "copies": 1_000}
+    many: Fields = {"cron": "0 12 * * *", "policies": {"spread": 600}, "copies": 1_000}
     found = client.forecast({"schedule": many})
     assert due(found, "added") == {NOON + n: 100 for n in range(10)}
     assert found["sums"]["added"] == 1_000
@@ -134,7 +134,7 @@ def test_more_than_is_allowed_is_over_and_the_spread_that_is_told_mends_it(
     assert (stack["kind"], stack["most"], stack["source"]) == ("stack", None, "unknown")
     assert given["spread"]
     for number in range(60):
-        policies = {"policies": {"spread": given["spread"]}}
+        policies: Fields = {"policies": {"spread": given["spread"]}}
         running.operator(f"u{number:03}").change("daily", policies)
     (given, _) = office.forecast({"most": 10})["bounds"]
     assert (given["overCount"], given["spread"]) == (0, None)
@@ -264,7 +264,7 @@ def test_a_forecast_that_takes_long_goes_on_where_it_was(
     fill(running, 10)
     office.limit("flow:reminders", rate=5)
     running.operator("u001").put("rate", HELLO | {"cron": "rate(1 hour)"})
-    asked = {"most": 4, "schedule": {"cron": "0 12 * * *", "copies": 3}}
+    asked: Fields = {"most": 4, "schedule": {"cron": "0 12 * * *", "copies": 3}}
     whole = office.forecast(asked)
     request.getfixturevalue("in_parts")
     parts = [*office.client.forecast_parts(asked)]

@@ -146,10 +146,11 @@ class _Comb(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows that fire alike, with the policies that their text says."""
+    """Rows that fire alike, with what their texts say: policies, and the step of a rate."""
 
     alike: Alike
     policies: Policies
+    step: int | None
     where: Where
     holes: tuple[Hole, ...]
 
@@ -273,11 +274,11 @@ class Outlook:
     def _read(self, one: Alike) -> None:
         """Add the fires of rows. If they cannot be read, they are counted so."""
         try:
-            step = step_of(one.cron)
+            policies, step = Policies.load(one.policies), step_of(one.cron)
             check_zone(one.timezone)
             holes = self.pauses.spans(one.user_id, one.flow) if self.pauses else ()
             where = self._where(one.user_id, one.flow, one.action)
-            self._expect(_Rows(one, Policies.load(one.policies), where, holes), step)
+            self._expect(_Rows(one, policies, step, where, holes))
         except ValueError:
             self.totals["schedules"] -= one.number
             self.totals["unreadable"] += one.number
@@ -285,16 +286,17 @@ class Outlook:
         if groups > MOST_GROUPS or self._remembered > MOST_FIRES:
             self._add_up()
 
-    def _expect(self, rows: _Rows, step: int | None) -> None:
+    def _expect(self, rows: _Rows) -> None:
         if rows.holes:
             self._leave_out(rows)
         first, left = self._begin(rows)
         if first is None or left == 0 or first > self.span.last:
             return
-        if left is not None or (step and (rows.holes or rows.alike.anchor is not None)):
+        odd_rate = rows.step and (rows.holes or rows.alike.anchor is not None)
+        if left is not None or odd_rate:
             self._walk(rows, first, left)
-        elif step:
-            self._comb(rows, first, step)
+        elif rows.step:
+            self._comb(rows, first, rows.step)
         else:
             self._group(rows, first)
 
@@ -392,7 +394,8 @@ class Outlook:
         if self.span.has(due_at):
             self.totals["fires"] += number
             self._put(self.span.minute(due_at), number, rows.where, moves=moves)
-            self._note(rows.where, 1, ragged=due_at % MINUTE_MS != 0, moves=moves)
+            ragged = rows.step is not None or due_at % MINUTE_MS != 0
+            self._note(rows.where, 1, ragged=ragged, moves=moves)
 
     # Sums.
 
