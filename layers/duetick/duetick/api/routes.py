@@ -116,6 +116,8 @@ FLOWS: Final = "/flows"
 UPCOMING: Final = "/upcoming"
 FORECAST: Final = "/forecast"
 JOBS: Final = "/jobs"
+AGENTS: Final = "/mcp"
+"""The path of the agents' protocol, which is no route of REST."""
 OF_USERS: Final = ("/schedules", ACTIONS, FLOWS, FORECAST, JOBS, UPCOMING)
 """The beginnings of the paths that a user's token opens."""
 LIST: Final = "/schedules"
