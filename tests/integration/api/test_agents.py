@@ -9,8 +9,10 @@ import pytest
 from duetick.api.agents.endpoint import MOST_OF_A_BATCH
 from duetick.api.agents.tools import TOOLS
 
-from tests.integration.api.agents import META, NEWEST, SAYING, Agent, Reply, request
+from tests.integration.api.agents import META, NEWEST, PATH, SAYING, Agent, Reply, request
+from tests.integration.api.asking import HELLO
 from tests.integration.local_product import NINE, Clock, Product, product, set_again
+from tests.lab.agents import Calls, official_agent
 
 VERSION = "MCP-Protocol-Version"
 PING = request("ping")
@@ -355,3 +357,31 @@ def test_v02_an_unexpected_error_is_told_of_its_call_alone(
     assert "before you try again" in told["next"]
     assert "canary" not in json.dumps(broken)
     assert not whole["result"]["isError"]
+
+
+HELLO_KEY = {**HELLO, "key": "sdk"}
+WRONG = {**HELLO, "key": "sdk", "cron": "0 99 * * *"}
+
+
+def test_v02_the_official_sdk_lists_and_calls_the_tools_in_each_of_its_modes(alone: Agent) -> None:
+    calls: Calls = [
+        ("create_schedule", HELLO_KEY),
+        ("create_schedule", WRONG),
+        ("explain_schedule", {"key": "sdk", "at": "2026-12-02T09:00:00Z"}),
+        ("delete_schedule", {"key": "sdk"}),
+        ("no_such_tool", {}),
+    ]
+    stack = alone.running.stack
+    told = official_agent(f"{stack.server.url}{PATH}", stack.token_of("ann"), calls)
+    assert [one["version"] for one in told.values()] == [NEWEST, SAYING, SAYING]
+    for mode, one in told.items():
+        assert [tool["name"] for tool in one["tools"]] == list(TOOLS), mode
+        made, wrong, explained, deleted, unknown = one["results"]
+        assert made["structuredContent"]["key"] == "sdk", mode
+        assert not made["isError"]
+        assert wrong["isError"]
+        assert [each["field"] for each in wrong["structuredContent"]["problems"]] == ["/cron"]
+        assert explained["structuredContent"]["verdict"] == "will_fire"
+        assert deleted["structuredContent"] == {"deleted": "sdk"}
+        assert unknown["code"] == -32602
+    assert "list_actions" in told["legacy"]["instructions"]

@@ -48,6 +48,8 @@ MOST_OF_A_BATCH: Final = 20
 LARGEST_REPLY: Final = 3 * 1024 * 1024
 """The bytes of a batch's answers after which no more of it is served: Lambda answers with 6 MB."""
 
+RELEASE: Final = "0.1.0"
+"""The version of this package: a function's layer has no metadata of it."""
 VERSION: Final = "mcp-protocol-version"
 META: Final = "io.modelcontextprotocol/"
 KEPT_MS: Final = 300_000
@@ -203,13 +205,7 @@ def _shake(params: Object) -> Object:
 
 
 def _server() -> Object:
-    from importlib.metadata import version  # two calls of a connection need it
-
-    return {
-        "name": "duetick",
-        "title": "Duetick: schedules and jobs",
-        "version": version("duetick"),
-    }
+    return {"name": "duetick", "title": "Duetick: schedules and jobs", "version": RELEASE}
 
 
 def _serve(call: Call, ask: Ask) -> Object:
