@@ -21,7 +21,7 @@ from duetick.api.agents.messages import (
     PARSE_ERROR,
     TOO_MUCH,
     UNSUPPORTED_VERSION,
-    Call,
+    Message,
     Object,
     Posted,
     RpcError,
@@ -67,7 +67,7 @@ BROKEN: Final = frozenset({PARSE_ERROR, INVALID_REQUEST, UNSUPPORTED_VERSION})
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RpcReply:
     """A status, and a body unless there is nothing to say."""
 
     status: int
@@ -109,21 +109,21 @@ def _refuse_request(event: dict[str, Any]) -> Answer | None:
     return None
 
 
-def _reply(event: dict[str, Any], ask: Ask) -> Reply:
+def _reply(event: dict[str, Any], ask: Ask) -> RpcReply:
     """Return the answer to the messages of a body."""
     text, headers = gateway.body(event), gateway.headers(event)
     if is_too_large(text):
         said = f"A message may have {LARGEST_BODY // 1024} KB."
-        return Reply(413, error_json(None, RpcError(INVALID_REQUEST, said)))
+        return RpcReply(413, error_json(None, RpcError(INVALID_REQUEST, said)))
     try:
         value = read_text(text)
     except RpcError as problem:
-        return Reply(400, error_json(None, problem))
+        return RpcReply(400, error_json(None, problem))
     version = headers.get(VERSION, "")
     if version in SAYING or (version not in SHAKING and _says_version(value)):
         return _reply_to_saying(value, headers, ask)
     if version and version not in SHAKING:
-        return Reply(400, error_json(id_of(value), _unsupported(version)))
+        return RpcReply(400, error_json(id_of(value), _unsupported(version)))
     if isinstance(value, list):
         return _reply_to_batch(value, version, ask)
     return _reply_to_shaking(value, ask)
@@ -136,11 +136,11 @@ def _unsupported(version: str) -> RpcError:
     return RpcError(UNSUPPORTED_VERSION, said, supported=known, requested=version)
 
 
-def _reply_to_batch(values: list[Json], version: str, ask: Ask) -> Reply:
+def _reply_to_batch(values: list[Json], version: str, ask: Ask) -> RpcReply:
     """Return the answers to several messages, in their order."""
     problem = _refuse_batch(values, version)
     if problem:
-        return Reply(400, error_json(None, RpcError(INVALID_REQUEST, problem)))
+        return RpcReply(400, error_json(None, RpcError(INVALID_REQUEST, problem)))
     answers: list[Json] = []
     size = 0
     for value in values:
@@ -148,7 +148,7 @@ def _reply_to_batch(values: list[Json], version: str, ask: Ask) -> Reply:
         if reply.body is not None:
             answers.append(reply.body)
             size += len(json.dumps(reply.body, ensure_ascii=False).encode(errors="replace"))
-    return Reply(200, answers) if answers else Reply(202)
+    return RpcReply(200, answers) if answers else RpcReply(202)
 
 
 def _refuse_batch(values: list[Json], version: str) -> str:
@@ -162,28 +162,28 @@ def _refuse_batch(values: list[Json], version: str) -> str:
     return ""
 
 
-def _refuse_rest(value: Json) -> Reply:
+def _refuse_rest(value: Json) -> RpcReply:
     """Return the refusal of a call for whose answer there is no room; nothing if it wants none."""
     asked = id_of(value)
     if asked is None:
-        return Reply(202)
+        return RpcReply(202)
     said = "The answers before it fill the reply: this was not done. Send it again by itself."
-    return Reply(200, error_json(asked, RpcError(TOO_MUCH, said)))
+    return RpcReply(200, error_json(asked, RpcError(TOO_MUCH, said)))
 
 
-def _reply_to_shaking(value: Json, ask: Ask) -> Reply:
+def _reply_to_shaking(value: Json, ask: Ask) -> RpcReply:
     """Return the answer to a message of the first generation."""
     try:
         message = read_message(value)
         if isinstance(message, Posted) or message.id is None:
-            return Reply(HTTPStatus.ACCEPTED)
-        return Reply(200, result_json(message, _serve_shaking(message, ask)))
+            return RpcReply(HTTPStatus.ACCEPTED)
+        return RpcReply(200, result_json(message, _serve_shaking(message, ask)))
     except RpcError as problem:
         status = STATUSES[problem.code] if problem.code in BROKEN else 200
-        return Reply(status, error_json(id_of(value), problem))
+        return RpcReply(status, error_json(id_of(value), problem))
 
 
-def _serve_shaking(call: Call, ask: Ask) -> Object:
+def _serve_shaking(call: Message, ask: Ask) -> Object:
     if call.method == "initialize":
         return _shake(call.params)
     if call.method == "ping":
@@ -208,7 +208,7 @@ def _server() -> Object:
     return {"name": "duetick", "title": "Duetick: schedules and jobs", "version": RELEASE}
 
 
-def _serve(call: Call, ask: Ask) -> Object:
+def _serve(call: Message, ask: Ask) -> Object:
     """Return the result of a call that both generations have."""
     if call.method == "tools/list":
         if call.params.get("cursor") is not None:
@@ -230,21 +230,21 @@ def _meta_of(value: Json) -> Object:
     return meta if isinstance(meta, dict) else {}
 
 
-def _reply_to_saying(value: Json, headers: Mapping[str, str], ask: Ask) -> Reply:
+def _reply_to_saying(value: Json, headers: Mapping[str, str], ask: Ask) -> RpcReply:
     """Return the answer to a message of the second generation."""
     try:
         message = read_message(value)
         if isinstance(message, Posted):
             raise RpcError(INVALID_REQUEST, "No answer is awaited here.")
         if message.id is None:
-            return Reply(HTTPStatus.ACCEPTED)
+            return RpcReply(HTTPStatus.ACCEPTED)
         _check_saying(message, headers)
-        return Reply(200, result_json(message, _serve_saying(message, ask)))
+        return RpcReply(200, result_json(message, _serve_saying(message, ask)))
     except RpcError as problem:
-        return Reply(STATUSES.get(problem.code, 200), error_json(id_of(value), problem))
+        return RpcReply(STATUSES.get(problem.code, 200), error_json(id_of(value), problem))
 
 
-def _check_saying(call: Call, headers: Mapping[str, str]) -> None:
+def _check_saying(call: Message, headers: Mapping[str, str]) -> None:
     """Raise RpcError unless the request says what it speaks, and its headers say the same."""
     meta = _meta_of({"params": call.params})
     for name in ("protocolVersion", "clientCapabilities"):
@@ -275,7 +275,7 @@ def _decoded(value: str | None) -> str | None:
         return None
 
 
-def _serve_saying(call: Call, ask: Ask) -> Object:
+def _serve_saying(call: Message, ask: Ask) -> Object:
     if call.method == "server/discover":
         known: list[Json] = [*SAYING, *SHAKING]
         found: Object = {"supportedVersions": known, "capabilities": {"tools": {}}}

@@ -17,7 +17,7 @@ UNSUPPORTED_VERSION: Final = -32022
 
 LONGEST_SHOWN: Final = 80
 
-Id: TypeAlias = str | int | None
+MessageId: TypeAlias = str | int | None
 Object: TypeAlias = dict[str, Json]
 
 
@@ -32,12 +32,12 @@ class RpcError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Message:
     """A request. A notification has no id, and no answer."""
 
     method: str
     params: Object
-    id: Id
+    id: MessageId
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def read_text(text: str) -> Json:
         raise RpcError(PARSE_ERROR, str(problem)) from None
 
 
-def read_message(value: Json) -> Call | Posted:
+def read_message(value: Json) -> Message | Posted:
     """Return a message. Raises RpcError if it is none of JSON-RPC 2.0."""
     if not isinstance(value, dict):
         raise RpcError(INVALID_REQUEST, f"A message is an object, not {kind_of(value)}.")
@@ -68,21 +68,21 @@ def read_message(value: Json) -> Call | Posted:
         raise RpcError(INVALID_REQUEST, "The id of a request is text or a whole number.")
     if not isinstance(params, dict):
         raise RpcError(INVALID_PARAMS, f"params is an object, not {kind_of(params)}.")
-    return Call(method, params, id_of(value))
+    return Message(method, params, id_of(value))
 
 
-def id_of(value: Json) -> Id:
+def id_of(value: Json) -> MessageId:
     """Return the id that an answer to the message repeats; None if it has none that can be read."""
     found = value.get("id") if isinstance(value, dict) else None
     return found if isinstance(found, str | int) and not isinstance(found, bool) else None
 
 
-def result_json(call: Call, result: Object) -> Object:
+def result_json(call: Message, result: Object) -> Object:
     """Return the answer to a call that was served."""
     return {"jsonrpc": "2.0", "id": call.id, "result": result}
 
 
-def error_json(asked: Id, error: RpcError) -> Object:
+def error_json(asked: MessageId, error: RpcError) -> Object:
     """Return the answer to a call that was refused."""
     told: Object = {"code": error.code, "message": error.message}
     return {
