@@ -286,7 +286,7 @@ NAMED = (
 """The tools that take the key of a schedule."""
 
 
-def test_v02_an_agent_acts_for_its_user_and_for_nobody_else(town: Town) -> None:
+def test_an_agent_acts_for_its_user_and_for_nobody_else(town: Town) -> None:
     """The official SDK, in each of its modes, through the gateway and its authorizer."""
     before = town.call(town.bob, "GET", "/api/schedules/theirs")
     calls: Calls = [
@@ -308,7 +308,7 @@ def test_v02_an_agent_acts_for_its_user_and_for_nobody_else(town: Town) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_v02_an_agent_that_asks_for_a_stream_is_told_that_there_is_none(
+def test_an_agent_that_asks_for_a_stream_is_told_that_there_is_none(
     town: Town, method: str
 ) -> None:
     answer = town.send(town.bob, method, "/api/mcp")
@@ -318,7 +318,7 @@ def test_v02_an_agent_that_asks_for_a_stream_is_told_that_there_is_none(
 
 
 @pytest.mark.parametrize("token", [None, "x.y.z"])
-def test_v02_no_agent_gets_in_without_a_genuine_token(town: Town, token: str | None) -> None:
+def test_no_agent_gets_in_without_a_genuine_token(town: Town, token: str | None) -> None:
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     assert town.call(token, "POST", "/api/mcp", ping)[0] == 401
     assert town.call(town.bob, "POST", "/api/mcp", ping) == (

@@ -8,6 +8,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 from duetick import actions
+from duetick.api.agents.tools import TOOLS
 from duetick.api.models import NewSchedule, PoliciesShape, RetryShape
 from duetick.api.routes import ROUTES
 from duetick.api.views import OccurrenceView, ScheduleView
@@ -274,6 +275,11 @@ def test_the_table_of_verdicts_is_the_code() -> None:
         name for row in rows(section(AUTHORS, "Why did it not fire?")) for name in inline(row[0])
     ]
     assert sorted(told) == sorted(get_args(Verdict))
+
+
+def test_the_table_of_tools_is_the_code() -> None:
+    told = [name for row in rows(section(AUTHORS, "Agents")) for name in inline(row[0])]
+    assert sorted(told) == sorted(TOOLS)
 
 
 def test_each_quota_has_its_setting() -> None:

@@ -1,4 +1,4 @@
-"""V-02: the schemas by which a model writes its calls: each call that they allow can be read."""
+"""The schemas by which a model writes its calls: each call that they allow can be read."""
 
 import json
 import re
@@ -72,17 +72,17 @@ def schemas(flows: Flows) -> dict[str, dict[str, Any]]:
     return {one["name"]: one["inputSchema"] for one in json.loads(json.dumps(list_tools(flows)))}
 
 
-def test_v02_an_agent_is_told_the_version_of_the_package() -> None:
+def test_an_agent_is_told_the_version_of_the_package() -> None:
     assert version("duetick") == RELEASE
 
 
-def test_v02_each_policy_has_a_meaning_for_a_model() -> None:
+def test_each_policy_has_a_meaning_for_a_model() -> None:
     assert set(MEANINGS) == set(POLICIES)
     assert all(text.endswith(".") for text in MEANINGS.values())
 
 
 @pytest.mark.parametrize("flows", [of_shop(), of_many(3), Flows({})], ids=["two", "three", "none"])
-def test_v02_each_schema_is_an_object_without_unions_beside_it(flows: Flows) -> None:
+def test_each_schema_is_an_object_without_unions_beside_it(flows: Flows) -> None:
     """Several makers of models take no other one."""
     for name, schema in schemas(flows).items():
         Draft202012Validator(schema)
@@ -93,7 +93,7 @@ def test_v02_each_schema_is_an_object_without_unions_beside_it(flows: Flows) -> 
         assert set(schema["required"]) <= set(schema["properties"]), name
 
 
-def test_v02_each_argument_says_what_it_is() -> None:
+def test_each_argument_says_what_it_is() -> None:
     for flows in (of_shop(), of_many(MOST_ACTIONS + 1)):
         for name, schema in schemas(flows).items():
             assert set(schema["properties"]) == set(TOOLS[name].takes())
@@ -104,7 +104,7 @@ def test_v02_each_argument_says_what_it_is() -> None:
         assert tool.description.endswith((".", ")"))
 
 
-def test_v02_a_model_reads_which_actions_there_are_and_what_each_takes() -> None:
+def test_a_model_reads_which_actions_there_are_and_what_each_takes() -> None:
     schema = schemas(of_shop())["create_schedule"]
     assert schema["properties"]["flow"]["enum"] == ["mail", "shop"]
     assert schema["properties"]["action"]["enum"] == ["send", "pack"]
@@ -115,7 +115,7 @@ def test_v02_a_model_reads_which_actions_there_are_and_what_each_takes() -> None
     assert "canary" not in json.dumps(schema)
 
 
-def test_v02_two_types_of_one_name_stay_apart() -> None:
+def test_two_types_of_one_name_stay_apart() -> None:
     check = Draft202012Validator(schemas(of_shop())["create_schedule"])
     usual = {"cron": "@daily", "flow": "mail", "action": "send"}
     assert check.is_valid(usual | {"input": {"to": "ann", "copies": 2}})
@@ -131,7 +131,7 @@ def test_v02_two_types_of_one_name_stay_apart() -> None:
         assert not check.is_valid(usual | {"input": wrong}), wrong
 
 
-def test_v02_a_schedule_may_choose_what_some_action_leaves_open() -> None:
+def test_a_schedule_may_choose_what_some_action_leaves_open() -> None:
     known = schemas(of_shop())
     policies = known["create_schedule"]["properties"]["policies"]["properties"]
     assert {"retry", "spread", "maxRuns"} <= set(policies)
@@ -142,7 +142,7 @@ def test_v02_a_schedule_may_choose_what_some_action_leaves_open() -> None:
     assert set(policies) <= set(POLICIES)
 
 
-def test_v02_a_change_may_take_a_field_back_to_its_default() -> None:
+def test_a_change_may_take_a_field_back_to_its_default() -> None:
     check = Draft202012Validator(schemas(of_shop())["change_schedule"])
     reset = {"key": "k", "input": None, "timezone": None, "policies": {"spread": None}}
     assert check.is_valid(reset | {"labels": {"team": None}})
@@ -150,7 +150,7 @@ def test_v02_a_change_may_take_a_field_back_to_its_default() -> None:
 
 
 @pytest.mark.parametrize("flows", [of_many(MOST_ACTIONS + 1), of_many(5, fields=200)])
-def test_v02_a_deployment_of_many_actions_leaves_their_schemas_to_a_tool(flows: Flows) -> None:
+def test_a_deployment_of_many_actions_leaves_their_schemas_to_a_tool(flows: Flows) -> None:
     for name, schema in schemas(flows).items():
         assert "$defs" not in schema, name
         assert (
@@ -175,7 +175,7 @@ POLICY: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
-def test_v02_a_policy_that_the_schema_allows_is_one_that_can_be_read(name: str) -> None:
+def test_a_policy_that_the_schema_allows_is_one_that_can_be_read(name: str) -> None:
     """And what is wrong for one is wrong for the other, at both ends of each bound."""
     schema: Any = POLICIES[name]
     check = Draft202012Validator(schema)

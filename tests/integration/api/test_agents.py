@@ -1,4 +1,4 @@
-"""V-02: the Model Context Protocol as its versions have it, with right messages and wrong ones."""
+"""The Model Context Protocol as its versions have it, with right messages and wrong ones."""
 
 import base64
 import json
@@ -40,9 +40,7 @@ def shake(agent: Agent, version: object) -> Reply:
 
 
 @pytest.mark.parametrize("version", SHAKING)
-def test_v02_a_connection_has_the_version_that_its_client_asked_for(
-    agent: Agent, version: str
-) -> None:
+def test_a_connection_has_the_version_that_its_client_asked_for(agent: Agent, version: str) -> None:
     result = shake(agent, version).body["result"]
     assert result["protocolVersion"] == version
     assert result["capabilities"] == {"tools": {}}
@@ -51,18 +49,18 @@ def test_v02_a_connection_has_the_version_that_its_client_asked_for(
 
 
 @pytest.mark.parametrize("version", ["1999-01-01", SAYING, "", "newest"])
-def test_v02_a_client_that_asks_for_another_version_is_offered_the_newest(
+def test_a_client_that_asks_for_another_version_is_offered_the_newest(
     agent: Agent, version: str
 ) -> None:
     assert shake(agent, version).body["result"]["protocolVersion"] == NEWEST
 
 
-def test_v02_a_version_that_is_no_text_is_refused(agent: Agent) -> None:
+def test_a_version_that_is_no_text_is_refused(agent: Agent) -> None:
     reply = shake(agent, 5)
     assert (reply.status, reply.error) == (200, -32602)
 
 
-def test_v02_a_ping_is_answered_and_repeats_the_id(agent: Agent) -> None:
+def test_a_ping_is_answered_and_repeats_the_id(agent: Agent) -> None:
     for asked in (0, 7, "a", "é😀", "\ud800", 2**70):
         reply = agent.send(request("ping", asked=asked))
         assert reply.status == 200
@@ -80,12 +78,12 @@ def test_v02_a_ping_is_answered_and_repeats_the_id(agent: Agent) -> None:
         {"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "x"}},
     ],
 )
-def test_v02_what_awaits_no_answer_is_accepted_without_one(agent: Agent, message: object) -> None:
+def test_what_awaits_no_answer_is_accepted_without_one(agent: Agent, message: object) -> None:
     reply = agent.send(message)
     assert (reply.status, reply.text) == (202, "")
 
 
-def test_v02_a_method_that_is_not_there_is_refused_by_its_name(agent: Agent) -> None:
+def test_a_method_that_is_not_there_is_refused_by_its_name(agent: Agent) -> None:
     for method in ("resources/list", "prompts/list", "", "tools/call\n", "x" * 5_000):
         reply = agent.ask(method)
         assert (reply.status, reply.error) == (200, -32601)
@@ -104,7 +102,7 @@ def test_v02_a_method_that_is_not_there_is_refused_by_its_name(agent: Agent) -> 
         b"\xff\xfe",
     ],
 )
-def test_v02_what_is_no_json_is_refused_without_an_id(agent: Agent, body: object) -> None:
+def test_what_is_no_json_is_refused_without_an_id(agent: Agent, body: object) -> None:
     reply = agent.send(body)
     assert (reply.status, reply.error, reply.body["id"]) == (400, -32700, None)
 
@@ -126,18 +124,18 @@ def test_v02_what_is_no_json_is_refused_without_an_id(agent: Agent, body: object
         {"jsonrpc": "2.0", "id": 1},
     ],
 )
-def test_v02_what_is_no_message_is_refused(agent: Agent, message: object) -> None:
+def test_what_is_no_message_is_refused(agent: Agent, message: object) -> None:
     reply = agent.send(json.dumps(message))
     assert (reply.status, reply.error) == (400, -32600)
 
 
 @pytest.mark.parametrize("params", [[], "x", 5, None])
-def test_v02_params_are_an_object(agent: Agent, params: object) -> None:
+def test_params_are_an_object(agent: Agent, params: object) -> None:
     reply = agent.send(PING | {"params": params})
     assert (reply.status, reply.error, reply.body["id"]) == (200, -32602, 1)
 
 
-def test_v02_a_list_of_messages_is_answered_where_its_version_has_lists(agent: Agent) -> None:
+def test_a_list_of_messages_is_answered_where_its_version_has_lists(agent: Agent) -> None:
     told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     several = [request("ping", asked="a"), told, {"id": 5}, request("none", asked="b")]
     for headers in ({}, {VERSION: "2025-03-26"}, {VERSION: "2024-11-05"}):
@@ -159,14 +157,14 @@ def test_v02_a_list_of_messages_is_answered_where_its_version_has_lists(agent: A
         ([request("initialize", {"protocolVersion": "2025-03-26"})], {}),
     ],
 )
-def test_v02_a_list_is_refused_where_it_may_not_be(
+def test_a_list_is_refused_where_it_may_not_be(
     agent: Agent, several: object, headers: dict[str, str]
 ) -> None:
     reply = agent.send(several, headers)
     assert (reply.status, reply.error) == (400, -32600)
 
 
-def test_v02_a_list_whose_answers_are_too_large_is_not_done_to_its_end(
+def test_a_list_whose_answers_are_too_large_is_not_done_to_its_end(
     alone: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lambda could not return them; what was not done is said to be."""
@@ -183,18 +181,18 @@ def test_v02_a_list_whose_answers_are_too_large_is_not_done_to_its_end(
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH"])
-def test_v02_a_message_is_a_post(agent: Agent, method: str) -> None:
+def test_a_message_is_a_post(agent: Agent, method: str) -> None:
     reply = agent.send(None, method=method)
     assert (reply.status, reply.headers["allow"]) == (405, "POST")
     assert agent.send(None, method=method, token="x.y.z").status == 401
 
 
-def test_v02_an_agent_needs_a_users_token(agent: Agent) -> None:
+def test_an_agent_needs_a_users_token(agent: Agent) -> None:
     for token in ("", "x.y.z", agent.running.stack.operator, agent.running.stack.secret):
         assert agent.send(PING, token=token).status == 401
 
 
-def test_v02_a_page_may_call_if_its_origin_is_the_allowed_one(
+def test_a_page_may_call_if_its_origin_is_the_allowed_one(
     alone: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A name that leads to the loopback interface gives a foreign page no way in."""
@@ -205,7 +203,7 @@ def test_v02_a_page_may_call_if_its_origin_is_the_allowed_one(
     assert alone.send(PING, {"Origin": f"{PAGE}.evil.example"}).status == 403
 
 
-def test_v02_a_message_of_a_version_that_nobody_speaks_learns_the_known_ones(agent: Agent) -> None:
+def test_a_message_of_a_version_that_nobody_speaks_learns_the_known_ones(agent: Agent) -> None:
     reply = agent.ask("tools/list", version="2031-01-01")
     assert (reply.status, reply.error) == (400, -32022)
     assert reply.body["error"]["data"] == {
@@ -214,12 +212,12 @@ def test_v02_a_message_of_a_version_that_nobody_speaks_learns_the_known_ones(age
     }
 
 
-def test_v02_a_message_that_is_too_large_is_refused_before_it_is_read(agent: Agent) -> None:
+def test_a_message_that_is_too_large_is_refused_before_it_is_read(agent: Agent) -> None:
     reply = agent.send(PING | {"params": {"x": "y" * 300_000}})
     assert (reply.status, reply.error) == (413, -32600)
 
 
-def test_v02_the_tools_are_one_page(agent: Agent) -> None:
+def test_the_tools_are_one_page(agent: Agent) -> None:
     tools = agent.ask("tools/list").body["result"]["tools"]
     assert [one["name"] for one in tools] == list(TOOLS)
     reply = agent.ask("tools/list", {"cursor": "more"})
@@ -238,13 +236,13 @@ def test_v02_the_tools_are_one_page(agent: Agent) -> None:
         {"name": "list_schedules", "arguments": "x"},
     ],
 )
-def test_v02_a_call_that_names_no_tool_is_refused(agent: Agent, params: object) -> None:
+def test_a_call_that_names_no_tool_is_refused(agent: Agent, params: object) -> None:
     reply = agent.ask("tools/call", params)
     assert (reply.status, reply.error) == (200, -32602)
     assert "result" not in reply.body
 
 
-def test_v02_agents_are_off_unless_the_deployment_turns_them_on(
+def test_agents_are_off_unless_the_deployment_turns_them_on(
     alone: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is answered like a path that never was."""
@@ -255,7 +253,7 @@ def test_v02_agents_are_off_unless_the_deployment_turns_them_on(
             assert (reply.status, reply.body["error"]) == (404, "not_found")
 
 
-def test_v02_a_request_that_says_its_version_needs_no_connection(agent: Agent) -> None:
+def test_a_request_that_says_its_version_needs_no_connection(agent: Agent) -> None:
     found = agent.say("server/discover").body["result"]
     assert set(found["supportedVersions"]) == {SAYING, *SHAKING}
     assert (found["resultType"], found["capabilities"]) == ("complete", {"tools": {}})
@@ -280,7 +278,7 @@ def test_v02_a_request_that_says_its_version_needs_no_connection(agent: Agent) -
         {"Mcp-Name": "=?base64?/w==?="},
     ],
 )
-def test_v02_a_request_whose_headers_say_something_else_is_refused(
+def test_a_request_whose_headers_say_something_else_is_refused(
     agent: Agent, change: dict[str, str]
 ) -> None:
     """Whoever stands between reads the headers, and would let another call through."""
@@ -292,9 +290,7 @@ def test_v02_a_request_whose_headers_say_something_else_is_refused(
 
 
 @pytest.mark.parametrize("lacking", ["protocolVersion", "clientCapabilities"])
-def test_v02_a_request_that_does_not_say_what_it_speaks_is_refused(
-    agent: Agent, lacking: str
-) -> None:
+def test_a_request_that_does_not_say_what_it_speaks_is_refused(agent: Agent, lacking: str) -> None:
     meta: dict[str, Any] = {f"{META}protocolVersion": SAYING, f"{META}clientCapabilities": {}}
     del meta[f"{META}{lacking}"]
     reply = agent.say("tools/list", {"_meta": meta})
@@ -328,19 +324,19 @@ def unheaded(agent: Agent) -> Reply:
     ],
     ids=["version", "no headers", "ping", "initialize", "tool", "answer"],
 )  # fmt: skip
-def test_v02_a_wrong_request_of_the_second_generation_has_its_status(
+def test_a_wrong_request_of_the_second_generation_has_its_status(
     agent: Agent, wrong: Callable[[Agent], Reply], status: int, code: int
 ) -> None:
     reply = wrong(agent)
     assert (reply.status, reply.error) == (status, code)
 
 
-def test_v02_a_note_of_the_second_generation_is_accepted(agent: Agent) -> None:
+def test_a_note_of_the_second_generation_is_accepted(agent: Agent) -> None:
     reply = agent.send({"jsonrpc": "2.0", "method": "notifications/x"}, {VERSION: SAYING})
     assert (reply.status, reply.text) == (202, "")
 
 
-def test_v02_an_unexpected_error_is_told_of_its_call_alone(
+def test_an_unexpected_error_is_told_of_its_call_alone(
     alone: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -363,7 +359,7 @@ HELLO_KEY = {**HELLO, "key": "sdk"}
 WRONG = {**HELLO, "key": "sdk", "cron": "0 99 * * *"}
 
 
-def test_v02_the_official_sdk_lists_and_calls_the_tools_in_each_of_its_modes(alone: Agent) -> None:
+def test_the_official_sdk_lists_and_calls_the_tools_in_each_of_its_modes(alone: Agent) -> None:
     calls: Calls = [
         ("create_schedule", HELLO_KEY),
         ("create_schedule", WRONG),

@@ -8,6 +8,7 @@ import pytest
 from duetick import Context, Flow
 from duetick.api.agents.calling import NEXT
 from duetick.api.agents.tools import TOOLS
+from duetick.cli.main import main
 from duetick.client import Client, Fields
 from duetick.core.flows import Flows
 from duetick.domain.errors import StoreUnavailable
@@ -38,7 +39,7 @@ def fields(told: Mapping[str, Any]) -> list[tuple[str, str]]:
     return sorted((one["field"], one["code"]) for one in told["problems"])
 
 
-def test_v02_an_agent_takes_a_schedule_from_a_wish_to_its_end(anywhere: Product) -> None:
+def test_an_agent_takes_a_schedule_from_a_wish_to_its_end(anywhere: Product) -> None:
     agent = Agent(anywhere)
     offered = agent.do("list_actions")["flows"]
     (remind,) = (one for one in offered if one["flow"] == "reminders")
@@ -65,7 +66,7 @@ def test_v02_an_agent_takes_a_schedule_from_a_wish_to_its_end(anywhere: Product)
     assert agent.do("schedule_history", key=key)["history"] == [line]
 
 
-def test_v02_an_agent_takes_a_job_from_a_wish_to_its_end(agent: Agent) -> None:
+def test_an_agent_takes_a_job_from_a_wish_to_its_end(agent: Agent) -> None:
     job = agent.do("enqueue_job", **WORK, delay=3_600, key="once")
     again = agent.do("enqueue_job", **WORK, delay=3_600, key="once")
     assert again["id"] == job["id"]
@@ -137,13 +138,31 @@ def test_v02_an_agent_is_told_of_an_occurrence_as_the_api_tells_of_it(
     assert "canary" not in json.dumps(told)
 
 
+@pytest.mark.parametrize("at", AT)
+def test_v02_the_command_the_api_and_a_tool_say_the_same_of_one_occurrence(
+    agent: Agent, failed: Client, capsys: pytest.CaptureFixture[str], at: str
+) -> None:
+    def command(*words: str) -> object:
+        stack = agent.running.stack
+        place = ("--url", stack.server.url, "--token", stack.token_of("ann"), "--json")
+        assert main(["schedules", *words, *place]) in (None, 0)
+        found: object = json.loads(capsys.readouterr().out)
+        return found
+
+    about = {"key": "k"} | ({"at": at} if at else {})
+    said = command("explain", "k", *(("--at", at) if at else ()))
+    assert said == agent.do("explain_schedule", **about) == failed.explain("k", at=at or None)
+    lines = command("history", "k")
+    assert lines == agent.do("schedule_history", key="k")["history"] == [*failed.history("k")]
+
+
 def test_v02_an_agent_is_told_of_a_job_as_the_api_tells_of_it(agent: Agent, failed: Client) -> None:
     (job,) = failed.jobs()
     assert agent.do("get_job", id=job["id"]) == failed.job(job["id"])
     assert agent.do("explain_job", id=job["id"]) == failed.explain_job(job["id"])
 
 
-def test_v02_a_schedule_that_the_api_warns_of_is_warned_of(
+def test_a_schedule_that_the_api_warns_of_is_warned_of(
     agent: Agent, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The API does so in a header, which no agent sees."""
@@ -157,7 +176,7 @@ def test_v02_a_schedule_that_the_api_warns_of_is_warned_of(
     assert seen == client.preview("* * * * *", timezone="Europe/Berlin")
 
 
-def test_v02_everything_that_is_wrong_is_told_at_once_as_the_api_tells_it(
+def test_everything_that_is_wrong_is_told_at_once_as_the_api_tells_it(
     agent: Agent, client: Client
 ) -> None:
     wrong = {**HELLO, "cron": "0 99 * * *", "timezone": "Europe/Berlim", "input": {"txt": 1}}
@@ -177,7 +196,7 @@ def test_v02_everything_that_is_wrong_is_told_at_once_as_the_api_tells_it(
     assert list(client.list(state="all")) == []
 
 
-def test_v02_an_argument_that_a_tool_does_not_have_is_refused_with_those_it_has(
+def test_an_argument_that_a_tool_does_not_have_is_refused_with_those_it_has(
     agent: Agent,
 ) -> None:
     for name, tool in TOOLS.items():
@@ -192,7 +211,7 @@ WITH_A_NAME: Final = sorted(name for name, tool in TOOLS.items() if tool.names)
 
 
 @pytest.mark.parametrize("key", [None, "", 5, ["k"], {"k": 1}, "a\x00b", "\ud800", "k" * 200, ".."])
-def test_v02_a_name_that_nothing_can_have_is_refused(agent: Agent, key: object) -> None:
+def test_a_name_that_nothing_can_have_is_refused(agent: Agent, key: object) -> None:
     for name in WITH_A_NAME:
         told = agent.refused(name, **({} if key is None else {TOOLS[name].names: key}))
         assert told["error"] in ("invalid_schedule", "invalid_schedule_id", "job_not_found"), name
@@ -200,9 +219,7 @@ def test_v02_a_name_that_nothing_can_have_is_refused(agent: Agent, key: object) 
 
 
 @pytest.mark.parametrize("key", ["a/b", "a b", "by-external", "50%", "~7E", "ä?x=1#y", "k;u=bob"])
-def test_v02_a_name_reaches_the_schedule_that_has_it(
-    agent: Agent, client: Client, key: str
-) -> None:
+def test_a_name_reaches_the_schedule_that_has_it(agent: Agent, client: Client, key: str) -> None:
     if key == "by-external":
         assert agent.refused("create_schedule", **HELLO, key=key)["problems"][0]["code"] == "taken"
         return
@@ -212,7 +229,7 @@ def test_v02_a_name_reaches_the_schedule_that_has_it(
     assert list(client.list(state="all")) == []
 
 
-def test_v02_what_is_not_for_users_is_not_for_their_agents(agent: Agent, client: Client) -> None:
+def test_what_is_not_for_users_is_not_for_their_agents(agent: Agent, client: Client) -> None:
     private: Fields = {"flow": "digests", "action": "clean_up", "input": None}
     for tool, more in (("create_schedule", {"cron": "@daily"}), ("enqueue_job", {})):
         told = agent.refused(tool, **{**private, **more})
@@ -226,12 +243,12 @@ def test_v02_what_is_not_for_users_is_not_for_their_agents(agent: Agent, client:
 
 
 @pytest.mark.parametrize("field", ["externalId", "principal", "user", "version", "runs"])
-def test_v02_an_agent_writes_no_field_that_is_an_operators(agent: Agent, field: str) -> None:
+def test_an_agent_writes_no_field_that_is_an_operators(agent: Agent, field: str) -> None:
     told = agent.refused("create_schedule", **HELLO, **{field: "x"})
     assert fields(told) == [(f"/{field}", "unknown_field")]
 
 
-def test_v02_a_full_quota_refuses_an_agent(
+def test_a_full_quota_refuses_an_agent(
     agent: Agent, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_again(monkeypatch, "QUOTA_SCHEDULES", "1")
@@ -242,7 +259,7 @@ def test_v02_a_full_quota_refuses_an_agent(
     assert [one["key"] for one in client.list()] == ["first"]
 
 
-def test_v02_the_writes_of_an_agent_count_with_its_users(
+def test_the_writes_of_an_agent_count_with_its_users(
     agent: Agent, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_again(monkeypatch, "QUOTA_WRITES", "2")
@@ -256,7 +273,7 @@ def test_v02_the_writes_of_an_agent_count_with_its_users(
     assert agent.do("create_schedule", **HELLO, dryRun=True)["dryRun"]
 
 
-def test_v02_a_wish_that_is_repeated_is_fulfilled_once(agent: Agent, client: Client) -> None:
+def test_a_wish_that_is_repeated_is_fulfilled_once(agent: Agent, client: Client) -> None:
     wish = {**HELLO, "idempotencyKey": "wish-1"}
     made = agent.do("create_schedule", **wish)
     assert agent.do("create_schedule", **wish) == made
@@ -268,7 +285,7 @@ def test_v02_a_wish_that_is_repeated_is_fulfilled_once(agent: Agent, client: Cli
     assert [one["key"] for one in client.list()] == [made["key"]]
 
 
-def test_v02_a_dry_run_stores_nothing(agent: Agent, client: Client) -> None:
+def test_a_dry_run_stores_nothing(agent: Agent, client: Client) -> None:
     assert agent.do("create_schedule", **HELLO, key="k", dryRun=True)["key"] == "k"
     assert list(client.list(state="all")) == []
     put = client.put("k", HELLO).body
@@ -278,14 +295,14 @@ def test_v02_a_dry_run_stores_nothing(agent: Agent, client: Client) -> None:
     assert fields(told) == [("/dryRun", "wrong_type")]
 
 
-def test_v02_a_key_that_is_taken_is_changed_by_another_tool(agent: Agent, client: Client) -> None:
+def test_a_key_that_is_taken_is_changed_by_another_tool(agent: Agent, client: Client) -> None:
     put = client.put("k", HELLO).body
     told = agent.refused("create_schedule", **HELLO, key="k")
     assert (told["error"], "change_schedule" in told["next"]) == ("schedule_exists", True)
     assert client.get("k").body == put
 
 
-def test_v02_a_page_goes_on_after_its_cursor(agent: Agent, client: Client) -> None:
+def test_a_page_goes_on_after_its_cursor(agent: Agent, client: Client) -> None:
     for number in range(3):
         client.put(f"k{number}", HELLO)
     first = agent.do("list_schedules", limit=2)
@@ -297,9 +314,7 @@ def test_v02_a_page_goes_on_after_its_cursor(agent: Agent, client: Client) -> No
         assert agent.refused("list_schedules", limit=limit)["error"] == "invalid_schedule"
 
 
-def test_v02_the_headers_of_a_message_are_no_headers_of_its_call(
-    agent: Agent, client: Client
-) -> None:
+def test_the_headers_of_a_message_are_no_headers_of_its_call(agent: Agent, client: Client) -> None:
     client.put("k", HELLO)
     headers = {"If-Match": '"nonsense"', "Idempotency-Key": "x" * 999, "Duetick-Why": "%ff"}
     params = {"name": "pause_schedule", "arguments": {"key": "k"}}
@@ -326,7 +341,7 @@ def test_v02_the_headers_of_a_message_are_no_headers_of_its_call(
         ("change_schedule", {"key": "k", "input": 5, "policies": "none"}),
     ],
 )
-def test_v02_the_worst_arguments_are_refused_with_the_next_step(
+def test_the_worst_arguments_are_refused_with_the_next_step(
     agent: Agent, client: Client, tool: str, given: Fields
 ) -> None:
     client.put("k", HELLO)
@@ -340,7 +355,7 @@ def test_v02_the_worst_arguments_are_refused_with_the_next_step(
 
 
 @pytest.mark.parametrize("depth", [90, 900, 9_000, 90_000])
-def test_v02_an_input_that_is_nested_too_deeply_is_refused(agent: Agent, depth: int) -> None:
+def test_an_input_that_is_nested_too_deeply_is_refused(agent: Agent, depth: int) -> None:
     call = request("tools/call", {"name": "create_schedule", "arguments": {**HELLO, "input": 0}})
     text = json.dumps(call).replace('"input": 0', f'"input": {"[" * depth}{"]" * depth}')
     reply = agent.send(text)
@@ -352,7 +367,7 @@ def test_v02_an_input_that_is_nested_too_deeply_is_refused(agent: Agent, depth: 
         assert reply.error == -32700
 
 
-def test_v02_a_store_that_is_down_is_no_mistake_of_the_agent(
+def test_a_store_that_is_down_is_no_mistake_of_the_agent(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -364,7 +379,7 @@ def test_v02_a_store_that_is_down_is_no_mistake_of_the_agent(
     assert "canary" not in json.dumps(told)
 
 
-def test_v02_what_is_anothers_is_answered_like_what_never_was(town: Town) -> None:
+def test_what_is_anothers_is_answered_like_what_never_was(town: Town) -> None:
     agent = Agent(town.product, OURS)
     for name in WITH_A_NAME:
         argument = TOOLS[name].names
@@ -374,13 +389,13 @@ def test_v02_what_is_anothers_is_answered_like_what_never_was(town: Town) -> Non
         assert "canary" not in str(told), name
 
 
-def test_v02_a_list_has_nothing_of_another(town: Town) -> None:
+def test_a_list_has_nothing_of_another(town: Town) -> None:
     agent = Agent(town.product, OURS)
     assert agent.do("list_schedules", state="all") == {"schedules": [], "cursor": None}
     assert agent.do("list_jobs", state="all") == {"jobs": [], "cursor": None}
 
 
-def test_v02_each_error_has_a_next_step() -> None:
+def test_each_error_has_a_next_step() -> None:
     from duetick.core.answers import _STATUS
 
     of_others = {

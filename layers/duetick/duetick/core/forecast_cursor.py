@@ -141,7 +141,8 @@ def _sums(value: object, minutes: int) -> Sums:
     if not isinstance(value, list) or len(value) != 4:
         raise _unknown()
     due, movable, ragged, densest = value
-    _counts([ragged, densest], 2)
+    if not (_is_count(ragged, 1) and _is_count(densest) and densest):
+        raise _unknown()
     return Sums(_counts(due, minutes), _counts(movable, minutes), bool(ragged), densest)
 
 

@@ -14,7 +14,10 @@ AT_ONCE: Final = 100_000
 """The rows of one part: a read of them takes a fraction of a second."""
 
 MOST_WAITING: Final = 1_000_000
-"""The most occurrences that wait and are counted."""
+MOST_WAITING_BESIDE: Final = 100_000
+"""The most occurrences that wait and are looked at, the earliest first: for everything, and for one
+user, whose own no index finds.
+"""
 
 
 def read_part(
@@ -24,8 +27,9 @@ def read_part(
     params = _params(selection, now, until)
     waiting: Sequence[Row] = ()
     unreadable = 0
+    most = MOST_WAITING if selection.user_id is None else MOST_WAITING_BESIDE
     if not place:
-        waiting = session.rows("waiting_alike", {**params, "limit": MOST_WAITING})
+        waiting = session.rows("waiting_alike", {**params, "limit": most})
         unreadable = number(session.rows("unreadable_count", params))
     rows, following = _rows(session, selection, params, read_name(place))
     selected = (_read_waits(row) for row in waiting if row[1])
@@ -34,7 +38,7 @@ def read_part(
         [one for one in selected if selection.action in (None, one.action)],
         unreadable,
         following,
-        partly=sum(row[0] for row in waiting) >= MOST_WAITING,
+        partly=sum(row[0] for row in waiting) >= most,
     )
 
 
