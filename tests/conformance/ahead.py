@@ -38,6 +38,15 @@ PAUSED: Final = 93
 SYDNEY, HOWE, BERLIN = "Australia/Sydney", "Australia/Lord_Howe", "Europe/Berlin"
 
 
+OF_STORES: Final = frozenset(
+    {
+        *("spread", "rate with a spread", "rate that ends", "once", "days", "window"),
+        *("three runs", "runs with a spread", "runs of a rate", "all missed", "none missed"),
+    }
+)
+"""The kinds of which a store tells more than cron and zone: enough where each tick takes long."""
+
+
 def day(number: int, hour: int = 0) -> int:
     """An instant of that day after the forecast."""
     return NOW - NOW % DAY + number * DAY + hour * HOUR
@@ -81,6 +90,7 @@ class Month:
 
     store: Store
     clock: FakeClock
+    kinds: Collection[str] | None = None
     fired: Counter[int] = field(default_factory=Counter)
     looked_at: list[int] = field(default_factory=list)
 
@@ -99,7 +109,8 @@ class Month:
     def fills(self) -> None:
         """Put a schedule of each kind, those of users and flows that are paused, jobs, and rows."""
         schedules = self.store.schedules
-        for name, cron, zone, policies in kinds():
+        every = (one for one in kinds() if self.kinds is None or one[0] in self.kinds)
+        for name, cron, zone, policies in every:
             wanted = Schedule("ada", name, cron, "flow", "act", timezone=zone, policies=policies)
             schedules.put(wanted, now=BEGIN)
         for user, flow in (("bob", "flow"), ("ada", "paused")):
@@ -159,9 +170,15 @@ def by_minute(outlook: Outlook) -> Counter[int]:
     return Counter({outlook.span.since + n * MINUTE: due for n, due in every if due})
 
 
-def live_as_forecast(store: Store, clock: FakeClock, minutes: Sequence[int] = ()) -> Month:
-    """Forecast the month, a week at a time; live it, and compare."""
-    month = Month(store, clock)
+def live_as_forecast(
+    store: Store,
+    clock: FakeClock,
+    minutes: Sequence[int] = (),
+    *,
+    of: Collection[str] | None = None,
+) -> Month:
+    """Forecast the month, a week at a time; live it, and compare. Of all kinds, or of some."""
+    month = Month(store, clock, of)
     month.fills()
     clock.advance(NOW - clock())
     starts = range(NOW - NOW % MINUTE, END, WEEK)

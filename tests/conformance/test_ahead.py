@@ -8,25 +8,25 @@ from duetick.core.store import Store
 from duetick.stores import open_store
 from duetick.testing.clock import FakeClock
 
-from tests.conformance.ahead import BEGIN, live_as_forecast
+from tests.conformance.ahead import BEGIN, OF_STORES, live_as_forecast
 from tests.conformance.memory_shelf import MemoryShelf
 from tests.lab.dynamodb import DynamoDB, table_name
 from tests.lab.postgres import emptied
 
 
 @cache
-def minutes() -> tuple[int, ...]:
+def minutes(of: frozenset[str] | None = None) -> tuple[int, ...]:
     """The minutes in which a tick finds something, as they were in memory."""
     clock = FakeClock(BEGIN)
-    month = live_as_forecast(Store(MemoryShelf(), clock), clock)
+    month = live_as_forecast(Store(MemoryShelf(), clock), clock, of=of)
     return tuple(month.looked_at)
 
 
-def lives_on(address: str) -> None:
+def lives_on(address: str, of: frozenset[str] | None = None) -> None:
     clock = FakeClock(BEGIN)
     with closing(open_store(address, clock=clock)) as store:
         store.migrate()
-        live_as_forecast(store, clock, minutes())
+        live_as_forecast(store, clock, minutes(of), of=of)
 
 
 def test_a_month_in_memory_is_as_it_was_forecast() -> None:
@@ -44,4 +44,4 @@ def test_a_month_on_postgres_is_as_it_was_forecast(postgres_url: str) -> None:
 
 @pytest.mark.slow
 def test_a_month_on_dynamodb_is_as_it_was_forecast(dynamodb_local: DynamoDB) -> None:
-    lives_on(dynamodb_local.table_url(table_name()))
+    lives_on(dynamodb_local.table_url(table_name()), OF_STORES)

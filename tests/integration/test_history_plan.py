@@ -83,7 +83,10 @@ def test_j10_what_waits_is_counted_by_the_indexes_of_what_has_not_ended_on_sqlit
 def test_j10_no_query_of_postgres_reads_the_whole_history(postgres_url: str) -> None:
     """One database for all of them, for it takes a while to fill."""
     store_on(postgres_url)
-    for opening, names in ((BEGIN, (*EVERYDAY, *FORECASTING, "waiting_alike")), (CLAIMING, (*PURGING, *WRITING))):
+    for opening, names in (
+        (BEGIN, (*EVERYDAY, *FORECASTING, "waiting_alike")),
+        (CLAIMING, (*PURGING, *WRITING)),
+    ):
         wire = Wire(connect(postgres_url))
         wire.begin(opening)
         for name in names:

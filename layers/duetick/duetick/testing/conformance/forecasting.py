@@ -184,6 +184,7 @@ class ForecastConformance(StoreSuite):
         put(store, schedule("whole", cron="rate(5 minutes)"), NOON - 12_345)
         store.index.upsert(replace(row("set", cron="rate(7 minutes)"), anchor=NOON - 999))
         found = {one.cron: one for part in parts(store) for one in part.rows}
+        assert set(found) == {"rate(5 minutes)", "rate(7 minutes)"}
         assert found["rate(7 minutes)"].anchor == NOON - 999
         whole = found["rate(5 minutes)"]
         assert whole.anchor is None or whole.anchor % (5 * MINUTE) == whole.next_fire_at % (
