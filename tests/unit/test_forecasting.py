@@ -105,6 +105,50 @@ def test_rows_without_names_are_spread_evenly() -> None:
     assert list(minutes(outlook([copies])).values()) == [2, 3] * 5
 
 
+@pytest.mark.parametrize(
+    ("cron", "spread", "wanted"),
+    [
+        ("at(2027-03-01T14:00:30)", 90, {at(14): 333, at(14, 1): 667}),
+        ("at(2027-03-01T14:00:30)", 20, {at(14): 1_000}),
+        ("at(2027-03-01T14:00:59)", 120, {at(14): 8, at(14, 1): 500, at(14, 2): 492}),
+        ("at(2027-03-02T11:59:00)", 120, {at(11, 59, day=1): 500}),
+    ],
+)
+def test_each_minute_has_its_share_of_a_spread(
+    cron: str, spread: int, wanted: dict[int, int]
+) -> None:
+    one = alike(row(cron, policies=Policies(spread=spread)), None)
+    copies = one._replace(number=1_000, names=())
+    assert minutes(outlook([copies])) == wanted
+
+
+@pytest.mark.parametrize("cron", ["*/7 * * * *", "rate(11 minutes)", "rate(90 seconds)"])
+def test_copies_are_due_as_often_as_as_many_names(cron: str) -> None:
+    """Where the spreads of several fires overlap, and where they reach over an end of the span."""
+    chosen = Policies(spread=1_800)
+    rows = [row(cron, key=f"k{n}", policies=chosen) for n in range(2_000)]
+    copies = alike(rows[0], None)._replace(number=2_000, names=())
+    even, named = outlook([copies], NEXT_DAY), outlook(rows, NEXT_DAY)
+    assert even.totals["fires"] == sum(even.sums[0].due)
+    assert abs(even.totals["fires"] - named.totals["fires"]) < named.totals["fires"] / 100
+    pairs = zip(even.sums[0].due, named.sums[0].due, strict=True)
+    assert all(abs(one - other) < 130 for one, other in pairs), "six times the deviation"
+
+
+@pytest.mark.parametrize("runs", [3, 23, 24, 25, 40, 1_000_000])
+@pytest.mark.parametrize("cron", ["30 * * * *", "rate(1 hour)"])
+def test_runs_before_the_span_are_spent_in_it(cron: str, runs: int) -> None:
+    """However far ahead the span is, the runs until then are counted, not walked."""
+    one = row(cron, policies=Policies(max_runs=runs))
+    every = Times(cron, None, NOON, Policies()).between(NOON, NEXT_DAY.last)
+    wanted = [place for place in every[:runs] if NEXT_DAY.has(place)]
+    found = outlook([one], NEXT_DAY)
+    assert [NEXT_DAY.since + n * MINUTE for n in minutes(found)] == wanted
+    assert found.totals["fires"] == len(wanted)
+    years = MinuteSpan(NOON + 3_000 * DAY, NOON + 3_001 * DAY)
+    assert outlook([one], years).totals["fires"] == (24 if runs == 1_000_000 else 0)
+
+
 def test_a_spread_moves_fires_into_a_span_that_begins_later() -> None:
     late = Policies(spread=86_400)
     rows = [row("0 13 * * *", key=f"k{n}", policies=late) for n in range(40)]

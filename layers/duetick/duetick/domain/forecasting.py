@@ -9,7 +9,7 @@ The functions that claim decide here too, so that what is counted is what fires.
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import gcd
@@ -165,6 +165,11 @@ class _Rows:
         return not self.policies.spread
 
     @property
+    def moves_evenly(self) -> bool:
+        """True if they have a spread and no names: they stand for any names."""
+        return bool(self.policies.spread) and not self.alike.names
+
+    @property
     def left(self) -> int | None:
         """The runs that each has left; None if nothing limits them."""
         limit = self.policies.max_runs
@@ -194,21 +199,13 @@ class _Rows:
         return any(start <= at < end for start, end in self.holes)
 
     def places(self, unit: int) -> Mapping[int, int]:
-        """Return how many of the rows have which place in their spread, rounded down to a unit.
-
-        Rows without a name are spread evenly, as names are on the whole.
-        """
+        """Return how many of the rows have which place in their spread, rounded down to a unit."""
         spread, names = self.policies.spread, self.alike.names
         if not spread:
             return {0: self.number}
-        if names:
-            found = Counter(spread_ms(*name, spread) // unit * unit for name in names)
-            sign = self.number // len(names)
-            return found if sign > 0 else {place: -many for place, many in found.items()}
-        unit, window = max(unit, MINUTE_MS), spread * 1_000
-        edges = [*range(0, window, unit), window]
-        before = [self.number * edge // window for edge in edges]
-        return {edge: before[n + 1] - before[n] for n, edge in enumerate(edges[:-1])}
+        found = Counter(spread_ms(*name, spread) // unit * unit for name in names)
+        sign = self.number // len(names)
+        return found if sign > 0 else {place: -many for place, many in found.items()}
 
 
 @dataclass(slots=True)
@@ -293,8 +290,11 @@ class Outlook:
         if first is None or left == 0 or first > self.span.last:
             return
         odd_rate = rows.step and (rows.holes or rows.alike.anchor is not None)
-        if left is not None or odd_rate:
-            self._walk(rows, first, left)
+        if rows.moves_evenly:
+            self._spread_evenly(rows, self._walked(rows, first, left))
+        elif left is not None or odd_rate:
+            for at in self._walked(rows, first, left):
+                self._spread(rows, at)
         elif rows.step:
             self._comb(rows, first, rows.step)
         else:
@@ -373,17 +373,50 @@ class Outlook:
                 self._combs[_Comb(step, unit, begin, until, rows.where, rows.moves)] += number
                 self.totals["fires"] += number * (1 + (until - begin) * unit // step)
 
-    # Rows that have few fires left, or that a pause interrupts.
+    # Rows of which each fire is looked at.
 
-    def _walk(self, rows: _Rows, first: int, left: int | None) -> None:
-        """Add the fires of rows with a limit of runs, of a rate that a pause interrupts, or of a
-        rate whose next time is none of its own.
+    def _walked(self, rows: _Rows, first: int, left: int | None) -> Sequence[int]:
+        """Return the fires that may be due in the span: of rows with a limit of runs, of rows that
+        move evenly, of a rate that a pause interrupts, or whose next time is none of its own.
         """
-        fires = [] if rows.is_paused(first) else [first]
-        most = MOST_OF_A_ROW if left is None else left
-        fires += rows.fires(first).between(first, self.span.last, most)
-        for at in fires[:left]:
-            self._spread(rows, at)
+        times = rows.fires(first)
+        since = max(first, self.span.since - 1 - rows.policies.spread * 1_000)
+        begun = [] if rows.is_paused(first) else [first]
+        before = len(begun) + times.count(first, since) if since > first else 0
+        most = MOST_OF_A_ROW if left is None else max(0, left - before)
+        found = times.between(since, self.span.last, most)
+        return [*(begun if not before else ()), *found][:most]
+
+    def _spread_evenly(self, rows: _Rows, fires: Sequence[int]) -> None:
+        """Add fires of rows without a name, whose places fill the spread evenly: the number of each
+        minute is their share of it, rounded so that nothing is lost on the whole.
+        """
+        window, given, share = rows.policies.spread * 1_000, 0, 0
+        for minute, part in enumerate(self._shares(fires, window)):
+            share += part * rows.number
+            number = share // window - given
+            given += number
+            if number:
+                self.totals["fires"] += number
+                self._put(minute, number, rows.where, moves=False)
+
+    def _shares(self, fires: Sequence[int], window: int) -> Iterator[int]:
+        """Yield the milliseconds of each minute that windows after the fires cover, added up."""
+        whole, parts = [0] * (self.span.minutes + 1), [0] * self.span.minutes
+        for at in fires:
+            begin, end = max(at, self.span.since), min(at + window, self.span.until)
+            first, last = self.span.minute(begin), self.span.minute(end)
+            if begin >= end:
+                continue
+            parts[first] -= begin - self.span.since - first * MINUTE_MS
+            whole[first] += MINUTE_MS
+            whole[last] -= MINUTE_MS
+            if last < self.span.minutes:
+                parts[last] += end - self.span.since - last * MINUTE_MS
+        covered = 0
+        for change, part in zip(whole, parts, strict=False):
+            covered += change
+            yield covered + part
 
     def _spread(self, rows: _Rows, at: int) -> None:
         """Add one fire of each row, at its place in the spread."""
