@@ -6,7 +6,8 @@ from typing import get_args
 from duetick.core.store import Listing, Store
 from duetick.domain.alike import Selection
 from duetick.domain.attempts import CallerKey
-from duetick.domain.forecasting import MinuteSpan, Outlook
+from duetick.domain.forecasting import Outlook
+from duetick.domain.minutes import MinuteSpan
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import State
 from duetick.ports import Counted

@@ -9,8 +9,9 @@ import pytest
 from duetick.core.forecast_cursor import LARGEST_UNPACKED, ReadSoFar
 from duetick.domain.alike import Alike, AlikePage
 from duetick.domain.errors import InvalidCursor, InvalidQuery
-from duetick.domain.forecasting import DAY_MS, MinuteSpan, Outlook
+from duetick.domain.forecasting import DAY_MS, Outlook
 from duetick.domain.limits import Limit, Limits
+from duetick.domain.minutes import MinuteSpan
 from duetick.domain.schedule import Json
 
 NOON: Final = 1_803_902_400_000

@@ -9,9 +9,10 @@ from duetick.domain import forecasting
 from duetick.domain.alike import Alike, Waits, alike
 from duetick.domain.claims import spread_ms
 from duetick.domain.firing import Times
-from duetick.domain.forecasting import MinuteSpan, Outlook
+from duetick.domain.forecasting import Outlook
 from duetick.domain.group_pauses import GroupPause, Pauses
 from duetick.domain.limits import Limit, Limits
+from duetick.domain.minutes import MinuteSpan
 from duetick.domain.occurrence import IndexRow
 from duetick.domain.policies import Misfire, Policies
 from duetick.testing.conformance.samples import DAY, HOUR, MINUTE, NOON, SECOND

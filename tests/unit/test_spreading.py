@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from duetick.domain.alike import alike
 from duetick.domain.firing import Times
-from duetick.domain.forecasting import MinuteSpan, Outlook, Sums
+from duetick.domain.forecasting import Outlook
 from duetick.domain.limits import Per
+from duetick.domain.minutes import MinuteSpan, Sums
 from duetick.domain.occurrence import IndexRow
 from duetick.domain.policies import Policies
 from duetick.domain.spreading import Grid, fitting_spread, windows_over

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from duetick.core.store import Store
 from duetick.core.wire import iso
 from duetick.domain.errors import counted
-from duetick.domain.forecasting import Outlook, Sums
+from duetick.domain.forecasting import Outlook
 from duetick.domain.limits import OF_ACTION, OF_FLOW, Limit, Limits, Per
+from duetick.domain.minutes import Sums
 from duetick.domain.pace import Pace, best_pace
 from duetick.domain.schedule import Json
 from duetick.domain.spreading import Grid, Over, fitting_spread, windows_over

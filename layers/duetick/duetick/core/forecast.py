@@ -19,9 +19,10 @@ from duetick.core.store import Store
 from duetick.core.wire import iso
 from duetick.domain.alike import Alike, Selection, alike
 from duetick.domain.errors import InvalidQuery, InvalidSchedule
-from duetick.domain.forecasting import DAY_MS, MinuteSpan, Outlook, Sums
+from duetick.domain.forecasting import DAY_MS, Outlook
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits, Per
+from duetick.domain.minutes import MinuteSpan, Sums
 from duetick.domain.pace import delivered_by_minute
 from duetick.domain.pausing import keep_pause
 from duetick.domain.policies import MINUTE_MS

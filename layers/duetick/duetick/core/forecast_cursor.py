@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from duetick.domain.alike import AlikePage
 from duetick.domain.errors import InvalidCursor, InvalidQuery
-from duetick.domain.forecasting import Outlook, Sums, Totals
+from duetick.domain.forecasting import Outlook, Totals
+from duetick.domain.minutes import Sums
 from duetick.domain.occurrence import LATEST
 from duetick.domain.schedule import Json
 

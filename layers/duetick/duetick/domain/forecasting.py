@@ -21,6 +21,7 @@ from duetick.domain.expression import check_zone, step_of
 from duetick.domain.firing import Times, TimesOutside, decide, unfired
 from duetick.domain.group_pauses import NO_PAUSES, Hole, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits
+from duetick.domain.minutes import MinuteSpan, Sums
 from duetick.domain.occurrence import IndexRow
 from duetick.domain.policies import DAY, MINUTE_MS, Policies
 
@@ -37,56 +38,6 @@ MOST_OF_A_ROW: Final = 1_000_000
 
 Where: TypeAlias = tuple[int, ...]
 """The numbers of the sums to which occurrences belong."""
-
-
-class MinuteSpan(NamedTuple):
-    """A span of whole minutes: from `since` until before `until`."""
-
-    since: int
-    until: int
-
-    @property
-    def minutes(self) -> int:
-        """The number of minutes."""
-        return (self.until - self.since) // MINUTE_MS
-
-    @property
-    def last(self) -> int:
-        """The last instant."""
-        return self.until - 1
-
-    def has(self, at: int) -> bool:
-        """Return True if an instant lies in the span."""
-        return self.since <= at < self.until
-
-    def minute(self, at: int) -> int:
-        """Return the number of the minute of an instant, counted from the start of the span."""
-        return (at - self.since) // MINUTE_MS
-
-
-@dataclass(slots=True)
-class Sums:
-    """The occurrences that are due in each minute of a span. Those in `movable` would have another
-    minute if their schedules had a spread.
-
-    If these are `ragged`, some fire within a minute. `densest` is the most of them that one
-    schedule has within an hour.
-    """
-
-    due: list[int]
-    movable: list[int]
-    ragged: bool = False
-    densest: int = 1
-
-    @classmethod
-    def of(cls, span: MinuteSpan) -> "Sums":
-        """Return the sums of a span in which nothing is due."""
-        return cls([0] * span.minutes, [0] * span.minutes)
-
-    @property
-    def fixed(self) -> list[int]:
-        """The occurrences of each minute that no spread would move."""
-        return [due - moves for due, moves in zip(self.due, self.movable, strict=True)]
 
 
 class Totals(NamedTuple):

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from math import exp, log
 from typing import Final, NamedTuple
 
-from duetick.domain.forecasting import MinuteSpan, Sums
 from duetick.domain.limits import WINDOWS, Per
+from duetick.domain.minutes import MinuteSpan, Sums
 from duetick.domain.policies import DAY
 
 DOUBT: Final = 1e-6
