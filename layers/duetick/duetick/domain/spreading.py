@@ -126,7 +126,7 @@ def _doubt(room: float, mean: float, together: int) -> float:
 
     `together` is the most that one schedule adds: its fires share their chance.
     """
-    least = room + 1
+    least = room + 2
     if mean <= 0:
         return float(room < 0)
     if least <= mean:
