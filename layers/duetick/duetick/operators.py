@@ -10,6 +10,7 @@ from typing import Final, Literal
 from urllib.parse import urlencode
 
 from duetick.api.views import (
+    ActivityView,
     AnyScheduleView,
     GroupPausesView,
     GroupPauseView,
@@ -29,11 +30,11 @@ from duetick.domain.limits import Per
 from duetick.domain.recovering import Recovery
 from duetick.domain.schedule import Json
 from duetick.occurrences import OccurrencesClient
+from duetick.statics import STATIC, StaticClient
 
 PAUSES: Final = "/api/pauses"
 LIMITS: Final = "/api/limits"
 BY_EXTERNAL: Final = "/api/schedules/by-external"
-STATIC: Final = "/api/static-schedules"
 
 
 class Operators:
@@ -101,6 +102,19 @@ class Operators:
         """Return the newest reports of ticks and of runs in the background, at most `limit`."""
         answer: Reply[WorkersView] = self.client.call("GET", f"/api/workers?limit={limit}")
         return answer.body
+
+    def activity(self, *, since: str | None = None, until: str | None = None) -> ActivityView:
+        """Return what ticks did in each minute of a span of at most 25 hours; by default of the
+        last day.
+        """
+        filters = {"from": since, "to": until}
+        given = {name: value for name, value in filters.items() if value is not None}
+        answer: Reply[ActivityView] = self.client.call("GET", f"/api/activity?{urlencode(given)}")
+        return answer.body
+
+    def static(self, flow: str) -> StaticClient:
+        """Return the client of a flow's static schedules."""
+        return StaticClient(self.client, flow)
 
     def locks(self) -> LocksView:
         """Return the named locks, and who has them."""

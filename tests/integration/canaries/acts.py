@@ -69,16 +69,21 @@ def told(office: Office) -> None:
         office.ask(f"GET {base}?state=x&token=canary-query")
         office.ask(f"GET {base}/by-external/{ONE[1:]}", key="crm-7")
         for key in ("k", "twice", "told", "behind", "call", "computed", "works", "canary-none"):
-            for rest in ("", "/upcoming", "/history", "/explain"):
+            for rest in ("", "/upcoming", "/history", "/explain", "/timeline"):
                 office.ask(f"GET {base}{ONE}{rest}", key=key)
             office.ask(f"GET {base}{ONE}/explain?at=2026-12-01T09:00:00Z", key=key)
     office.ask("GET /api/flows")
     office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "timezone": FAULT})
     office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "token": "canary-token"})
     office.ask("GET /api/users/{user}/export")
-    for route in ("overview", "operations", "unreadable", "all-schedules", "workers", "locks"):
+    for route in (
+        *("overview", "operations", "unreadable", "all-schedules"),
+        *("workers", "activity", "locks"),
+    ):
         office.ask(f"GET /api/{route}")
     office.ask("GET /api/flows/{flow}/schedules")
+    for rest in ("", "/history", "/timeline", "/explain"):
+        office.ask(f"GET /api/static-schedules/{{flow}}/{{id}}{rest}", flow="office", id="nightly")
 
 
 def times_come(office: Office) -> None:
