@@ -1,7 +1,6 @@
 """The tools that build and check the pages: packages of npm, pinned by a lock file."""
 
 import hashlib
-import os
 import shutil
 from functools import cache
 from pathlib import Path
@@ -43,14 +42,6 @@ def npm(part: str = PART) -> Path:
     if found:
         return Path(found)
     return missing(part, "no `npm` on the PATH", "Install Node.js with npm, then run again.")
-
-
-def build(into: Path) -> None:
-    """Build the client and the pages into a folder."""
-    run(
-        [node(), WEB / "build.mjs", into],
-        env={**os.environ, "DUETICK_NODE_MODULES": str(node_modules())},
-    )
 
 
 def _install(place: Path) -> None:

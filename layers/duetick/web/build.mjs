@@ -15,7 +15,7 @@ if (!tools || !into) throw new Error("Say DUETICK_NODE_MODULES=… node build.mj
 const esbuild = createRequire(join(tools, "esbuild/package.json"))("esbuild");
 
 const run = (tool, ...rest) =>
-  execFileSync(process.execPath, [join(tools, tool), ...rest], { stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync(process.execPath, [join(tools, tool), ...rest], { stdio: ["ignore", 2, 2] });
 
 function client() {
   const sources = join(into, "client/src");
@@ -25,12 +25,13 @@ function client() {
   const types = join(sources, "api.d.ts");
   const document = join(web, "../duetick/api/openapi.json");
   run("openapi-typescript/bin/cli.js", document, "--output", types);
-  const made = join(into, "client/dist");
-  const options = ["--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext"];
-  const strict = ["--strict", "--types", "", "--lib", "es2022,dom,dom.iterable"];
-  const out = ["--rootDir", sources, "--outDir", made, "--declaration"];
+  const made = join(into, "client/lib");
   writeFileSync(join(into, "client/package.json"), readFileSync(join(web, "client/package.json")));
-  run("typescript/bin/tsc", join(sources, "index.ts"), ...options, ...strict, ...out);
+  const shared = JSON.parse(readFileSync(join(web, "tsconfig.json"), "utf8")).compilerOptions;
+  const compilerOptions = { ...shared, noEmit: false, declaration: true, rootDir: sources, outDir: made };
+  const config = join(into, "client/tsconfig.json");
+  writeFileSync(config, JSON.stringify({ compilerOptions, files: [join(sources, "index.ts")] }));
+  run("typescript/bin/tsc", "-p", config);
   cpSync(types, join(made, "api.d.ts"));
 }
 

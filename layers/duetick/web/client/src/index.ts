@@ -46,7 +46,11 @@ type Given<O> = O extends { requestBody: { content: { "application/json": infer 
   : O extends { requestBody?: { content: { "application/json": infer B } } }
     ? { body?: B }
     : { body?: never };
-type HeadersOf<O> = O extends { parameters: { header?: infer H } } ? keyof NonNullable<H> : never;
+type HeadersOf<O> = O extends { parameters: { header?: infer H } }
+  ? [H] extends [never | undefined]
+    ? never
+    : keyof NonNullable<H>
+  : never;
 type Header<O, Name extends string, Field extends string> = Name extends HeadersOf<O>
   ? { [F in Field]?: string }
   : { [F in Field]?: never };
