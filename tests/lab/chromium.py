@@ -14,7 +14,9 @@ PART: Final = "Chromium"
 NAMED: Final = "DUETICK_TEST_CHROMIUM"
 PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PACKAGES: Final = ("chromium", "fonts-dejavu-core")
-WHAT_TO_DO: Final = f"Install it (Debian: apt install {' '.join(PACKAGES)}), or name one: {NAMED}=/path/to/chromium."
+WHAT_TO_DO: Final = (
+    f"Install it (Debian: apt install {' '.join(PACKAGES)}), or name one: {NAMED}=/path/to/it."
+)
 
 
 @cache

@@ -83,7 +83,7 @@ test("pages follow the cursor over short and empty pages", async () => {
   for await (const one of duetick.pages("/api/schedules", { query: { limit: 1, flow: "f" } })) keys.push(one.key);
   assert.deepEqual(keys, ["a", "b"]);
   assert.deepEqual(calls.map((one) => one.url.split("?")[1]), [
-    "limit=1&flow=f", "limit=1&flow=f&cursor=x+y", "limit=1&flow=f&cursor=z",
+    "limit=1&flow=f", "limit=1&flow=f&cursor=x%20y", "limit=1&flow=f&cursor=z",
   ]);
 });
 

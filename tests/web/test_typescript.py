@@ -4,8 +4,8 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -41,7 +41,7 @@ def compiled(folder: Path, *names: str) -> str:
 
 
 @pytest.fixture
-def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
     with product(f"sqlite:///{tmp_path}/typescript.db", Clock(NINE), monkeypatch) as made:
         yield made
 

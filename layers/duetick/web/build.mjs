@@ -42,6 +42,7 @@ function pages() {
     esbuild.buildSync({
       entryPoints: entryPoints.map((one) => join(web, one)),
       outdir: made,
+      entryNames: "[name]",
       bundle: true,
       minify: true,
       charset: "utf8",
@@ -52,7 +53,7 @@ function pages() {
     });
   bundle(["console/console.ts", "console/console.css", "picker/picker.ts"]);
   bundle(["picker/example.ts", "picker/example.css"]);
-  for (const page of ["console/console.html", "picker/example.html"])
+  for (const page of ["console/console.html", "console/icon.svg", "picker/example.html"])
     cpSync(join(web, page), join(made, page.split("/")[1]));
 }
 

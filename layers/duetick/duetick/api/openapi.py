@@ -55,6 +55,7 @@ MEANINGS: Final = {
 _REFUSALS: Final = sorted({*ALWAYS, *(status for route in ROUTES for status in route.refusals)})
 TEXT: Final[Node] = {"type": "string"}
 NULL: Final[Node] = {"type": "null"}
+SAID_OTHERWISE: Final = frozenset({"default", "description", "title"})
 HEADERS: Final[dict[int, Node]] = {
     201: {"Location": {"schema": TEXT}},
     405: {"Allow": {"schema": TEXT}},
@@ -215,11 +216,9 @@ def _plain(schema: Node) -> Node:
     default = schema.get("default")
     said = [schema.get("description"), None if default in (None, "") else _default_said(default)]
     described = " ".join(one for one in said if one)
-    kept = {
-        key: _plain_parts(key, value)
-        for key, value in schema.items()
-        if key not in ("default", "description", "title")
-    }
+    kept = {key: value for key, value in schema.items() if key not in SAID_OTHERWISE}
+    for key in kept.keys() & {"anyOf", "items", "additionalProperties", "properties"}:
+        kept[key] = _plain_parts(kept[key], named=key == "properties")
     return ({"description": described} if described else {}) | kept
 
 
@@ -227,15 +226,13 @@ def _default_said(default: object) -> str:
     return f"Default: {json.dumps(default)}."
 
 
-def _plain_parts(key: str, value: Any) -> Any:
-    """Return the schemas inside a schema in the same way."""
-    if key == "properties":
-        return {name: _plain(one) for name, one in value.items()}
-    if key in ("anyOf", "allOf", "oneOf"):
+def _plain_parts(value: object, *, named: bool) -> object:
+    """Return the schemas inside a schema in the same way: a list, one, or some by their names."""
+    if isinstance(value, list):
         return [_plain(one) for one in value]
-    if key in ("items", "additionalProperties") and isinstance(value, dict):
-        return _plain(value)
-    return value
+    if not isinstance(value, dict):
+        return value
+    return {name: _plain(one) for name, one in value.items()} if named else _plain(value)
 
 
 def _security_schemes() -> Node:

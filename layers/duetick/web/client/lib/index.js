@@ -131,8 +131,11 @@ export class Duetick {
 export function toPath(name) {
     if (["", ".", ".."].includes(name))
         throw new RangeError(`${JSON.stringify(name)} is no name: its path would be another route's.`);
-    const escaped = encodeURIComponent(name).replace(/[!~*'()]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
-    return escaped.replaceAll("%", "~");
+    return escape(name).replaceAll("~", "%7E").replaceAll("%", "~");
+}
+/** Escape a text as signatures do: what has no need stands as it is, the rest is %XX. */
+function escape(text) {
+    return encodeURIComponent(text).replace(/[!*'()]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 function fill(path, names = {}) {
     const known = names;
@@ -145,8 +148,8 @@ function fill(path, names = {}) {
 }
 function search(query = {}) {
     const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
-    const pairs = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
-    return given.length ? `?${pairs}` : "";
+    const pairs = given.map(([name, value]) => `${escape(name)}=${escape(String(value))}`);
+    return given.length ? `?${pairs.join("&")}` : "";
 }
 function bodyOf(outgoing) {
     return outgoing.body === undefined ? {} : { body: outgoing.body };

@@ -290,11 +290,15 @@ export class Duetick {
 export function toPath(name: string): string {
   if (["", ".", ".."].includes(name))
     throw new RangeError(`${JSON.stringify(name)} is no name: its path would be another route's.`);
-  const escaped = encodeURIComponent(name).replace(
-    /[!~*'()]/g,
+  return escape(name).replaceAll("~", "%7E").replaceAll("%", "~");
+}
+
+/** Escape a text as signatures do: what has no need stands as it is, the rest is %XX. */
+function escape(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!*'()]/g,
     (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
   );
-  return escaped.replaceAll("%", "~");
 }
 
 function fill(path: string, names: object = {}): string {
@@ -308,8 +312,8 @@ function fill(path: string, names: object = {}): string {
 
 function search(query: object = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
-  const pairs = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
-  return given.length ? `?${pairs}` : "";
+  const pairs = given.map(([name, value]) => `${escape(name)}=${escape(String(value))}`);
+  return given.length ? `?${pairs.join("&")}` : "";
 }
 
 function bodyOf(outgoing: Outgoing): { body?: string } {
