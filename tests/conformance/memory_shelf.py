@@ -28,14 +28,7 @@ from duetick.domain.failure_hooks import action_run, hooks_of
 from duetick.domain.failures import Event
 from duetick.domain.identity import is_failure_hook, is_job
 from duetick.domain.jobs import mark_job
-from duetick.domain.occurrence import (
-    LATEST,
-    Identity,
-    IndexRow,
-    Leased,
-    Occurrence,
-    ScheduleName,
-)
+from duetick.domain.occurrence import Identity, IndexRow, Leased, Occurrence, ScheduleName
 from duetick.domain.operations import BEGUN, Operation, OperationPlace
 from duetick.domain.overlap import may_be_leased, needs_reserving, pick_one_of_each, reserve
 from duetick.domain.paging import make_cursor, newest_first, read_name
@@ -486,8 +479,8 @@ class MemoryShelf:
     def report(self, worker: Worker) -> None:
         self.reports[worker.id] = worker
 
-    def workers(self, since: int, limit: int, until: int = LATEST) -> Sequence[Worker]:
-        found = [one for one in self.reports.values() if since <= one.started_at < until]
+    def workers(self, since: int, limit: int) -> Sequence[Worker]:
+        found = [one for one in self.reports.values() if one.started_at >= since]
         return sorted(found, key=lambda one: (one.started_at, one.id), reverse=True)[:limit]
 
     def rules(self, digest: str) -> bytes | None:

@@ -557,9 +557,9 @@ class CrossedShelf:
         """See `ports.Shelf`."""
         self._cross("report", lambda: self._shelf.report(worker))
 
-    def workers(self, since: int, limit: int, until: int = LATEST) -> Sequence[Worker]:
+    def workers(self, since: int, limit: int) -> Sequence[Worker]:
         """See `ports.Shelf`."""
-        return self._shelf.workers(since, limit, until)
+        return self._shelf.workers(since, limit)
 
     def forget(self, now: int, limit: int) -> int:
         """See `ports.Shelf`."""

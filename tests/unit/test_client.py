@@ -56,7 +56,6 @@ METHODS: dict[str, Callable[..., object]] = {
     "show_overview": Operators.overview,
     "list_workers": Operators.workers,
     "recover_store": Operators.recover,
-    "show_activity": Operators.activity,
     "list_locks": Operators.locks,
     "list_all_schedules": Operators.schedules,
     "list_unreadable": Operators.unreadable,

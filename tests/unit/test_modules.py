@@ -24,7 +24,6 @@ LOOKED_FOR: Final = {
     "api.jobs": "the routes of a user's jobs",
     "api.statics": "the routes of static schedules, which have no user",
     "cli.wrong": "the command that shows more of each thing that is wrong",
-    "core.activity": "the minutes behind us, as ticks reported them",
     "api.recovery": "the route of a recovery, whose work no other route pays for",
     "api.limits": "the routes of the limits of a user, of a flow, of an action",
     "core.store.within": "a begin under a limit: O-03",

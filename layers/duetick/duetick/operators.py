@@ -10,7 +10,6 @@ from typing import Final, Literal
 from urllib.parse import urlencode
 
 from duetick.api.views import (
-    ActivityView,
     AnyScheduleView,
     GroupPausesView,
     GroupPauseView,
@@ -101,15 +100,6 @@ class Operators:
     def workers(self, *, limit: int = 20) -> WorkersView:
         """Return the newest reports of ticks and of runs in the background, at most `limit`."""
         answer: Reply[WorkersView] = self.client.call("GET", f"/api/workers?limit={limit}")
-        return answer.body
-
-    def activity(self, *, since: str | None = None, until: str | None = None) -> ActivityView:
-        """Return what ticks did in each minute of a span of at most 25 hours; by default of the
-        last day.
-        """
-        filters = {"from": since, "to": until}
-        given = {name: value for name, value in filters.items() if value is not None}
-        answer: Reply[ActivityView] = self.client.call("GET", f"/api/activity?{urlencode(given)}")
         return answer.body
 
     def static(self, flow: str) -> StaticClient:

@@ -77,7 +77,6 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("POST", f"{ONE}/mend"): PLAIN,
     ("GET", "/overview"): PLAIN,
     ("GET", "/workers"): PLAIN,
-    ("GET", "/activity"): PLAIN,
     ("GET", "/locks"): PLAIN,
     ("GET", "/all-schedules"): PLAIN,
     ("GET", "/unreadable"): PLAIN,

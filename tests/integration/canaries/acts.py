@@ -76,10 +76,7 @@ def told(office: Office) -> None:
     office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "timezone": FAULT})
     office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "token": "canary-token"})
     office.ask("GET /api/users/{user}/export")
-    for route in (
-        *("overview", "operations", "unreadable", "all-schedules"),
-        *("workers", "activity", "locks"),
-    ):
+    for route in ("overview", "operations", "unreadable", "all-schedules", "workers", "locks"):
         office.ask(f"GET /api/{route}")
     office.ask("GET /api/flows/{flow}/schedules")
     for rest in ("", "/history", "/timeline", "/explain"):

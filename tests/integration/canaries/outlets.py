@@ -87,7 +87,6 @@ ROUTES: Final = (
     "GET /api/operations",
     "GET /api/unreadable",
     "GET /api/workers",
-    "GET /api/activity",
     "GET /api/locks",
     "GET /api/all-schedules",
     "GET /api/flows/{flow}/schedules",

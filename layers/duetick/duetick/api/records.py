@@ -5,7 +5,6 @@ from duetick.api.models import (
     AllQuery,
     OperationsQuery,
     PageQuery,
-    SpanQuery,
     WorkersQuery,
 )
 from duetick.core.answers import Answer
@@ -13,7 +12,7 @@ from duetick.core.directory import directory_page, mend_one, unreadable_page
 from duetick.core.operations import operation_json, operations_page
 from duetick.core.overview import overview
 from duetick.core.reports import locks_json, workers_json
-from duetick.core.wire import instant, iso
+from duetick.core.wire import iso
 
 
 def show_overview(call: ApiCall) -> Answer:
@@ -30,17 +29,6 @@ def list_workers(call: ApiCall) -> Answer:
     """
     found = workers_json(call.store, call.read_query(WorkersQuery).limit)
     return Answer(200, {"workers": [*found]})
-
-
-def show_activity(call: ApiCall) -> Answer:
-    """Return what ticks did in each minute of a span of at most 25 hours, from their reports, which
-    are kept for eight days: how many occurrences they claimed and delivered, and how late.
-    """
-    from duetick.core.activity import Minutes, activity  # for this route alone
-
-    query = call.read_query(SpanQuery)
-    since, until = instant("from", query.since), instant("to", query.until)
-    return Answer(200, activity(call.store, Minutes.read(since, until, call.store.now())))
 
 
 def list_locks(call: ApiCall) -> Answer:

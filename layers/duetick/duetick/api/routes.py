@@ -245,10 +245,6 @@ ROUTES: Final = (
         "GET", "/workers", Later("records", "list_workers"), {200: "WorkersView"},
         query="WorkersQuery", of_all=True,
     ),
-    Route(
-        "GET", "/activity", Later("records", "show_activity"), {200: "ActivityView"},
-        query="SpanQuery", of_all=True,
-    ),
     Route("GET", "/locks", Later("records", "list_locks"), {200: "LocksView"}, of_all=True),
     Route(
         "GET", "/all-schedules", Later("records", "list_all_schedules"), {200: "AllSchedulesPage"},

@@ -817,27 +817,6 @@ class WorkersView(TypedDict):
     workers: list[WorkerView]
 
 
-ActivityView = TypedDict(
-    "ActivityView",
-    {
-        "from": IsoTime,
-        "to": IsoTime,
-        "ticks": list[int],
-        "claimed": list[int],
-        "delivered": list[int],
-        "failed": list[int],
-        "lost": list[int],
-        "poisoned": list[int],
-        "latenessMilliseconds": list[int],
-    },
-)
-"""What ticks did in each minute `from` an instant on, before the instant `to`: one number for
-each minute, in order. A tick belongs to the minute in which it began. `failed` are answers without
-success; `latenessMilliseconds` is the greatest. `from` is later than it was asked for if the
-reports of before are deleted, or too many for one answer.
-"""
-
-
 class LockView(TypedDict):
     """A named lock: its owner has it until a time, unless it is extended. Then it is `free`."""
 

@@ -15,14 +15,7 @@ from duetick.domain.creation import Made, Repeatable
 from duetick.domain.failures import Event
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits
-from duetick.domain.occurrence import (
-    LATEST,
-    Identity,
-    IndexRow,
-    Leased,
-    Occurrence,
-    ScheduleName,
-)
+from duetick.domain.occurrence import Identity, IndexRow, Leased, Occurrence, ScheduleName
 from duetick.domain.schedule import Record
 from duetick.domain.standing import OrderKind, StandingOrder
 from duetick.domain.states import State
@@ -466,10 +459,8 @@ class Shelf(Protocol):
     def report(self, worker: "Worker") -> None:
         """Keep the report of a worker, in place of the one before, in one write."""
 
-    def workers(self, since: int, limit: int, until: int = LATEST) -> "Sequence[Worker]":
-        """Return the newest reports of workers that started from `since` on and before `until`,
-        the newest first.
-        """
+    def workers(self, since: int, limit: int) -> "Sequence[Worker]":
+        """Return the newest reports of workers that started from `since` on, the newest first."""
 
     # The database.
 

@@ -21,14 +21,7 @@ from duetick.domain.creation import Made
 from duetick.domain.errors import InvalidStoreUrl
 from duetick.domain.failures import Event
 from duetick.domain.identity import JOB_ORIGIN, JOBS_END, stands_beside
-from duetick.domain.occurrence import (
-    LATEST,
-    Identity,
-    IndexRow,
-    Leased,
-    Occurrence,
-    ScheduleName,
-)
+from duetick.domain.occurrence import Identity, IndexRow, Leased, Occurrence, ScheduleName
 from duetick.domain.paging import make_cursor, place_of, read_walk
 from duetick.domain.policies import MINUTE_MS
 from duetick.domain.retention import USUAL, Retention, Retired
@@ -512,11 +505,11 @@ class DynamoShelf:
 
         Workers(self._table).report(worker)
 
-    def workers(self, since: int, limit: int, until: int = LATEST) -> "Sequence[Worker]":
+    def workers(self, since: int, limit: int) -> "Sequence[Worker]":
         """See `ports.Shelf`."""
         from duetick.stores.dynamodb.workers import Workers
 
-        return Workers(self._table).workers(since, limit, until)
+        return Workers(self._table).workers(since, limit)
 
     def accounts(self, since: int, until: int, place: str = "") -> "Iterator[Account]":
         """See `ports.Shelf`. Its module is loaded when it is needed: a tick verifies nothing."""

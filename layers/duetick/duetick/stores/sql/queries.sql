@@ -477,7 +477,7 @@ ON CONFLICT (id) DO UPDATE SET silent_at = excluded.silent_at, ended_at = exclud
 
 -- name: workers_list
 SELECT id, kind, started_at, silent_at, ended_at, lost_at, lateness_ms, counts FROM workers
-WHERE started_at >= :since AND started_at < :until ORDER BY started_at DESC, id DESC LIMIT :limit
+WHERE started_at >= :since ORDER BY started_at DESC, id DESC LIMIT :limit
 
 -- name: occurrence_columns
 o.user_id, o.key, o.cron, o.timezone, o.nominal_at, o.fence, o.origin, o.id, o.flow, o.state,

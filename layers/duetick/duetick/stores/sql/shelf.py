@@ -446,10 +446,9 @@ class SqlShelf:
         """See `ports.Shelf`."""
         self._query("worker_put", worker_params(worker))
 
-    def workers(self, since: int, limit: int, until: int = LATEST) -> "Sequence[Worker]":
+    def workers(self, since: int, limit: int) -> "Sequence[Worker]":
         """See `ports.Shelf`."""
-        span: Params = {"since": since, "until": until, "limit": limit}
-        rows = self._query("workers_list", span)
+        rows = self._query("workers_list", {"since": since, "limit": limit})
         return [read_worker(row) for row in rows]
 
     def accounts(self, since: int, until: int, place: str = "") -> "Iterator[Account]":

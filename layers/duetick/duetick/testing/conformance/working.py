@@ -99,16 +99,6 @@ class WorkerConformance(StoreSuite):
         assert [one.id for one in store.workers(NOON + MINUTE, limit=2)] == ["t3", "t2"]
         assert [one.id for one in store.workers(NOON + 2 * MINUTE)] == ["t3", "t2"]
 
-    def test_j12_reports_of_a_span_begin_with_its_first_instant_and_end_before_its_last(
-        self, store: Store
-    ) -> None:
-        every = [replace(TICK, id=f"t{n}", started_at=NOON + n * MINUTE) for n in range(4)]
-        for one in every:
-            store.shelf.report(one)
-        found = store.shelf.workers(NOON + MINUTE, 10, NOON + 3 * MINUTE)
-        assert [one.id for one in found] == ["t2", "t1"]
-        assert list(store.shelf.workers(NOON, 10, NOON)) == []
-
     def test_j12_a_silent_worker_is_lost_once_its_longest_life_is_over(self, store: Store) -> None:
         store.shelf.report(TICK)
         store.shelf.report(replace(TICK, id="ended", ended_at=NOON + SECOND))

@@ -21,23 +21,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/activity": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Return what ticks did in each minute of a span of at most 25 hours, from their reports, which are kept for eight days: how many occurrences they claimed and delivered, and how late. */
-        get: operations["show_activity"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/all-occurrences/cancel": {
         parameters: {
             query?: never;
@@ -1208,17 +1191,6 @@ export interface components {
         /** @description The actions of all flows. */
         ActionsView: {
             actions: components["schemas"]["ActionView"][];
-        };
-        ActivityView: {
-            claimed: number[];
-            delivered: number[];
-            failed: number[];
-            from: string;
-            latenessMilliseconds: number[];
-            lost: number[];
-            poisoned: number[];
-            ticks: number[];
-            to: string;
         };
         /**
          * @description Schedules of all users, in the order of the store. `cursor` asks for the next page; null:
@@ -2399,35 +2371,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ActionsView"];
-                };
-            };
-            400: components["responses"]["Refused400"];
-            401: components["responses"]["Refused401"];
-            403: components["responses"]["Refused403"];
-            405: components["responses"]["Refused405"];
-            500: components["responses"]["Refused500"];
-            503: components["responses"]["Refused503"];
-        };
-    };
-    show_activity: {
-        parameters: {
-            query?: {
-                from?: string;
-                to?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description As asked for. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ActivityView"];
                 };
             };
             400: components["responses"]["Refused400"];
