@@ -459,14 +459,16 @@ TimelineView = TypedDict(
         "pauses": list[HeldView],
         "clockChanges": list[ClockChangeView],
         "ahead": list[IsoTime],
+        "leftOut": list[IsoTime],
         "unaccounted": list[FaultView],
     },
 )
 """A schedule `from` an instant on, before the instant `to`: the outcomes, the newest first; the
 definitions that were in force, the oldest first; the pauses of groups that covered some of it; the
-changes of its zone's clocks; the fire times `ahead`, as things stand; and the times that have no
-outcome, or one too many. If there were more outcomes than one answer holds, `from` is later than it
-was asked for: ask again with that as `to`.
+changes of its zone's clocks; the fire times `ahead`, as things stand; the times that are `leftOut`
+by a pause of the schedule which holds; and the times that have no outcome, or one too many. If
+there were more outcomes than one answer holds, `from` is later than it was asked for: ask again
+with that as `to`.
 """
 
 

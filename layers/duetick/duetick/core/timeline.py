@@ -18,6 +18,7 @@ from duetick.domain.errors import InvalidSchedule, NotFound
 from duetick.domain.expression import InvalidTimezone
 from duetick.domain.firing import Times
 from duetick.domain.group_pauses import Pauses
+from duetick.domain.pausing import is_paused, resume
 from duetick.domain.policies import DAY
 from duetick.domain.rows import row_of
 from duetick.domain.schedule import Json, Occurrence, Record
@@ -75,6 +76,7 @@ def timeline(schedules: Owned, key: str, window: Window) -> dict[str, Json]:
         "pauses": [*_pauses_json(pauses, schedules.user_id, record, dated, shown)],
         "clockChanges": [*_clock_changes(zone, shown)],
         "ahead": [iso(at) for at in _ahead(record, shown, now)],
+        "leftOut": [iso(at) for at in _left_out(record, shown, now)],
         "unaccounted": [*_unaccounted(schedules, key, shown, now)],
     }
 
@@ -147,6 +149,20 @@ def _ahead(record: Record | None, window: Window, now: int) -> Sequence[int]:
     try:
         times = Times.of(row_of(record, now))
         return times.between(max(now, window.since - 1), window.until - 1, MOST_SHOWN)
+    except ValueError:
+        return ()
+
+
+def _left_out(record: Record | None, window: Window, now: int) -> Sequence[int]:
+    """Return the times that a pause of the schedule leaves out while it holds. The history has them
+    when it is over.
+    """
+    if record is None or record.pause is None or not is_paused(record, now):
+        return ()
+    pause, times = record.pause, Times.of(row_of(resume(record), now))
+    end = window.until if pause.until is None else min(pause.until, window.until)
+    try:
+        return times.between(max(pause.since, window.since - 1), end - 1, MOST_SHOWN)
     except ValueError:
         return ()
 

@@ -35,10 +35,10 @@ interface VNode {
 }
 
 const SVG = "http://www.w3.org/2000/svg";
-const OF_SVG: ReadonlySet<string> = new Set(["svg", "path", "line", "rect", "g", "circle"]);
+const OF_SVG: ReadonlySet<string> = new Set(["svg", "path", "line", "rect", "text"]);
 const PROPERTIES: ReadonlySet<string> = new Set(["value", "checked", "selected", "indeterminate"]);
 const NO_ATTRIBUTES: ReadonlySet<string> = new Set([...PROPERTIES, "key", "on", "made"]);
-const ATTRIBUTE = /^(?:aria-[a-z]+|data-[a-z-]+|[a-z]+(?:-[a-z]+)?|viewBox|preserveAspectRatio|dateTime)$/;
+const ATTRIBUTE = /^(?:aria-[a-z]+|data-[a-z-]+|[a-z]+[0-9]?(?:-[a-z]+)?|viewBox)$/;
 const FORBIDDEN = /^(?:on|style$|src|srcdoc$|formaction$|action$)/i;
 const LINK = /^(?:#|\/(?!\/)|https:\/\/)/;
 

@@ -2179,6 +2179,7 @@ export interface components {
             definitions: components["schemas"]["DefinitionView"][];
             entries: components["schemas"]["TimelineEntry"][];
             from: string;
+            leftOut: string[];
             pauses: components["schemas"]["HeldView"][];
             timezone: string | null;
             to: string;
