@@ -5,7 +5,7 @@ from typing import Final
 from duetick.client import Client, Fields
 from duetick.core.static import register
 from duetick.domain.attempts import Begun
-from duetick.domain.schedule import IndexRow
+from duetick.domain.schedule import IndexRow, Json
 from duetick.operators import Operators
 from duetick.runtime import wiring
 
@@ -24,11 +24,10 @@ HOSTILE_KEY: Final = "</b><script>window.hacked='key'</script>"
 BERLIN: Final = "Europe/Berlin"
 
 
-def order(cron: str, fails: str = "", **more: object) -> Fields:
+def order(cron: str, fails: str = "", **more: Json) -> Fields:
     """A schedule of the flow of mails."""
     wanted: Fields = {"fails": fails} if fails else {"topic": "news"}
-    body = {"cron": cron, "flow": "mailing", "action": "send", "input": wanted, **more}
-    return body  # type: ignore[return-value]
+    return {"cron": cron, "flow": "mailing", "action": "send", "input": wanted, **more}
 
 
 def operators(running: Product, why: str = "") -> Operators:

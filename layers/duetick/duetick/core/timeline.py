@@ -144,7 +144,7 @@ def _clock_changes(zone: str | None, window: Window) -> Iterator[dict[str, Json]
 
 def _ahead(record: Record | None, window: Window, now: int) -> Sequence[int]:
     """Return the fire times from now on in the span, as things stand."""
-    if record is None or not record.enabled or record.done_at is not None:
+    if record is None or not record.enabled or record.done_at or record.defect:
         return ()
     try:
         times = Times.of(row_of(record, now))

@@ -67,7 +67,7 @@ export function table(caption: string, titles: readonly string[], rows: readonly
   if (!rows.length) return h("p", { class: "none" }, none);
   return h(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
     h(
       "table",
       null,

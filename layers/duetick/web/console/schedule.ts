@@ -225,8 +225,8 @@ function lines(app: App, found: Found, choose: (at: string) => void, pages: Page
     row(
       `${one.id}${one.nominalFireTime}`,
       [
-        button(clock(one.nominalFireTime, app.zone), () => choose(one.nominalFireTime), { class: "plain", title: one.nominalFireTime, "aria-label": `Explain ${one.nominalFireTime}` }),
-        one.until && [h("br"), `${several(one.count, "time")} until `, instant(app, one.until)],
+        button(clock(one.nominalFireTime, app.zone), () => choose(one.nominalFireTime), { class: "plain", title: one.nominalFireTime, "aria-label": `Explain ${clock(one.nominalFireTime, app.zone)}` }),
+        one.until && one.count > 1 && [h("br"), `${several(one.count, "time")} until `, instant(app, one.until)],
       ],
       [state(one.state), one.reason && h("small", null, ` ${REASONS[one.reason]}`)],
       origin(one.origin),
@@ -237,7 +237,7 @@ function lines(app: App, found: Found, choose: (at: string) => void, pages: Page
   return section(
     "History",
     table("History", ["Nominal time", "Outcome", "Asked for by", "Attempts", "Error"], rows, "It has not fired yet."),
-    h("nav", { class: "pager", "aria-label": "Pages of the history" }, pages.newest && button("Newest", () => void pages.newest?.()), pages.older && button("Older", () => void pages.older?.())),
+    h("nav", { class: "pager", "aria-label": "More of the history" }, pages.newest && button("Newest", () => void pages.newest?.()), pages.older && button("Older", () => void pages.older?.())),
   );
 }
 
@@ -249,7 +249,7 @@ function definition(app: App, { schedule: one, words }: Found): Child {
       ["Cron", [h("code", null, one.cron), h("small", null, ` ${words}`)]],
       ["Time zone", one.timezone ?? "UTC"],
       ["Flow and action", `${one.flow} / ${one.action}`],
-      ["Next", instantAgo(app, one.nextFireAt, one.paused ? "none while it is paused" : "never again, as things stand")],
+      ["Next", instantAgo(app, one.nextFireAt, one.paused ? "none while it is paused" : one.defect ? "none while it cannot be read" : "never again, as things stand")],
       ["Last run", instantAgo(app, one.lastRunAt, "never")],
       ["Runs", number(one.runs)],
       ["Made", instant(app, one.createdAt)],

@@ -86,7 +86,7 @@ function list(app: App, found: readonly One[]): Child {
 export function pager(app: App, cursor: string | null, amount: number): Child {
   const first = app.place.query["cursor"] && button("First page", () => app.choose({ cursor: null }));
   const next = cursor !== null && button(amount ? "Next page" : "Look further", () => app.choose({ cursor }), { class: "next" });
-  return h("nav", { class: "pager", "aria-label": "Pages" }, first, next);
+  return h("nav", { class: "pager", "aria-label": "More of the list" }, first, next);
 }
 
 function ofUser(app: App, user: string, make: () => void): Child {
