@@ -23,13 +23,15 @@ HELLO = {
 }
 PAGE = "https://app.example.com"
 PATHS = json.loads(files("duetick.api").joinpath("openapi.json").read_text())["paths"]
+OF_USERS = (
+    *("/api/schedules", "/api/actions", "/api/flows", "/api/forecast", "/api/jobs"),
+    "/api/upcoming",
+)
 OWN = [
     (method.upper(), path)
     for path, item in PATHS.items()
     for method in item
-    if path.startswith(
-        ("/api/schedules", "/api/actions", "/api/flows", "/api/jobs", "/api/upcoming")
-    )
+    if path.startswith(OF_USERS)
 ]
 JOB = {name: HELLO[name] for name in ("flow", "action", "input")}
 BODIES: dict[tuple[str, str], Any] = {
@@ -37,6 +39,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PUT", "/api/schedules/{key}"): HELLO,
     ("PATCH", "/api/schedules/{key}"): {"cron": "@daily"},
     ("POST", "/api/upcoming"): {"cron": "@daily"},
+    ("POST", "/api/forecast"): {"schedule": {"cron": "@daily", "copies": 2}},
     ("POST", "/api/jobs"): JOB,
     ("POST", "/api/jobs/batch"): {"jobs": [JOB]},
 }

@@ -75,6 +75,10 @@ def told(office: Office) -> None:
     office.ask("GET /api/flows")
     office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "timezone": FAULT})
     office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "token": "canary-token"})
+    hidden = {"cron": f"0 9 * * * {FAULT}", "policies": {"spread": "canary-token"}, "key": "k"}
+    for root in ("/api", "/api/users/{user}"):
+        office.ask(f"POST {root}/forecast", {"most": 1, "flow": "office"})
+        office.ask(f"POST {root}/forecast", {"schedule": hidden, "cursor": "canary-query"})
     office.ask("GET /api/users/{user}/export")
     for route in ("overview", "operations", "unreadable", "all-schedules", "workers", "locks"):
         office.ask(f"GET /api/{route}")

@@ -11,6 +11,8 @@ ROUTES: Final = (
     "GET /api/actions",
     "GET /api/flows",
     "POST /api/upcoming",
+    "POST /api/forecast",
+    "POST /api/users/{user}/forecast",
     "GET /api/schedules",
     "POST /api/schedules",
     "GET /api/schedules/by-external/{key}",

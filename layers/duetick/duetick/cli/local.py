@@ -89,6 +89,7 @@ class LocalStack:
             LocalRoute("/api/actions", schedules, self._authorize_user, self._refuse_user),
             LocalRoute("/api/flows", schedules, self._authorize_anybody, self._refuse_user),
             LocalRoute("/api/upcoming", schedules, self._authorize_anybody, self._refuse_user),
+            LocalRoute("/api/forecast", schedules, self._authorize_anybody, self._refuse_user),
             LocalRoute("/api/jobs", schedules, self._authorize_user, self._refuse_user),
             LocalRoute("/api/flows/", dispatch, lambda _header: {}),
             LocalRoute(

@@ -106,6 +106,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/forecast": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Say how many occurrences are due in each minute ahead: of the token's user, or of all users to operators. With a `schedule` it says what that would add, and in `bounds` where more is due than the stack delivers, than operators allow, or than `most`. A call reads for some ten seconds. If there is more, the answer has the sums so far and a `cursor`: send the same body with it, until it is null. On DynamoDB a forecast of many users first tells its cost, and reads nothing without `yes`. */
+        post: operations["forecast"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs": {
         parameters: {
             query?: never;
@@ -845,6 +862,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/users/{user}/forecast": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Say how many occurrences are due in each minute ahead: of the token's user, or of all users to operators. With a `schedule` it says what that would add, and in `bounds` where more is due than the stack delivers, than operators allow, or than `most`. A call reads for some ten seconds. If there is more, the answer has the sums so far and a `cursor`: send the same body with it, until it is null. On DynamoDB a forecast of many users first tells its cost, and reads nothing without `yes`. */
+        post: operations["forecast_for_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/users/{user}/jobs": {
         parameters: {
             query?: never;
@@ -1335,6 +1369,26 @@ export interface components {
             count: number;
             first: components["schemas"]["BackfillView"][];
         };
+        /**
+         * @description The most that may be due in each minute, hour or day of the clock: what the stack has shown
+         *     (`measured`), what an operator `ordered`, or what was `given`; null if it is `unknown`. Then the
+         *     first windows that are over, and the shortest `spread` in seconds with which none is.
+         */
+        BoundView: {
+            /** @enum {string} */
+            kind: "stack" | "limit" | "given";
+            most: number | null;
+            over: components["schemas"]["OverView"][];
+            overCount: number;
+            /** @enum {string} */
+            per: "minute" | "hour" | "day";
+            said: string;
+            scope: string;
+            /** @enum {string} */
+            source: "measured" | "ordered" | "given" | "unknown";
+            spread: number | null;
+            spreadSaid: string;
+        };
         /** @description An occurrence after a change. If it was so already, `changed` is false. */
         ChangedOccurrence: {
             changed: boolean;
@@ -1542,6 +1596,88 @@ export interface components {
         /** @description The flows of the deployment; for a user, those with an action that users may schedule. */
         FlowsView: {
             flows: components["schemas"]["FlowView"][];
+        };
+        /**
+         * @description What to look ahead at: `from` an instant (now) until another (a day later), at most eight
+         *     days; of a flow, or an action of it. `most` are allowed in each `per` of the clock, in UTC. A
+         *     run `lasts` so many seconds. `yes` agrees to the cost of the read, on DynamoDB.
+         */
+        ForecastBody: {
+            action?: string | null;
+            cursor?: string | null;
+            flow?: string | null;
+            from?: string | null;
+            lasts?: (number) | null;
+            most?: number | null;
+            /**
+             * @description Default: "minute".
+             * @enum {string}
+             */
+            per?: "minute" | "hour" | "day";
+            schedule?: components["schemas"]["ForecastSchedule"] | null;
+            to?: string | null;
+            /** @description Default: false. */
+            yes?: boolean;
+        };
+        /**
+         * @description The read units that a forecast takes on DynamoDB, by the last hourly count; null before the
+         *     first. Unless it is `agreed`, nothing was read.
+         */
+        ForecastCost: {
+            agreed: boolean;
+            countedAt: string | null;
+            readUnits: number | null;
+            schedules: number | null;
+        };
+        /**
+         * @description A schedule that is not saved. With the `key` of one that is there, it takes its place, and
+         *     has from it what is left out. Without a key, each of so many users (`copies`) gets one.
+         */
+        ForecastSchedule: {
+            action?: string | null;
+            /** @description Default: 1. */
+            copies?: number;
+            cron?: string | {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            flow?: string | null;
+            key?: string | null;
+            policies?: components["schemas"]["PoliciesShape"] | null;
+            /** @example Europe/Berlin */
+            timezone?: string | null;
+        };
+        /**
+         * @description What is `due` in a span: `fires` of crons, what is recorded and `waiting`, `jobs`. `added` is
+         *     what the schedule that is not saved would add.
+         */
+        ForecastSums: {
+            added: number;
+            due: number;
+            fires: number;
+            jobs: number;
+            waiting: number;
+        };
+        ForecastView: {
+            added: number[] | null;
+            at: string;
+            bounds: components["schemas"]["BoundView"][];
+            cost: components["schemas"]["ForecastCost"] | null;
+            cursor: string | null;
+            delivered: number[] | null;
+            due: number[];
+            from: string;
+            fullest: components["schemas"]["FullestView"] | null;
+            partly: boolean;
+            paused: number;
+            schedules: number;
+            sums: components["schemas"]["ForecastSums"];
+            to: string;
+            unreadable: number;
+        };
+        /** @description The minute in which the most is due. */
+        FullestView: {
+            at: string;
+            due: number;
         };
         /** @description A flow, or a `flow/action`, that is not deployed, and how many active schedules name it. */
         GoneFlow: {
@@ -1859,6 +1995,16 @@ export interface components {
         OperationsView: {
             cursor: string | null;
             operations: components["schemas"]["OperationView"][];
+        };
+        /**
+         * @description A window in which more is `due` than `most`. If what is too much waits, all of it has begun
+         *     by `clearedAt`; null if that is not within the span.
+         */
+        OverView: {
+            at: string;
+            clearedAt: string | null;
+            due: number;
+            most: number;
         };
         /**
          * @description What is `wrong`, the worst first. The rows that are due, and those due for more than
@@ -2537,6 +2683,38 @@ export interface operations {
             401: components["responses"]["Refused401"];
             403: components["responses"]["Refused403"];
             405: components["responses"]["Refused405"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    forecast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ForecastBody"];
+            };
+        };
+        responses: {
+            /** @description As asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForecastView"];
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            405: components["responses"]["Refused405"];
+            413: components["responses"]["Refused413"];
             500: components["responses"]["Refused500"];
             503: components["responses"]["Refused503"];
         };
@@ -4234,6 +4412,40 @@ export interface operations {
             401: components["responses"]["Refused401"];
             403: components["responses"]["Refused403"];
             405: components["responses"]["Refused405"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    forecast_for_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ForecastBody"];
+            };
+        };
+        responses: {
+            /** @description As asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForecastView"];
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            405: components["responses"]["Refused405"];
+            413: components["responses"]["Refused413"];
             500: components["responses"]["Refused500"];
             503: components["responses"]["Refused503"];
         };
