@@ -1,4 +1,4 @@
-"""A browser for the session; for each test a store with a week behind it, and a page that is watched."""
+"""A browser for the session; for each test a store with a week behind it, and a watched page."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
 from playwright.sync_api import expect as expect_soon
 
 from tests.integration.local_product import NINE, Clock, Product, product
@@ -14,7 +14,7 @@ from tests.lab.chromium import chromium
 from tests.web.seeding import NOW, seed
 from tests.web.watching import Watched
 
-WIDE: Final = {"width": 1280, "height": 900}
+WIDE: Final[ViewportSize] = {"width": 1280, "height": 900}
 
 expect_soon.set_options(timeout=8_000)
 

@@ -27,6 +27,7 @@ PAGES: Final = {
     "jobs": "occ_",
     "jobs?user=ann&state=all": "ran",
     "orders": "a noisy neighbour",
+    "week": "fires ahead",
     "ticks": "claimed",
     "record": "the partner is down",
     "nowhere": "There is no page",

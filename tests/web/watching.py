@@ -1,4 +1,4 @@
-"""What a page must never do: run what somebody wrote, break its policy, fail, or go beyond its width."""
+"""The things that a page must never do: run what somebody wrote, break its policy, fail."""
 
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,4 +1,5 @@
 /** The week by minute, behind us and ahead: what ticks delivered, and what is due. */
+import type { Schemas } from "../client/src/index.js";
 import { type Child, h } from "../view/view.js";
 import { type App, type Page, button } from "./app.js";
 import { clock, iso, number, several } from "./words.js";
@@ -11,16 +12,14 @@ const GAP = 3;
 const LEFT = 96;
 const TOP = 20;
 
-/** What `POST /api/forecast` answers, as far as this page reads it. */
-interface Forecast {
-  from: string;
-  at: string;
-  due: number[];
-  delivered: number[] | null;
-  sums: { due: number };
-  bounds: { scope: string; said: string; overCount: number; over: { at: string; due: number }[] }[];
-  cost: { readUnits: number | null; schedules: number; agreed: boolean } | null;
-  cursor: string | null;
+type Forecast = Schemas["ForecastView"];
+
+interface Colours {
+  readonly text: string;
+  readonly muted: string;
+  readonly idle: string;
+  readonly ran: string;
+  readonly ahead: string;
 }
 
 interface Cell {
@@ -38,10 +37,9 @@ export function week(app: App): Page {
     const body = { from: iso(midnight - 6 * DAY), to: iso(midnight + 2 * DAY), ...(agreed ? { yes: true } : {}) };
     let cursor: string | null = null;
     do {
-      const asked: object = cursor === null ? body : { ...body, cursor };
-      const answer: { body: Forecast } = await app.api.call<Forecast>("POST", "/api/forecast", { body: asked });
-      found = answer.body;
-      cursor = answer.body.cursor;
+      const asked: Schemas["ForecastBody"] = cursor === null ? body : { ...body, cursor };
+      found = (await app.api.post("/api/forecast", { body: asked })).body;
+      cursor = found.cursor;
       app.draw();
     } while (cursor !== null);
   };
@@ -66,7 +64,8 @@ export function week(app: App): Page {
 function cost({ cost: found }: Forecast, agree: () => void): Child {
   if (!found || found.agreed) return null;
   const units = found.readUnits === null ? "an unknown number of read units" : `about ${several(found.readUnits, "read unit")}`;
-  return h("p", { class: "note" }, `To look ahead reads ${several(found.schedules, "schedule")}, which costs ${units}. `, button("Read them", agree));
+  const schedules = found.schedules === null ? "every schedule" : several(found.schedules, "schedule");
+  return h("p", { class: "note" }, `To look ahead reads ${schedules}, which costs ${units}. `, button("Read them", agree));
 }
 
 function cellAt(found: Forecast, minute: number): Cell {
@@ -114,8 +113,14 @@ function heat(app: App, found: Forecast, over: number | null, hover: (minute: nu
       "data-painted": paint(found, over, wide, height, most),
       on: { mousemove: (event) => hover(minuteOf(event)), mouseleave: () => hover(null), keydown: press },
     }),
-    h("figcaption", null, h("span", { class: "over" }, said), h("span", null, `The darkest minute has ${number(most)}.`)),
+    h("figcaption", null, h("span", { class: "over" }, said), legend(most)),
   );
+}
+
+/** What the colours mean. The picture takes them from here, so that both follow light and dark. */
+function legend(most: number): Child {
+  const one = (name: string, said: string): Child => h("li", { key: name }, h("i", { class: `swatch ${name}` }), said);
+  return h("ul", { class: "legend" }, one("ran", "delivered"), one("ahead", "due"), one("idle", "nothing"), h("li", { key: "most" }, `the strongest minute has ${number(most)}`));
 }
 
 function saidOf(found: Forecast, over: number | null): string {
@@ -131,17 +136,18 @@ function paint(found: Forecast, over: number | null, wide: number, height: numbe
     const context = canvas?.getContext("2d");
     if (!canvas || !context) return;
     const style = getComputedStyle(canvas);
-    const colour = (name: string): string => style.getPropertyValue(name).trim();
+    const swatch = (name: string): string => getComputedStyle(document.querySelector(`.week .${name}`) ?? canvas).backgroundColor;
+    const colours: Colours = { text: style.color, muted: style.caretColor, idle: swatch("idle"), ran: swatch("ran"), ahead: swatch("ahead") };
     context.clearRect(0, 0, wide, height);
     context.font = "12px system-ui, sans-serif";
     const columns = wide - LEFT;
     for (let hour = 0; hour < 24; hour += columns < 500 ? 6 : 3) {
-      context.fillStyle = colour("--muted");
+      context.fillStyle = colours.muted;
       context.fillText(`${String(hour).padStart(2, "0")}:00`, LEFT + (hour / 24) * columns, 12);
     }
-    for (let day = 0; day * OF_DAY < found.due.length; day++) paintDay(context, found, day, columns, most, colour);
+    for (let day = 0; day * OF_DAY < found.due.length; day++) paintDay(context, found, day, columns, most, colours);
     if (over !== null) {
-      context.strokeStyle = colour("--text");
+      context.strokeStyle = colours.text;
       const x = LEFT + ((over % OF_DAY) / OF_DAY) * columns;
       context.strokeRect(Math.round(x) - 1.5, TOP + Math.floor(over / OF_DAY) * (ROW + GAP) - 1.5, 4, ROW + 3);
     }
@@ -149,13 +155,13 @@ function paint(found: Forecast, over: number | null, wide: number, height: numbe
   return `${found.at} ${over ?? ""}`;
 }
 
-function paintDay(context: CanvasRenderingContext2D, found: Forecast, day: number, columns: number, most: number, colour: (name: string) => string): void {
+function paintDay(context: CanvasRenderingContext2D, found: Forecast, day: number, columns: number, most: number, colours: Colours): void {
   const top = TOP + day * (ROW + GAP);
   const first = day * OF_DAY;
-  context.fillStyle = colour("--muted");
+  context.fillStyle = colours.muted;
   const date = new Date(Date.parse(found.from) + day * DAY);
   context.fillText(date.toLocaleDateString("en-GB", { weekday: "short", day: "2-digit", month: "short", timeZone: "UTC" }), 0, top + 15);
-  context.fillStyle = colour("--raised");
+  context.fillStyle = colours.idle;
   context.fillRect(LEFT, top, columns, ROW);
   for (let column = 0; column < columns; column++) {
     const from = Math.floor((column / columns) * OF_DAY);
@@ -167,7 +173,7 @@ function paintDay(context: CanvasRenderingContext2D, found: Forecast, day: numbe
     }
     if (!best?.count) continue;
     context.globalAlpha = 0.2 + 0.8 * (Math.log1p(best.count) / Math.log1p(most));
-    context.fillStyle = colour(best.ahead ? "--ahead" : "--good");
+    context.fillStyle = best.ahead ? colours.ahead : colours.ran;
     context.fillRect(LEFT + column, top, 1, ROW);
   }
   context.globalAlpha = 1;

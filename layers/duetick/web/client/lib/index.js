@@ -19,7 +19,8 @@ export class DuetickError extends Error {
         this.retryAfter = retryAfter;
     }
 }
-const READS_BY_POST = new Set(["/api/upcoming"]);
+/** The paths whose POST changes nothing. */
+const READS_BY_POST = /\/(?:upcoming|forecast)$/;
 /** The API of one stack, as one caller. */
 export class Duetick {
     #settings;
@@ -160,7 +161,7 @@ function isRepeatable(method, path, options) {
         return false;
     if (options.idempotencyKey !== undefined)
         return true;
-    return ["GET", "PUT", "DELETE"].includes(method) || READS_BY_POST.has(path);
+    return ["GET", "PUT", "DELETE"].includes(method) || READS_BY_POST.test(path);
 }
 function isPassing(status) {
     return status === 0 || status === 502 || status === 503 || status === 504;

@@ -150,7 +150,8 @@ interface AnyOptions {
   signal?: AbortSignal;
 }
 
-const READS_BY_POST: ReadonlySet<string> = new Set(["/api/upcoming"]);
+/** The paths whose POST changes nothing. */
+const READS_BY_POST = /\/(?:upcoming|forecast)$/;
 
 /** The API of one stack, as one caller. */
 export class Duetick {
@@ -324,7 +325,7 @@ function bodyOf(outgoing: Outgoing): { body?: string } {
 function isRepeatable(method: string, path: string, options: AnyOptions): boolean {
   if (options.ifMatch !== undefined || options.ifNoneMatch !== undefined) return false;
   if (options.idempotencyKey !== undefined) return true;
-  return ["GET", "PUT", "DELETE"].includes(method) || READS_BY_POST.has(path);
+  return ["GET", "PUT", "DELETE"].includes(method) || READS_BY_POST.test(path);
 }
 
 function isPassing(status: number): boolean {
