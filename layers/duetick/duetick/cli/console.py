@@ -15,7 +15,7 @@ from urllib.parse import SplitResult
 from duetick.cli import asking
 from duetick.cli.asking import add_place
 from duetick.cli.door import LINKS, Door, Shown, Visit
-from duetick.cli.gateway import LocalServer, listen
+from duetick.cli.gateway import LocalServer, listen, other_port
 from duetick.cli.parsing import known_by_its_parser, whole
 from duetick.cli.problem import CliProblem
 from duetick.transports.http import split_url
@@ -60,19 +60,23 @@ def _console(chosen: argparse.Namespace) -> None:
     from duetick.cli.deployed import Deployed
 
     deployed = Deployed.find(chosen.stack)
-    server = serve(deployed, chosen.port)
+    api = SignedApi(deployed)
+    server = serve(api, chosen.port)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: _stop(server))
     link = server.door.link() if server.door else ""
     print(TOLD.format(stack=chosen.stack, who=deployed.who(), link=link), flush=True)
-    server.serve_forever()
-    server.server_close()
+    try:
+        server.serve_forever()
+    finally:
+        server.server_close()
+        api.close()
 
 
-def serve(deployed: "Deployed", port: int) -> LocalServer:
-    """Return a server of the console for a deployed stack. It listens already."""
-    server = listen(port, f"`duetick console --port {port + 1} …`")
-    server.door = Door(server.server_port, SignedApi(deployed).call)
+def serve(api: "SignedApi", port: int) -> LocalServer:
+    """Return a server of the console for an API. It listens already."""
+    server = listen(port, f"`duetick console --port {other_port(port)} …`")
+    server.door = Door(server.server_port, api.call)
     return server
 
 
@@ -82,13 +86,18 @@ def _stop(server: LocalServer) -> None:
 
 
 class SignedApi:
-    """The API of a deployed stack. Each thread of the server keeps one connection for its reads."""
+    """The API of a deployed stack. A connection on which a call has ended is kept for a read."""
 
     def __init__(self, deployed: "Deployed") -> None:
         self._deployed = deployed
         self._api = split_url(deployed.outputs["ApiUrl"])
         self._place = split_url(deployed.address) if deployed.address else self._api
-        self._kept = threading.local()
+        self._idle: list[http.client.HTTPConnection] = []
+
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        while self._idle:
+            self._idle.pop().close()
 
     def call(self, visit: Visit) -> Shown:
         """Sign a call and send it. Headers that are not the API's do not pass, in or out."""
@@ -108,37 +117,46 @@ class SignedApi:
             return _not_sent("unreachable", f"{self._api.netloc} does not answer: {problem}.")
 
     def _send(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> Shown:
-        """Send it. A kept connection may have ended unseen: a read is sent again, a write takes a
-        new one.
+        """Send it. A kept connection may have ended unseen: a read is sent again, and a write takes
+        a new one.
         """
-        kept: http.client.HTTPConnection | None = getattr(self._kept, "connection", None)
-        if method == "GET" and kept is not None:
+        if method == "GET" and (kept := self._take()):
             try:
-                return _exchange(kept, method, target, body, headers)
+                return self._exchange(kept, method, target, body, headers)
             except (OSError, http.client.HTTPException):
                 kept.close()
-        self._kept.connection = _connection(self._place)
-        return _exchange(self._kept.connection, method, target, body, headers)
+        return self._exchange(_connection(self._place), method, target, body, headers)
+
+    def _take(self) -> http.client.HTTPConnection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def _exchange(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        target: str,
+        body: bytes,
+        headers: Mapping[str, str],
+    ) -> Shown:
+        try:
+            connection.request(method, target, body or None, dict(headers))
+            answer = connection.getresponse()
+            content = answer.read()
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
+        named = {name.lower(): value for name, value in answer.getheaders()}
+        shown: dict[str, str] = {name: named[name] for name in SHOWN if name in named}
+        return Shown(answer.status, content, {"cache-control": "no-store", **shown})
 
 
 def _connection(place: SplitResult) -> http.client.HTTPConnection:
     kind = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
     return kind(place.hostname or "", place.port, timeout=PATIENCE)
-
-
-def _exchange(
-    connection: http.client.HTTPConnection,
-    method: str,
-    target: str,
-    body: bytes,
-    headers: Mapping[str, str],
-) -> Shown:
-    connection.request(method, target, body or None, dict(headers))
-    answer = connection.getresponse()
-    content = answer.read()
-    named = {name.lower(): value for name, value in answer.getheaders()}
-    shown: dict[str, str] = {name: named[name] for name in SHOWN if name in named}
-    return Shown(answer.status, content, {"cache-control": "no-store", **shown})
 
 
 def _not_sent(code: str, message: str) -> Shown:
