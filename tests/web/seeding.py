@@ -43,7 +43,7 @@ def seed(running: Product) -> None:
     register(running.store, wiring.flows().static(), "")
     _made(running)
     while clock.now < NOW - DAY - 22 * HOUR:
-        _tick(running, clock.now + HOUR)
+        _tick(running, clock.now + 2 * HOUR)
     running.operator("ann").pause("digest", note="holidays")
     _asked(operators(running, why="the partner is down"))
     while clock.now < NOW - 6 * HOUR:
@@ -121,5 +121,5 @@ def _jobs(ann: Client) -> None:
 def _changed(running: Product, name: str) -> None:
     asked = operators(running, why=f"not wanted {HOSTILE}").occurrences
     asked.cancel(name)
-    dead = next(one for one in asked.list({"state": "dead", "user": "ann", "key": "report"}))
-    asked.delete(dead["id"], of=("ann", "report"))
+    dead = next(one for one in asked.list({"state": "dead", "user": "ann", "key": "invoice"}))
+    asked.delete(dead["id"], of=("ann", "invoice"))

@@ -70,6 +70,7 @@ export class Acting {
     private readonly done: (said: string) => void,
   ) {
     this.#dialog = document.createElement("dialog");
+    this.#dialog.setAttribute("aria-labelledby", "act-title");
     this.#dialog.addEventListener("close", () => this.#closed());
     this.#dialog.addEventListener("cancel", (event) => {
       if (this.#open?.running) event.preventDefault();
@@ -185,7 +186,7 @@ export class Acting {
       this.#dialog,
       h(
         "form",
-        { novalidate: true, "aria-labelledby": "act-title", on: { submit } },
+        { novalidate: true, on: { submit } },
         h("h2", { id: "act-title" }, act.title),
         h("div", { class: "does" }, act.does),
         ...(act.fields ?? []).map((one) => this.#field(one, open)),
