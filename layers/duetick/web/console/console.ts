@@ -56,6 +56,7 @@ class Console implements App {
   #timer = 0;
   #drawing = false;
   #isLive = true;
+  #isClosed = false;
   #answeredAt = 0;
   #problem = "";
   #said = "";
@@ -125,7 +126,10 @@ class Console implements App {
         this.draw();
         throw problem;
       }
-      if (problem.error === "no_token") return closed(this.root, problem.message);
+      if (problem.error === "no_token") {
+        this.#isClosed = true;
+        return closed(this.root, problem.message);
+      }
       this.#problem = problem.message;
     }
     this.#shown = page;
@@ -155,7 +159,7 @@ class Console implements App {
     this.#drawing = true;
     requestAnimationFrame(() => {
       this.#drawing = false;
-      this.#render();
+      if (!this.#isClosed) this.#render();
     });
   }
 
