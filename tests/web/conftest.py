@@ -14,6 +14,9 @@ from tests.lab.chromium import chromium
 from tests.web.seeding import NOW, seed
 from tests.web.watching import Watched
 
+REBOUND: Final = "evil.example"
+"""A name of the internet that somebody has pointed at this machine."""
+
 WIDE: Final[ViewportSize] = {"width": 1280, "height": 900}
 
 expect_soon.set_options(timeout=8_000)
@@ -26,8 +29,12 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
             executable_path=program,
-            # Whoever runs as root has no sandbox; the pages are our own.
-            args=["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"],
+            args=[
+                "--no-sandbox",  # whoever runs as root has none; the pages are our own
+                "--disable-gpu",
+                "--font-render-hinting=none",
+                f"--host-resolver-rules=MAP {REBOUND} 127.0.0.1",
+            ],
         )
         yield launched
         launched.close()
