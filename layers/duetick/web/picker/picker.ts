@@ -241,7 +241,7 @@ export class DuetickSchedule extends HTMLElement {
     this.#api()
       .post("/api/upcoming", { body, signal })
       .then(
-        (found) => this.#show({ preview: found.body, looking: false, errors: {} }),
+        (found) => this.#show({ preview: found.body, looking: false, errors: formAlone(this.#shown.errors) }),
         (problem: unknown) => {
           if (!signal.aborted) this.#fail(problem, { preview: null, looking: false });
         },
@@ -357,8 +357,10 @@ export class DuetickSchedule extends HTMLElement {
     this.dispatchEvent(new CustomEvent(`duetick-${what}`, { detail, bubbles: true, composed: true }));
   }
 
+  /** The page's language, as the reader's browser prefers it: British rather than any English. */
   get #language(): string | undefined {
-    return this.closest("[lang]")?.getAttribute("lang") || undefined;
+    const lang = this.closest("[lang]")?.getAttribute("lang");
+    return lang ? (navigator.languages.find((one) => one.startsWith(lang)) ?? lang) : undefined;
   }
 
   /** Say a local time as the API tells it: the browser's own rules for zones may be older. */
@@ -376,6 +378,11 @@ export class DuetickSchedule extends HTMLElement {
       return new Intl.DateTimeFormat(this.#language, { ...options, timeZone: "UTC" }).format(new Date(utc));
     }
   }
+}
+
+/** What is said of the whole form stays; fields whose times can be read are in order. */
+function formAlone({ form: said }: Shown["errors"]): Shown["errors"] {
+  return said ? { form: said } : {};
 }
 
 if (!customElements.get("duetick-schedule")) customElements.define("duetick-schedule", DuetickSchedule);
