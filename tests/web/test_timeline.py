@@ -11,7 +11,7 @@ from tests.integration.local_product import Product
 from tests.web.desk import Desk
 from tests.web.seeding import HOUR, order
 
-LEFT = 64
+LEFT = 68
 """The pixels before the first instant of a timeline."""
 
 

@@ -243,6 +243,7 @@ def operators_act(office: Office) -> None:
     office.command("pause", "flow", "absent", "--note", PAUSE_NOTE)
     office.ask("GET /api/pauses")
     office.command("pauses")
+    office.command("console")
     office.ask("DELETE /api/pauses/{scope}", scope="flow~3Aabsent")
     office.command("resume", "flow", "absent")
     static = "POST /api/static-schedules/{flow}/{id}"

@@ -113,6 +113,7 @@ COMMANDS: Final[dict[str, Reader]] = {
     "occurrences list": "operator",
     "occurrences retry": "operator",
     "occurrences show": "operator",
+    "console": "operator",
     "limit": "operator",
     "limits": "operator",
     "unlimit": "operator",

@@ -39,7 +39,7 @@ OF_OPERATORS: Final = frozenset(
     (
         *("overview", "operations", "unreadable", "users", "doctor", "schedules mend"),
         *("occurrences", "backfill", "pause", "pauses", "resume"),
-        *("limit", "limits", "unlimit"),
+        *("limit", "limits", "unlimit", "console"),
     )
 )
 """The commands that ask as an operator."""

@@ -32,7 +32,7 @@ const MARK = 17;
 const TOP = 8;
 const AXIS = 34;
 const HEIGHT = TOP + LANES.length * LANE + AXIS;
-const LEFT = 64;
+const LEFT = 68;
 /** How near to a mark a click has to be, in pixels. */
 const NEAR = 9;
 const HOUR = 3_600_000;
@@ -152,7 +152,7 @@ export function timeline(chart: Chart): Child {
         .map((one) => h("rect", { class: `band ${one.kind}`, x: x(one.since).toFixed(1), y: "0", width: Math.max(x(one.until) - x(one.since), 1).toFixed(1), height: String(HEIGHT - AXIS) })),
       ...axis(since, until, zone, x),
       ...found.clockChanges.map((one) => h("line", { class: "clocks", x1: x(Date.parse(one.at)).toFixed(1), x2: x(Date.parse(one.at)).toFixed(1), y1: "0", y2: String(HEIGHT - AXIS) })),
-      ...LANES.map((lane, row) => h("text", { class: "lane", x: "0", y: String(TOP + row * LANE + MARK - 4) }, lane)),
+      ...LANES.map((lane, row) => h("text", { class: "lane", x: "8", y: String(TOP + row * LANE + MARK - 4) }, lane)),
       ...LANES.map((lane, row) => h("path", { class: `marks ${lane.replace(" ", "-")}`, d: path(marks, lane, TOP + row * LANE, x) })),
       h("line", { class: "now", x1: x(chart.now).toFixed(1), x2: x(chart.now).toFixed(1), y1: "0", y2: String(HEIGHT - AXIS) }),
       at !== null && at >= since && at <= until && h("path", { class: "chosen", d: `M${x(at).toFixed(1)} 0v${HEIGHT - AXIS}m-6 0l6 -8l6 8z` }),
