@@ -19,7 +19,7 @@ from tests.lab.pages import BUILT, build, contents
 from tests.lab.process import run
 
 PAGES: Final = BUILT["pages"]
-FIRST: Final = ("console.html", "console.css", "console.js", "icon.svg")
+FIRST: Final = ("console.html", "console.css", "opening.js", "console.js", "icon.svg")
 MOST: Final = 100_000
 """The bytes of the first page, with all that it loads, unpacked."""
 

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import pytest
-from duetick.cli.door import CONSOLE, PAGES, PICKER, POLICY, PROOF, Door
+from duetick.cli.door import CONSOLE, PAGES, PICKER, POLICY, PROOF, PageDoor
 from duetick.cli.main import main
 
 from tests.integration.local_product import NINE, Clock, Product, product
@@ -203,4 +203,4 @@ def test_of_very_many_links_the_oldest_are_forgotten(local: Product) -> None:
     links = [local.stack.console for _ in range(100)]
     assert hand_in(local, first)[0] == 403
     assert hand_in(local, links[0])[0] == 200
-    assert Door.takes(CONSOLE)
+    assert PageDoor.takes(CONSOLE)

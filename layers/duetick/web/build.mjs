@@ -51,7 +51,7 @@ function pages() {
       format: "esm",
       ...more,
     });
-  bundle(["console/console.ts", "console/console.css", "picker/picker.ts"]);
+  bundle(["console/opening.ts", "console/console.ts", "console/console.css", "picker/picker.ts"]);
   bundle(["picker/example.ts", "picker/example.css"]);
   for (const page of ["console/console.html", "console/icon.svg", "picker/example.html"])
     cpSync(join(web, page), join(made, page.split("/")[1]));

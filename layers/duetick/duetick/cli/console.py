@@ -14,7 +14,7 @@ from urllib.parse import SplitResult
 
 from duetick.cli import asking
 from duetick.cli.asking import add_place
-from duetick.cli.door import LINKS, Door, Shown, Visit
+from duetick.cli.door import LINKS, PageDoor, Shown, Visit
 from duetick.cli.gateway import LocalServer, listen, other_port
 from duetick.cli.parsing import known_by_its_parser, whole
 from duetick.cli.problem import CliProblem
@@ -76,7 +76,7 @@ def _console(chosen: argparse.Namespace) -> None:
 def serve(api: "SignedApi", port: int) -> LocalServer:
     """Return a server of the console for an API. It listens already."""
     server = listen(port, f"`duetick console --port {other_port(port)} …`")
-    server.door = Door(server.server_port, api.call)
+    server.door = PageDoor(server.server_port, api.call)
     return server
 
 

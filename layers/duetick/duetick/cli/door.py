@@ -38,6 +38,7 @@ TYPES: Final = {
 }
 PAGES: Final = {
     CONSOLE: "console.html",
+    f"{CONSOLE}/opening.js": "opening.js",
     f"{CONSOLE}/console.js": "console.js",
     f"{CONSOLE}/console.css": "console.css",
     f"{CONSOLE}/icon.svg": "icon.svg",
@@ -95,7 +96,7 @@ Grant: TypeAlias = Callable[[], Mapping[str, str]]
 """A function that returns what a page gets for its code."""
 
 
-class Door:
+class PageDoor:
     """The door of one server, on one port."""
 
     def __init__(

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from duetick.api.routes import OF_USERS, OWN
 from duetick.cli.context import LocalContext
-from duetick.cli.door import Door, Shown, Visit
+from duetick.cli.door import PageDoor, Shown, Visit
 from duetick.cli.problem import CliProblem
 from duetick.cli.tokens import TOKEN_HOURS
 from duetick.runtime import gateway
@@ -80,7 +80,7 @@ class LocalServer(ThreadingHTTPServer):
         super().__init__((LOOPBACK, port), LocalRequest)
         self.routes = routes
         self.origin = ""
-        self.door: Door | None = None
+        self.door: PageDoor | None = None
 
     @property
     def url(self) -> str:

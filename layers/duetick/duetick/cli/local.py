@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from duetick.cli.context import LocalContext
-from duetick.cli.door import PICKER, Door, Shown, Visit
+from duetick.cli.door import PICKER, PageDoor, Shown, Visit
 from duetick.cli.gateway import (
     UNAUTHORIZED,
     HandlerFailed,
@@ -99,7 +99,7 @@ class LocalStack:
             LocalRoute("/api/", schedules, self._authorize_operator, self._refuse_operator),
         ]
         self._tick = self._handler("tick")
-        self.door = Door(self.server.server_port, self._as_operator(schedules), self._is_operator)
+        self.door = PageDoor(self.server.server_port, self._as_operator(schedules), self._is_operator)
         self.server.door = self.door
 
     @property
