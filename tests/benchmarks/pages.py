@@ -62,9 +62,7 @@ def much() -> Iterator[Product]:
     """A product with ten thousand schedules, and a hundred thousand occurrences of one."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         place = Path(folder) / "much.db"
-        now = (
-            int(time.time()) // 60 * MINUTE
-        )  # the browser's own clock measures, so it is the clock
+        now = int(time.time()) // 60 * MINUTE  # nothing sets the clock of the browser, it measures
         with product(f"sqlite:///{place}", Clock(now), patch) as running:
             began = time.monotonic()
             for number in range(SCHEDULES - 1):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import blocks
 from tests.integration.local_product import NINE, Clock, Product, product
 from tests.lab.node import WEB, node, node_modules, npm
 from tests.lab.process import run
@@ -83,6 +84,16 @@ def test_an_application_compiles_and_its_calls_do_what_they_say(
     }
     assert len(told["keys"]) == 2
     assert [one["key"] for one in running.client().list()] == ["a/b ~ ü"]
+
+
+def test_what_the_readme_shows_compiles(application: Path) -> None:
+    shown = blocks("ts")
+    assert shown
+    session = "declare const session: { idToken(): Promise<string> };\n"
+    names = [f"shown{place}.ts" for place in range(len(shown))]
+    for name, code in zip(names, shown, strict=True):
+        (application / name).write_text(session + code)
+    assert compiled(application, *names) == ""
 
 
 def test_a_mistake_that_compiles_is_found(application: Path) -> None:

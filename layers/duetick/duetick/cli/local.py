@@ -99,8 +99,8 @@ class LocalStack:
             LocalRoute("/api/", schedules, self._authorize_operator, self._refuse_operator),
         ]
         self._tick = self._handler("tick")
-        self.door = PageDoor(self.server.server_port, self._as_operator(schedules), self._is_operator)
-        self.server.door = self.door
+        api, port = self._as_operator(schedules), self.server.server_port
+        self.door = self.server.door = PageDoor(port, api, self._is_operator)
 
     @property
     def console(self) -> str:
