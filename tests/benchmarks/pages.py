@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -113,19 +114,19 @@ def first_page(browser: Browser, running: Product) -> None:
     took, sizes = [], []
     for _ in range(ROUNDS):
         page = slowed(browser, running, network=True)
-        received: list[int] = []
-        page.on("requestfinished", lambda one, to=received: to.append(sum_of(one)))
+        received: list[Request] = []
+        page.on("requestfinished", received.append)
         page.goto(running.stack.console)
         page.wait_for_selector(".tiles")
         took.append(page.evaluate("window.usable"))
-        sizes.append(sum(received))
+        sizes.append(sum(map(size_of, received)))
         page.context.close()
     print(f"first page, processor {SLOWER} times slower, slow 4G: usable after "
           f"{statistics.median(took):.0f} ms ({min(took):.0f} to {max(took):.0f}), "
           f"{statistics.median(sizes) / 1_000:.1f} kB with headers")  # fmt: skip
 
 
-def sum_of(request: Request) -> int:
+def size_of(request: Request) -> int:
     """The bytes of an answer, as they came."""
     sizes = request.sizes()
     return int(sizes["responseBodySize"] + sizes["responseHeadersSize"])
@@ -144,18 +145,18 @@ def smooth(browser: Browser, running: Product) -> None:
         "1,500 times in one timeline": ("schedule/busy/each-minute?span=week", "path.marks.ran"),
     }
     for said, (place, shows) in steps.items():
-        took = time_of(page, lambda place=place, shows=shows: show(page, base + place, shows))
+        took = time_of(page, partial(show, page, base + place, shows))
         print(f"{said}: shown after {took[0]:.0f} ms, longest task {took[1]:.0f} ms")
     slider = page.get_by_role("slider")
     slider.focus()
     for said, key in (("an arrow key", "ArrowLeft"), ("ten more", "PageDown")):
-        took = time_of(page, lambda key=key: press(page, key))
+        took = time_of(page, partial(press, page, key))
         print(
             f"{said} in that timeline: drawn after {took[0]:.0f} ms, longest task {took[1]:.0f} ms"
         )
     box = slider.bounding_box()
     if box:
-        took = time_of(page, lambda: sweep(page, box["x"], box["y"]))
+        took = time_of(page, partial(sweep, page, box["x"], box["y"]))
         print(f"the pointer across it, 60 steps: {took[0] / 60:.0f} ms a step, "
               f"longest task {took[1]:.0f} ms")  # fmt: skip
     page.context.close()

@@ -51,7 +51,7 @@ def test_a_schedule_is_paused_resumed_run_changed_and_deleted(desk: Desk) -> Non
     desk.act("Change", "Change it", why="asked", touches="At 10:15, on Monday", fields=given)
     changed = record(running, "ann", "invoice")
     assert (changed.cron, changed.timezone) == ("15 10 * * MON", "Europe/Berlin")
-    assert dict(changed.input) == {"fails": "The bank did not answer."}
+    assert changed.input == {"fails": "The bank did not answer."}
     expect(desk.main).to_contain_text("At 10:15, on Monday, by the clocks of Europe/Berlin.")
     gone = {"Type invoice to go on": "invoice"}
     desk.act("Delete", "Delete it", why="ended", touches="will not fire", fields=gone)
@@ -90,7 +90,7 @@ def test_a_dialog_that_asks_for_a_name_does_nothing_without_it(desk: Desk) -> No
     expect(dialog).to_contain_text("Type invoice to go on.")
     desk.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
-    assert record(desk.running, "ann", "invoice")
+    assert record(desk.running, "ann", "invoice").enabled
 
 
 def test_times_are_backfilled_and_a_backfill_is_stopped_and_continued(desk: Desk) -> None:

@@ -2,16 +2,17 @@
 
 import re
 from pathlib import Path
+from typing import Final
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.integration.local_product import Product
 from tests.web.desk import Desk
 from tests.web.pictures import picture
 from tests.web.seeding import HOUR
 
-SIZE = {"width": 1120, "height": 760}
+SIZE: Final[ViewportSize] = {"width": 1120, "height": 760}
 
 
 def link(page: Page, name: str) -> None:

@@ -21,7 +21,7 @@ from duetick.domain.group_pauses import Pauses
 from duetick.domain.pausing import is_paused, resume
 from duetick.domain.policies import DAY
 from duetick.domain.rows import row_of
-from duetick.domain.schedule import Json, Occurrence, Record
+from duetick.domain.schedule import LATEST, Json, Occurrence, Record
 
 MOST_SHOWN: Final = 1_500
 """The most outcomes, and the most times ahead: a day of a schedule that fires each minute has room.
@@ -93,8 +93,9 @@ def _outcomes(schedules: Owned, key: str, window: Window) -> tuple[Sequence[Occu
 
 def _in_force(definitions: Sequence[Definition], window: Window) -> Iterator[Definition]:
     """Yield the definitions that were in force in the span, the oldest first."""
-    for one, following in zip(definitions, [*definitions[1:], None], strict=True):
-        if one.since < window.until and (following is None or following.since > window.since):
+    ends = [one.since for one in definitions[1:]] + [LATEST]
+    for one, end in zip(definitions, ends, strict=False):
+        if one.since < window.until and end > window.since:
             yield one
 
 
