@@ -37,7 +37,7 @@ def test_it_has_what_became_of_each_time_and_what_is_ahead(anywhere: Product) ->
     assert (found["from"], found["to"], found["timezone"]) == (SPAN["since"], SPAN["until"], None)
     (definition,) = found["definitions"]
     assert (definition["cron"], definition["standing"]) == ("0 9 * * *", "active")
-    assert found["leftOut"] == found["pauses"] == found["unaccounted"] == []
+    assert (found["leftOut"], found["pauses"], found["unaccounted"]) == ([], [], [])
     assert anywhere.operator("you").timeline("hello", **SPAN) == found
 
 
