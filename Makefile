@@ -47,7 +47,7 @@ lock:
 		--no-emit-find-links --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links --python-version 3.13 -c requirements.lock \
-		pyproject.toml -o layers/deps/requirements.txt
+		--extra layer pyproject.toml -o layers/deps/requirements.txt
 
 # What the tests run against besides Python: a failure here is told again by the tests that need it.
 lab: setup

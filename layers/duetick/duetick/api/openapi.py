@@ -2,7 +2,6 @@
 
 import json
 import re
-from importlib.metadata import version
 from typing import Any, Final, TypeAlias
 
 from pydantic import ConfigDict, TypeAdapter
@@ -10,6 +9,7 @@ from pydantic import ConfigDict, TypeAdapter
 from duetick.api import models, views
 from duetick.api.calls import WHY
 from duetick.api.routes import OWN, ROUTES, Route
+from duetick.version import VERSION
 
 Node: TypeAlias = dict[str, Any]
 
@@ -51,7 +51,7 @@ def document() -> Node:
             paths.setdefault(base + route.path, {})[route.method.lower()] = described
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Duetick", "version": version("duetick"), "description": _description()},
+        "info": {"title": "Duetick", "version": VERSION, "description": _description()},
         "paths": paths,
         "components": {"schemas": _schemas(), "securitySchemes": _security_schemes()},
     }

@@ -26,6 +26,7 @@ from duetick.domain.errors import DuetickError, NotPermitted, SchemaOutdated, St
 from duetick.domain.expression import next_fire
 from duetick.runtime.settings import Settings
 from duetick.stores import open_store
+from duetick.version import VERSION
 
 if TYPE_CHECKING:
     from duetick.cli.asking import Commands
@@ -87,7 +88,7 @@ def _about(chosen: argparse.Namespace) -> Iterator[Look]:
 
 def _machine() -> Iterator[Look]:
     """Look at what every command needs: this program, the zones, the settings of the shell."""
-    yield Look("program", True, f"duetick {version('duetick')}, Python {sys.version.split()[0]}")
+    yield Look("program", True, f"duetick {VERSION}, Python {sys.version.split()[0]}")
     yield _try("time zones", _zones)
     if os.environ.get("DUETICK_STORE"):
         yield _try("settings", _settings)
