@@ -345,10 +345,20 @@ def _stack(chosen: argparse.Namespace) -> Iterator[Look]:
     except CliProblem as problem:
         yield Look("stack", False, str(problem))
         return
-    yield Look("stack", True, f"{chosen.stack}, {stack.outputs['ApiUrl']}")
+    yield Look("stack", True, f"{stack.name}, {stack.outputs['ApiUrl']}")
+    yield _try("version", lambda: _version(stack.outputs.get("Version", "unknown")))
     yield _try("credentials", stack.who)
     yield _try("dispatch", lambda: _dispatch(stack.variables("TickFunction")))
     yield from _ask(chosen)
+
+
+def _version(deployed: str) -> str:
+    if deployed != VERSION:
+        raise CliProblem(
+            f"the stack is of Duetick {deployed}, and this command of {VERSION}: what one of them "
+            "does not know yet, the other may refuse. Deploy the newer one, or install its command"
+        )
+    return f"the stack and this command are of Duetick {VERSION}"
 
 
 def _dispatch(variables: dict[str, str]) -> str:
