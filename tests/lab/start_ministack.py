@@ -14,7 +14,7 @@ sys.executable = sys.argv.pop()
 from ministack.app import main  # type: ignore[import-not-found]  # noqa: E402
 from ministack.core import lambda_runtime  # type: ignore[import-not-found]  # noqa: E402
 from ministack.services import apigateway_v1  # type: ignore[import-not-found]  # noqa: E402
-from ministack.services.cloudformation import provisioners  # type: ignore[import-not-found]  # noqa: E402
+from ministack.services.cloudformation import engine, provisioners  # type: ignore[import-not-found]  # noqa: E402
 
 end = lambda_runtime.kill_workers
 
@@ -37,8 +37,16 @@ def _end_one(worker: Any) -> None:  # noqa: ANN401
 lambda_runtime.kill_workers = end_when_idle
 
 import_operation = apigateway_v1._import_operation
+parse_template = engine._parse_template
 map_settings = provisioners._apigw_method_settings
 make_alarm = provisioners._cw_metric_alarm_record
+
+
+def parse_and_transform(body: str) -> object:
+    """A nested stack's template is transformed as its parent's is: ministack would refuse what is
+    serverless in it.
+    """
+    return engine._apply_transforms(parse_template(body))
 
 
 def import_with_answers(
@@ -78,6 +86,7 @@ def make_alarm_of_one_metric(name: str, props: dict[str, Any]) -> object:
     return make_alarm(name, props)
 
 
+engine._parse_template = parse_and_transform
 apigateway_v1._import_operation = import_with_answers
 provisioners._cw_metric_alarm_record = make_alarm_of_one_metric
 provisioners._apigw_method_settings = map_as_routes

@@ -52,7 +52,7 @@ def _layer(chosen: argparse.Namespace) -> None:
     for package in chosen.packages:
         if not package.exists() or package.name == "duetick":
             raise CliProblem(f"{package} is no package of yours.")
-    with replaced(chosen.to) as made:
+    with replaced(chosen.to.absolute()) as made:
         python = made / "python"
         python.mkdir()
         if chosen.requirements:

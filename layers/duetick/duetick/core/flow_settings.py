@@ -11,11 +11,11 @@ Shape = TypeVar("Shape")
 
 PLACE: Final = (
     "The settings are the stack's parameter Settings, settings.local.json of a local stack, and "
-    "`settings=` of a test."
+    "`settings` of `fire` and `Stage` in a test."
 )
 PLACE_OF_SECRETS: Final = (
     "They are in the secret of the stack's parameter SettingsSecretArn, in secrets.local.json of a "
-    "local stack, and in `secrets=` of a test."
+    "local stack, and in `secrets` of `fire` and `Stage` in a test."
 )
 
 

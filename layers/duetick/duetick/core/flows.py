@@ -242,7 +242,7 @@ class Flows:
         self, flows: Mapping[str, Flow], rows: str = "", settings: FlowSettings | None = None
     ) -> None:
         self._flows = dict(flows)
-        self.settings = settings or FlowSettings()
+        self.settings = FlowSettings() if settings is None else settings
         self.home = home_of(self._flows, rows)
         for flow in self._flows.values():
             for name, hook in flow.declared_hooks():
