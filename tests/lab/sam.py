@@ -9,6 +9,7 @@ from tests.lab.credentials import DUMMY
 from tests.lab.emulated_aws import REGION, EmulatedAws
 from tests.lab.process import run
 from tests.lab.pythons import environment, working_python
+from tests.lab.wheels import offline
 
 PART = "The AWS SAM CLI"
 Parameters = Mapping[str, str]
@@ -22,6 +23,7 @@ class Sam:
         self._env = {
             **os.environ,
             **DUMMY,
+            **offline(),
             "AWS_DEFAULT_REGION": REGION,
             "__SAM_CLI_APP_DIR": str(home),
             "SAM_CLI_TELEMETRY": "0",
