@@ -30,6 +30,11 @@ class Sam:
             "PATH": f"{working_python(PART).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         }
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of a shell that finds the command."""
+        return {**self._env, "PATH": f"{self._bin}{os.pathsep}{self._env['PATH']}"}
+
     def validate(self, template: Path) -> str:
         """Both of SAM's own checks; each passes templates that the other refuses."""
         command = ["validate", "--template-file", str(template)]

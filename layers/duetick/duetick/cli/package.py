@@ -5,6 +5,7 @@ each version, and the digest of each file.
 """
 
 import argparse
+import json
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -49,54 +50,74 @@ def _package(chosen: argparse.Namespace) -> None:
 
 
 def make(folder: Path) -> bool:
-    """Make the deployable in a folder. Return False if it is there, whole and of this code."""
-    source = digest([PACKAGE, *(tree() / part for part in ("functions", "layers/deps", TEMPLATE))])
-    if _is_whole(folder) and (folder / MADE_FROM).read_text() == source:
+    """Make the deployable in a folder. Return False if it is there, whole and of this code.
+
+    A layer that is there already, and of the same source, is not built again.
+    """
+    sources = {name: digest(parts) for name, parts in _sources().items()}
+    known = _known(folder)
+    if known == sources:
         return False
     if folder.exists() and not (folder / SUMS).is_file():
         raise CliProblem(f"{folder} is something else already. Name another folder: --to.")
     with replaced(folder) as made:
-        _make_archives(made)
+        for layer in LAYERS:
+            if known.get(layer) == sources[layer]:
+                copy(folder / archive_of(layer), made / archive_of(layer))
+            else:
+                _archive_layer(layer, made / archive_of(layer))
+        _archive_functions(made)
         template = read_template((tree() / TEMPLATE).read_text())
         (made / TEMPLATE).write_text(written(released(template)))
         copy(PACKAGE / "api/openapi.json", made / "openapi.json")
         copy(tree() / "layers/duetick/CHANGELOG.md", made / "CHANGELOG.md")
         names = sorted(path.name for path in made.iterdir())
         (made / SUMS).write_text("".join(f"{digest_of(made / one)}  {one}\n" for one in names))
-        (made / MADE_FROM).write_text(source)
+        (made / MADE_FROM).write_text(json.dumps(sources))
     return True
 
 
-def _is_whole(folder: Path) -> bool:
-    """Return True if each file is there with its digest."""
+def _sources() -> dict[str, list[Path]]:
+    """Return what each layer is made of, and everything else."""
+    layers, others = tree() / "layers", ("functions", TEMPLATE, "layers/duetick/CHANGELOG.md")
+    return {
+        "deps": [layers / "deps"],
+        "duetick": [PACKAGE, layers / "duetick/Makefile"],
+        "others": [tree() / part for part in others],
+    }
+
+
+def _known(folder: Path) -> dict[str, str]:
+    """Return of what the deployable that is there was made; nothing unless each file is whole."""
     try:
         lines = (folder / SUMS).read_text().splitlines()
-        return all(digest_of(folder / line[66:]) == line[:64] for line in lines)
+        if all(digest_of(folder / line[66:]) == line[:64] for line in lines):
+            return dict(json.loads((folder / MADE_FROM).read_text()))
     except OSError:
-        return False
+        pass
+    return {}
 
 
-def _make_archives(made: Path) -> None:
+def _archive_functions(made: Path) -> None:
     with TemporaryDirectory() as name:
-        work = Path(name)
         for app in sorted((tree() / "functions").glob("*/app.py")):
-            function = app.parent.name
-            copy(app.parent, work / function)
-            archive(work / function, made / archive_of(function))
-        for layer in LAYERS:
-            _build_layer(layer, work / f"source-{layer}", work / f"made-{layer}")
-            archive(work / f"made-{layer}", made / archive_of(layer))
+            copy(app.parent, Path(name) / app.parent.name)
+            archive(Path(name) / app.parent.name, made / archive_of(app.parent.name))
 
 
-def _build_layer(layer: str, source: Path, into: Path) -> None:
+def _archive_layer(layer: str, into: Path) -> None:
     """Build a layer by its Makefile, as `sam build` does in a checkout."""
-    copy(tree() / "layers" / layer, source)
-    if layer == PACKAGE.name:
-        copy(PACKAGE, source / PACKAGE.name)
-    into.mkdir()
     program = find("make", "A layer is built by its Makefile: install make.")
     path = os.pathsep.join([str(lambdas_python().parent), os.environ.get("PATH", "")])
-    run([program, "-s", f"build-{LAYERS[layer]}", f"ARTIFACTS_DIR={into}"], source, {"PATH": path})
+    with TemporaryDirectory() as name:
+        source, made = Path(name) / layer, Path(name) / "made"
+        copy(tree() / "layers" / layer, source)
+        if layer == PACKAGE.name:
+            copy(PACKAGE, source / PACKAGE.name)
+        made.mkdir()
+        target = f"build-{LAYERS[layer]}"
+        run([program, "-s", target, f"ARTIFACTS_DIR={made}"], source, {"PATH": path})
+        archive(made, into)
 
 
 def publish(folder: Path, bucket: str) -> str:
@@ -118,4 +139,4 @@ def _upload(packaged: Path, bucket: str, key: str) -> str:
     s3 = cast("Any", own_session().create_client("s3"))
     s3.put_object(Bucket=bucket, Key=key, Body=packaged.read_bytes())
     region = s3.get_bucket_location(Bucket=bucket).get("LocationConstraint") or "us-east-1"
-    return f"https://{bucket}.s3.{region}.amazonaws.com/{key}"
+    return f"https://s3.{region}.amazonaws.com/{bucket}/{key}"

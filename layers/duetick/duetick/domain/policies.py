@@ -271,8 +271,8 @@ class Policies(Choosing):
         """Return the policies that `dump` wrote. All of them are chosen: no default changes them.
 
         They are cached: many schedules have the same, and nothing changes them. Those that only a
-        later version knows are written again by `dump`: while two versions run, or after a rollback,
-        no schedule stands still for them, and none loses them.
+        later version knows are written again by `dump`: while two versions run, or after a
+        rollback, no schedule stands still for them, and none loses them.
         """
         return _load(text)
 
