@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import pytest
 from duetick.cli import flows_layer
@@ -28,7 +27,7 @@ from tests.lab.next_version import NEXT, make_next
 from tests.lab.sam import Sam
 from tests.lab.this_machine import ARCHITECTURE
 from tests.lab.waiting import wait
-from tests.lab.wheels import offline
+from tests.lab.wheels import offline, write_wheel
 
 STACK = "my-app-dev"
 COMMAND = "import sys; from duetick.cli.start import main; sys.exit(main())"
@@ -52,20 +51,9 @@ def post(text: str, ctx: Context) -> None:
     )
 '''
 
+STAMPS = "def stamp(text: str) -> str:\n    return f'[{text}]'\n"
+
 pytestmark = pytest.mark.slow
-
-
-def make_dependency(wheels: Path) -> None:
-    """A package that no layer of Duetick's has."""
-    wheels.mkdir(exist_ok=True)
-    about = "stamps-1.0.dist-info"
-    with ZipFile(wheels / "stamps-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("stamps.py", "def stamp(text: str) -> str:\n    return f'[{text}]'\n")
-        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: stamps\nVersion: 1.0\n")
-        wheel.writestr(
-            f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        wheel.writestr(f"{about}/RECORD", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +91,7 @@ def repository(
     made = Repository(folder, emulated_aws, sam)
     (folder / "flows/posts.py").write_text(FLOW)
     (folder / "flows/requirements.txt").write_text("--find-links ../wheels\nstamps==1.0\n")
-    make_dependency(folder / "wheels")
+    write_wheel(folder / "wheels", "stamps", "1.0", STAMPS)
     build_flows(folder)
     shutil.copytree(deployable(), folder / ".duetick/stack")
     secret = emulated_aws.client("secretsmanager").create_secret(

@@ -4,6 +4,7 @@ import hashlib
 import re
 import tomllib
 from pathlib import Path
+from zipfile import ZipFile
 
 from tests.lab.cache import TOP, made_once
 from tests.lab.process import run
@@ -48,3 +49,21 @@ def _download(place: Path) -> None:
     constraints = place / "constraints.txt"
     constraints.write_text("\n".join(pinned))
     run([*pip, *into, "-c", constraints, *wanted()])
+
+
+def write_wheel(folder: Path, name: str, version: str, source: str = "", *requires: str) -> Path:
+    """Write a package of one module, which nobody has published."""
+    folder.mkdir(exist_ok=True)
+    about, path = f"{name}-{version}.dist-info", folder / f"{name}-{version}-py3-none-any.whl"
+    needs = "".join(f"Requires-Dist: {one}\n" for one in requires)
+    tag = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    files = {
+        f"{name}.py": source,
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}",
+        f"{about}/WHEEL": tag,
+    }
+    record = "".join(f"{one},,\n" for one in (*files, f"{about}/RECORD"))
+    with ZipFile(path, "w") as wheel:
+        for one, text in {**files, f"{about}/RECORD": record}.items():
+            wheel.writestr(one, text)
+    return path

@@ -80,7 +80,7 @@ def _install(requirements: Path, python: Path, architecture: str) -> None:
     with TemporaryDirectory() as name:
         constraints = Path(name) / "constraints.txt"
         constraints.write_text("".join(f"{one}=={pin}\n" for one, pin in pins.items()))
-        command: Words = [lambdas_python(), "-m", "pip", "install", "--quiet", "--no-compile"]
+        command: Words = [lambdas_python(), "-m", "pip", "install", "--no-compile"]
         options = ["--disable-pip-version-check", "--implementation", "cp"]
         wheels = ["--only-binary=:all:", "--python-version", NAMED, *_platforms(architecture)]
         files: Words = ["--target", python, "-r", requirements.name, "-c", constraints]
@@ -126,6 +126,6 @@ def _advice(said: str, pins: Mapping[str, str], architecture: str) -> str:
             "a range that has it in it."
         )
     return (
-        f"Lambda runs Python {NAMED} on {architecture}: each requirement needs a wheel for that, "
-        "or one for any machine."
+        f"Does pip find it? Lambda runs Python {NAMED} on {architecture}: each requirement needs a "
+        "wheel for that, or one for any machine."
     )

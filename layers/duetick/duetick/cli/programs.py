@@ -45,7 +45,8 @@ def run(command: Words, folder: Path, variables: Mapping[str, str] | None = None
         check=False,
     )
     if done.returncode:
-        raise ProgramFailed(Path(command[0]).name, done.stdout)
+        program = command[2] if command[1] == "-m" else Path(command[0]).name
+        raise ProgramFailed(str(program), done.stdout)
     return done.stdout
 
 
