@@ -92,6 +92,8 @@ def _install(requirements: Path, python: Path, architecture: str) -> None:
     for one in distributions(path=[str(python)]):
         if _plain(one.name) in pins:
             _remove(one)
+    for record in python.glob("*.dist-info/RECORD"):  # it has digests of those files
+        record.unlink()
 
 
 def own_pins() -> dict[str, str]:

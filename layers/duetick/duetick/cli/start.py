@@ -12,7 +12,7 @@ OF_EXTRAS: Final = {
     "pg8000": "postgres",
     "pydantic": "cli",
     "scramp": "postgres",
-    "tzdata": "cli",
+    "yaml": "cli",
 }
 """The extra that brings each package."""
 
