@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import yaml
 
-Template: TypeAlias = dict[str, Any]
+StackTemplate: TypeAlias = dict[str, Any]
 
 GIVEN: Final = "GivenFlows"
 EXAMPLES: Final = "ExampleFlows"
@@ -22,7 +22,7 @@ class _Loader(yaml.SafeLoader):
     """Reads !Ref and its like in their long form."""
 
 
-def _long_form(loader: _Loader, tag: str, node: yaml.Node) -> Template:
+def _long_form(loader: _Loader, tag: str, node: yaml.Node) -> StackTemplate:
     name = tag if tag in ("Ref", "Condition") else f"Fn::{tag}"
     if isinstance(node, yaml.ScalarNode):
         value: object = loader.construct_scalar(node)
@@ -37,22 +37,22 @@ def _long_form(loader: _Loader, tag: str, node: yaml.Node) -> Template:
 _Loader.add_multi_constructor("!", _long_form)
 
 
-def read_template(text: str) -> Template:
+def read_template(text: str) -> StackTemplate:
     """Return a template, with its functions as CloudFormation writes them: `Fn::If` and all."""
-    read: Template = _Loader(text).get_single_data()
+    read: StackTemplate = _Loader(text).get_single_data()
     return read
 
 
-def written(template: Template) -> str:
+def written(template: StackTemplate) -> str:
     """Return a template as YAML."""
     return yaml.safe_dump(template, sort_keys=False, width=100)
 
 
-def released(template: Template) -> Template:
+def released(template: StackTemplate) -> StackTemplate:
     """Return the template of a release. Its code is in archives beside it, and flows have to be
     given: one that a deployment forgot would leave all schedules without their flow.
     """
-    made = cast("Template", _with_flows(template))
+    made = cast("StackTemplate", _with_flows(template))
     resources = made["Resources"]
     del resources[FLOWS], made["Parameters"][ARN]["Default"]
     made["Conditions"] = {
