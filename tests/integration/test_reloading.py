@@ -62,8 +62,9 @@ class Plot:
 
 @pytest.fixture
 def plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plot]:
-    """A project whose flows are a package of its own name."""
+    """A project whose flows are a package of its own name. Python keeps what it compiles."""
     SAID.clear()
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setenv("DUETICK_FLOWS", PACKAGE)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     yield Plot(tmp_path)
@@ -122,23 +123,23 @@ def test_a_module_of_the_project_beside_the_flows_is_loaded_again(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("\nclass:\n", "plot.py:2: SyntaxError: invalid syntax"),
+        ("\nclass:\n", "later.py:2: SyntaxError: invalid syntax"),
         (
             "import no_such_module\n",
-            "plot.py:1: ModuleNotFoundError: No module named 'no_such_module'",
+            "later.py:1: ModuleNotFoundError: No module named 'no_such_module'",
         ),
-        ("raise SystemExit(3)\n", "plot.py:1: SystemExit: 3"),
-        ("from duetick import Flow\nFlow('a b')\n", "plot.py:2: flow: expected a letter"),
+        ("raise SystemExit(3)\n", "later.py:1: SystemExit: 3"),
+        ("from duetick import Flow\nFlow('a b')\n", "later.py:2: flow: expected a letter"),
     ],
 )
 def test_flows_that_cannot_be_loaded_leave_those_of_before(
     plot: Plot, running: Product, capsys: pytest.CaptureFixture[str], text: str, told: str
 ) -> None:
     assert run(running) == "one hello a"
-    running.stack.reload([plot.write(f"{PACKAGE}/plot.py", text)])
+    running.stack.reload([plot.write(f"{PACKAGE}/later.py", text)])
     said = capsys.readouterr().err
     assert said.startswith(
-        f"{PACKAGE}/plot.py: not loaded, the flows of before stay. The flows cannot"
+        f"{PACKAGE}/later.py: not loaded, the flows of before stay. The flows cannot"
     )
     assert told in said
     assert len(said.splitlines()) == 1
