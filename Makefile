@@ -10,7 +10,7 @@ SOURCE = layers functions tests
 # These have slow tests alone, and `make quick` does not even read them.
 ONLY_SLOW = tests/e2e tests/integration/api/test_contract.py
 
-.PHONY: run cloud test quick lint format lock openapi setup lab
+.PHONY: run cloud test quick lint format lock openapi package setup lab
 
 run: setup
 	@$(BIN)/duetick local --port $(PORT) --store '$(STORE)'
@@ -40,6 +40,12 @@ format: setup
 # The API's document is made anew after a change of its routes or models; a test compares.
 openapi: setup
 	$(BIN)/python -m duetick.api > layers/duetick/duetick/api/openapi.json
+
+# A release: the wheel, from which `duetick new` and `duetick package` work anywhere, and the deployable
+# for whoever takes it as it is.
+package: setup
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/duetick package --to dist/stack
 
 # The lock is made anew after a change of pyproject.toml; it needs uv.
 lock:

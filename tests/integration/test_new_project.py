@@ -30,6 +30,7 @@ FILES: Final = {
     "flows/__init__.py",
     "flows/greetings.py",
     "flows/requirements.txt",
+    "pytest.ini",
     "requirements.txt",
     "samconfig.toml",
     "settings.local.json",
