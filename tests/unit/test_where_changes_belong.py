@@ -22,6 +22,7 @@ CHANGES = [
     "A metric with its alarm",
     "A setting and its parameter",
     "A verb of a book",
+    "A version",
     "Other changes",
     "The simulator",
 ]
