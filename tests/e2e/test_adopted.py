@@ -19,7 +19,7 @@ from duetick.cli import flows_layer
 from duetick.cli.main import main
 from duetick.version import VERSION
 
-from tests.e2e.conftest import Deployed, emulated_parameters
+from tests.e2e.conftest import Deployed, deploy, emulated_parameters
 from tests.lab.credentials import DUMMY
 from tests.lab.deployable import deployable
 from tests.lab.emulated_aws import REGION, EmulatedAws
@@ -31,7 +31,7 @@ from tests.lab.wheels import offline, write_wheel
 
 STACK = "my-app-dev"
 COMMAND = "import sys; from duetick.cli.start import main; sys.exit(main())"
-FEW = 6
+FEW = 2
 FLOW = '''"""A second flow, which needs a package."""
 
 import boto3
@@ -180,6 +180,11 @@ class Repeated(threading.Thread):
             except Exception as problem:
                 self._failed = problem
 
+    def wait_for(self, more: int) -> None:
+        """Wait until it was done so often again."""
+        enough = len(self.done) + more
+        wait(lambda: len(self.done) > enough or self._failed)
+
     def __enter__(self) -> "Repeated":
         self.start()
         return self
@@ -221,8 +226,8 @@ def messages(aws: EmulatedAws, url: str) -> list[str]:
             aws.client("sqs").delete_message(QueueUrl=url, ReceiptHandle=one["ReceiptHandle"])
 
 
-def upgrade(repository: Repository, folder: Path) -> None:
-    """Publish the next version's deployable in a bucket, and nest it by its URL."""
+def publish(repository: Repository, folder: Path) -> str:
+    """Publish the next version's deployable in a bucket. Return the URL to nest."""
     package = make_next(folder / "next")
     aws, stack = repository.aws, folder / "stack"
     shutil.copytree(deployable(), stack)
@@ -242,19 +247,19 @@ def upgrade(repository: Repository, folder: Path) -> None:
     assert published.returncode == 0, published.stderr
     (url,) = published.stdout.split()
     assert url.endswith(f"/artifacts/duetick/{NEXT}/template.yaml")
-    repository.change("template.yaml", ".duetick/stack/template.yaml", url)
+    return url
 
 
-def test_an_upgrade_while_schedules_fire_loses_no_fire(
+def test_an_upgrade_and_a_rollback_while_schedules_fire_lose_no_fire(
     deployed: Deployed, repository: Repository, tmp_path: Path
 ) -> None:
-    """Schedules are put and fire before, while and after the stack changes to the next version.
-    Each runs once, and verify accounts for every time.
+    """Schedules are put and fire before, while and after the stack changes to the next version, and
+    back. Each runs once, and verify accounts for every time.
     """
     aws, user = repository.aws, deployed.user("ann")
     queue, keys = posted(aws), count()
     began = datetime.now(UTC)
-    upgrade(repository, tmp_path)
+    here, there = ".duetick/stack/template.yaml", publish(repository, tmp_path)
 
     def put() -> datetime:
         """Put one that is due in a moment. A slow machine may take longer to answer."""
@@ -268,20 +273,46 @@ def test_an_upgrade_while_schedules_fire_loses_no_fire(
         return due
 
     with Repeated(lambda: deployed.invoke("TickFunction", {}), 0.2) as ticks:
-        with Repeated(put, 0.5) as puts:
-            wait(lambda: len(puts.done) > FEW)
-            new = repository.deploy()
-            enough = len(puts.done) + FEW
-            wait(lambda: len(puts.done) > enough)
+        with Repeated(put, 1.5) as puts:
+            versions = []
+            for before, after in ((here, there), (there, here)):
+                puts.wait_for(FEW)
+                repository.change("template.yaml", before, after)
+                versions.append(repository.deploy().outputs["Version"])
+            puts.wait_for(FEW)
         wait(lambda: datetime.now(UTC) > puts.done[-1] + timedelta(seconds=1))
-        enough = len(ticks.done) + 2
-        wait(lambda: len(ticks.done) > enough)
+        ticks.wait_for(2)
 
-    assert (deployed.outputs["Version"], new.outputs["Version"]) == (VERSION, NEXT)
-    assert [one for one in ticks.done if one["failed"]] == []
+    assert [deployed.outputs["Version"], *versions] == [VERSION, NEXT, VERSION]
     ran = Counter(tuple(one.split()[:2]) for one in messages(aws, queue))
     assert set(ran.values()) == {1}
     assert len({name for _, name in ran}) == len(puts.done)
     assert {version for version, _ in ran} == {VERSION, NEXT}
-    verified = new.invoke("MigrateFunction", {"Step": "verify", "Since": f"{began:%FT%TZ}"})
+    verified = deployed.invoke("MigrateFunction", {"Step": "verify", "Since": f"{began:%FT%TZ}"})
     assert (verified["faults"], verified["times"]) == (0, len(puts.done)), verified
+
+
+def test_the_deployable_stands_beside_a_teams_stack_and_tells_others_where_it_is(
+    deployed: Deployed, repository: Repository
+) -> None:
+    aws = repository.aws
+    layer = aws.client("cloudformation").describe_stacks(StackName=deployed.name)["Stacks"][0]
+    (flows,) = (
+        one["ParameterValue"]
+        for one in layer["Parameters"]
+        if one["ParameterKey"] == "FlowsLayerArn"
+    )
+    template = repository.folder / ".duetick/stack/template.yaml"
+    settings = r'"{\"sender\": \"beside\"}"'  # as sam reads it
+    given = {**emulated_parameters(aws), "FlowsLayerArn": flows, "Settings": settings}
+    beside = deploy(repository.sam, aws, template, "beside", given)
+    exports = aws.client("cloudformation").list_exports()["Exports"]
+    told = {one["Name"]: one["Value"] for one in exports}
+    for name in ("ApiUrl", "ApiId", "UsersApiUrl"):
+        assert told[f"beside-{name}"] == beside.outputs[name]
+    put = {"cron": "@yearly", "flow": "greetings", "action": "greet", "input": {"text": "hello"}}
+    assert beside.call("PUT", "/api/users/ann/schedules/k", put)[0] == 201
+    status, ran = beside.call("POST", "/api/users/ann/schedules/k/run")
+    assert (status, ran["state"]) == (202, "succeeded"), ran
+    assert any("beside to ann: hello" in line for line in beside.lines("Dispatch"))
+    beside.stop_ticking()
