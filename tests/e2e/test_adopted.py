@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from duetick.cli import flows_layer
 from duetick.cli.main import main
 from duetick.version import VERSION
 
@@ -111,7 +110,7 @@ def build_flows(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in offline().items():
             patch.setenv(name, value)
-        assert main([*command, *named, "--to", str(folder / flows_layer.FOLDER)]) == 0
+        assert main([*command, *named, "--to", str(folder / ".duetick/flows")]) == 0
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -96,6 +95,8 @@ def _machine() -> Iterator[Look]:
 
 def _zones() -> str:
     """Return the version of the pinned time zone data; raise if it has no zone in it."""
+    from importlib.metadata import version
+
     next_fire("0 9 * * *", ZONE, 0)
     return f"tzdata {version('tzdata')}, from the package, not from the system"
 

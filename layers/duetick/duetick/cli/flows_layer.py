@@ -4,27 +4,20 @@ One process has one of each package, so the requirements are installed under the
 own layers. What those bring is left out of this one.
 """
 
-import argparse
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from duetick.cli.folders import copy, replaced
-from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import CliProblem
 from duetick.cli.programs import NAMED, ProgramFailed, Words, lambdas_python, run
-from duetick.cli.showing import say
 from duetick.cli.tree import tree
 from duetick.version import VERSION
 
-if TYPE_CHECKING:
-    from duetick.cli.asking import Commands
-
-FOLDER: Final = Path(".duetick/flows")
 MACHINES: Final = {"arm64": "aarch64", "x86_64": "x86_64"}
 GLIBC: Final = ("2_34", "2_28", "2_17")
 """The versions of glibc that wheels are built for, up to that of Lambda's Python."""
@@ -33,45 +26,23 @@ PIN: Final = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.MULTILINE)
 OPT: Final = "/opt/python"
 
 
-def add_layer(commands: "Commands") -> None:
-    """Add the command."""
-    told = "make the layer of your flows, with what they need besides Duetick"
-    parser = known_by_its_parser(commands.add_parser("layer", help=told, description=told))
-    parser.add_argument(
-        "packages", nargs="+", type=Path, help="the package of your flows, and others of yours"
-    )
-    parser.add_argument("--requirements", type=Path, help="what they need: a file, as pip reads it")
-    parser.add_argument("--to", type=Path, default=FOLDER, help=f"the folder; default {FOLDER}")
-    parser.add_argument(
-        "--architecture", choices=tuple(MACHINES), default="arm64", help="default arm64"
-    )
-    parser.set_defaults(command=_layer)
-
-
-def _layer(chosen: argparse.Namespace) -> None:
-    for package in chosen.packages:
+def make_layer(
+    packages: Sequence[Path], requirements: Path | None, folder: Path, architecture: str
+) -> None:
+    """Make the layer in a folder."""
+    for package in packages:
         if not package.exists() or package.name == "duetick":
             raise CliProblem(f"{package} is no package of yours.")
-    with replaced(chosen.to.absolute()) as made:
+    with replaced(folder) as made:
         python = made / "python"
         python.mkdir()
-        if chosen.requirements:
-            _install(chosen.requirements, python, chosen.architecture)
-        for package in chosen.packages:
+        if requirements:
+            _install(requirements, python, architecture)
+        for package in packages:
             copy(package, python / package.name, "requirements.txt")
-        options: Words = [
-            "-q",
-            "--invalidation-mode",
-            "unchecked-hash",
-            "-s",
-            python,
-            "-p",
-            OPT,
-            python,
-        ]
+        options: Words = ["-q", "--invalidation-mode", "unchecked-hash", "-s", python, "-p", OPT]
         same = {"PYTHONHASHSEED": "0"}
-        run([lambdas_python(), "-m", "compileall", *options], made, same)
-    say(f"The layer of {', '.join(map(str, chosen.packages))} is made: {chosen.to}")
+        run([lambdas_python(), "-m", "compileall", *options, python], made, same)
 
 
 def _install(requirements: Path, python: Path, architecture: str) -> None:

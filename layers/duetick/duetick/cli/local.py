@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +20,7 @@ from duetick.cli.problem import CliProblem
 from duetick.cli.reloading import Watch
 from duetick.cli.store_address import advice, from_anywhere, hide_secrets
 from duetick.cli.tokens import BYTES, TOKEN_HOURS, USER, mint, operator_of, verify
-from duetick.cli.tree import handler_of
+from duetick.cli.tree import PACKAGE, handler_of
 from duetick.core.rights import BY_EXTERNAL
 from duetick.core.static import register
 from duetick.core.witness import keep_witness
@@ -243,7 +242,7 @@ def _register() -> None:
 
 def _show_document(_event: object, _context: object) -> Mapping[str, Any]:
     """Answer with the OpenAPI document."""
-    text = files("duetick.api").joinpath("openapi.json").read_text()
+    text = (PACKAGE / "api/openapi.json").read_text()
     return {"statusCode": 200, "headers": {"content-type": "application/json"}, "body": text}
 
 

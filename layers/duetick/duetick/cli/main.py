@@ -12,18 +12,16 @@ from typing import Final
 from duetick.cli.asking import add_json
 from duetick.cli.backfill import add_backfill
 from duetick.cli.doctor import add_doctor
-from duetick.cli.flows_layer import add_layer
 from duetick.cli.jobs import add_jobs
 from duetick.cli.limits import add_limits
 from duetick.cli.local import LocalStack
-from duetick.cli.new import add_new
 from duetick.cli.occurrences import add_occurrences
 from duetick.cli.overview import add_overview
-from duetick.cli.package import add_package
 from duetick.cli.parsing import known_by_its_parser, more_than_nothing, read, whole
 from duetick.cli.pauses import add_pauses
 from duetick.cli.plain_log import kept_off_answers
 from duetick.cli.problem import CliProblem
+from duetick.cli.projects import add_projects
 from duetick.cli.purge import add_purge
 from duetick.cli.recover import add_recover
 from duetick.cli.schedules import add_schedules
@@ -115,9 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     add_pauses(commands)
     add_limits(commands)
     add_token(commands)
-    add_new(commands)
-    add_package(commands)
-    add_layer(commands)
+    add_projects(commands)
     return parser
 
 

@@ -1,24 +1,19 @@
 """`duetick new`: a repository of your own, which uses Duetick as a package."""
 
-import argparse
 import json
 import re
 import shutil
 import sys
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from duetick.cli.folders import copy, files_of
-from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.programs import run
 from duetick.cli.showing import say
 from duetick.version import VERSION
-
-if TYPE_CHECKING:
-    from duetick.cli.asking import Commands
 
 SKELETON: Final = Path(__file__).with_name("skeleton")
 OWN_NAME: Final = "my-app"
@@ -33,24 +28,9 @@ LONGEST: Final = 80
 EXTRAS: Final = "duetick[cli,testing]"
 WHEELS: Final = "wheels"
 
-TOLD: Final = """{folder} is made. In it:
 
-  make run       the whole product on this machine
-  make test      the tests of your flows
-  make deploy    your stack, with Duetick in it, by the AWS SAM CLI
-"""
-
-
-def add_new(commands: "Commands") -> None:
-    """Add the command."""
-    told = "make a repository of your own: template, a flow, its tests, its commands, CI"
-    parser = known_by_its_parser(commands.add_parser("new", help=told, description=told))
-    parser.add_argument("folder", type=Path, help="its folder, whose name is the stack's")
-    parser.set_defaults(command=_new)
-
-
-def _new(chosen: argparse.Namespace) -> None:
-    folder = chosen.folder.absolute()
+def make_repository(folder: Path) -> None:
+    """Write the repository into a folder that is not there, or empty."""
     _check(folder)
     for file in files_of(SKELETON):
         if "__pycache__" not in file.parts:
@@ -58,7 +38,6 @@ def _new(chosen: argparse.Namespace) -> None:
     requirement = _requirement(folder)
     file = folder / "requirements.txt"
     file.write_text(file.read_text().replace(f"{EXTRAS}\n", requirement))
-    print(TOLD.format(folder=chosen.folder), end="")
 
 
 def _check(folder: Path) -> None:

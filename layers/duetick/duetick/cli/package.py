@@ -4,49 +4,24 @@ It holds the template with its functions and layers as archives, the API's docum
 each version, and the digest of each file.
 """
 
-import argparse
 import json
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from duetick.cli.folders import archive, copy, digest, digest_of, replaced
-from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import CliProblem
 from duetick.cli.programs import Words, find, lambdas_python, run
-from duetick.cli.showing import say
 from duetick.cli.template import archive_of, read_template, released, written
 from duetick.cli.tree import PACKAGE, tree
 from duetick.version import VERSION
 
-if TYPE_CHECKING:
-    from duetick.cli.asking import Commands
-
-FOLDER: Final = Path(".duetick/stack")
 TEMPLATE: Final = "template.yaml"
 SUMS: Final = "SHA256SUMS"
 MADE_FROM: Final = ".made-from"
 LAYERS: Final = {"deps": "DepsLayer", "duetick": "DuetickLayer"}
 """The folders of the layers, and what their Makefiles call them."""
-
-
-def add_package(commands: "Commands") -> None:
-    """Add the command."""
-    told = "make the deployable of this version: a template with its layers, to nest or to deploy"
-    parser = known_by_its_parser(commands.add_parser("package", help=told, description=told))
-    parser.add_argument("--to", type=Path, default=FOLDER, help=f"the folder; default {FOLDER}")
-    parser.add_argument(
-        "--bucket", help="put it into this bucket of yours too, and print the URL of its template"
-    )
-    parser.set_defaults(command=_package)
-
-
-def _package(chosen: argparse.Namespace) -> None:
-    made = make(chosen.to)
-    say(f"Duetick {VERSION} {'is made' if made else 'was there'}: {chosen.to / TEMPLATE}")
-    if chosen.bucket:
-        print(publish(chosen.to, chosen.bucket))
 
 
 def make(folder: Path) -> bool:
