@@ -83,8 +83,10 @@ class Product:
 
 
 @contextmanager
-def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[Product]:
-    """The product on a store of that address."""
+def product(
+    address: str, clock: Clock, patch: pytest.MonkeyPatch, project: Path = TOP
+) -> Iterator[Product]:
+    """The product on a store of that address, with the flows of a project."""
     store = open_store(address, clock=clock)
     for made_once in (
         wiring.settings,
@@ -104,7 +106,7 @@ def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[P
     patch.setattr(wiring, "hand_on", lambda: None)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("DUETICK_STORE", address)
-        stack = LocalStack(TOP, address, 0, lambda: clock.now / 1_000)
+        stack = LocalStack(project, address, 0, lambda: clock.now / 1_000)
         serving = threading.Thread(target=stack.server.serve_forever, args=(0.01,))
         serving.start()
         try:
