@@ -96,7 +96,7 @@ class ParkingTable(Table):
     """A table that stops before the first write of a schedule's item."""
 
     def __init__(self, table: Table, stop: Callable[[], None]) -> None:
-        super().__init__(table.name, table.client)
+        super().__init__(table.name, table.service)
         self._stop = stop
 
     def put(self, item: Item, rev: int | None = None) -> None:
