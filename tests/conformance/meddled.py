@@ -57,8 +57,13 @@ class MeddledDatabase:
             yield self._wrap(session)
 
     @contextmanager
-    def claiming(self) -> Iterator[Session]:
-        with self._database.claiming() as session:
+    def claiming(self, *, waits: bool = True) -> Iterator[Session]:
+        with self._database.claiming(waits=waits) as session:
+            yield self._wrap(session)
+
+    @contextmanager
+    def purging(self) -> Iterator[Session]:
+        with self._database.purging() as session:
             yield self._wrap(session)
 
     def migration(self) -> AbstractContextManager[Session]:

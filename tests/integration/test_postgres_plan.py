@@ -13,7 +13,7 @@ from tests.lab.postgres import connect
 
 ROWS = 20_000
 SENT = (*claim.SENT, "stem", "next_at", "marks", "done", "done_marks")
-PLACES = ";".join(f"({page},1)" for page in range(100))
+PLACES = claim.tids(f"({page},1)" for page in range(100))
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_i11_statistics_that_mislead_do_not_change_how_due_rows_are_read(
 def test_i11_rows_are_written_by_their_place(table: Table, wire: Wire) -> None:
     misled(table, FAR, START)
     params: dict[str, str | int | None] = {
-        **dict.fromkeys(SENT, ""),
+        **dict.fromkeys(SENT, claim.EMPTY),
         **{f"{name}_of_all": None for name in claim.SENT},
         "places": PLACES,
         "advanced": PLACES,
@@ -77,7 +77,7 @@ def test_i11_what_is_known_of_ranges_is_looked_up_by_name_and_time(
     table: Table, wire: Wire
 ) -> None:
     misled(table, FAR, START)
-    times = ",".join(["0"] * 100)
+    times = claim.array([0] * 100)
     read = plan(wire, "claim_known", {"places": PLACES, "first": times, "last": times})
     assert "Tid Scan on schedule_index" in read
     assert "occurrences_pkey" in read

@@ -124,8 +124,15 @@ class CrossedDatabase(MeddledDatabase):
         self._boundaries.inside("after the commit", lambda: None)
 
     @contextmanager
-    def claiming(self) -> Iterator[Session]:
-        with super().claiming() as session:
+    def claiming(self, *, waits: bool = True) -> Iterator[Session]:
+        with super().claiming(waits=waits) as session:
+            yield session
+            self._boundaries.inside("before the commit", lambda: None)
+        self._boundaries.inside("after the commit", lambda: None)
+
+    @contextmanager
+    def purging(self) -> Iterator[Session]:
+        with super().purging() as session:
             yield session
             self._boundaries.inside("before the commit", lambda: None)
         self._boundaries.inside("after the commit", lambda: None)

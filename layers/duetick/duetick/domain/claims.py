@@ -10,9 +10,9 @@ with one cron cost one decision.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from duetick.domain.firing import Decision, Times, decide, may_count_from_anchor, unfired
 from duetick.domain.group_pauses import NO_PAUSES, Hole, Pauses
@@ -64,13 +64,19 @@ def fires_of(
 class Template:
     """The claim of all rows that are alike: occurrences without a name, the next time, the mark.
 
-    If the rows fire no more, `next_at` is None. If the rows cannot be read, `error` says why.
+    If the rows fire no more, `next_at` is None. If the rows cannot be read, `error` says why. Plain
+    rows fire and go on: they leave no range.
     """
 
     made: tuple[Occurrence, ...]
     next_at: int | None
     mark: int
     error: str | None = None
+    is_plain: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        is_plain = self.next_at is not None and all(one.range_end is None for one in self.made)
+        object.__setattr__(self, "is_plain", is_plain)
 
     def within(self, room: int) -> "Template":
         """Return the template with as many fires as there is room for.
@@ -97,6 +103,7 @@ class Templates:
         self.pauses = pauses
         self.limits = limits
         self._known: dict[tuple[object, ...], Template] = {}
+        self._usual: dict[tuple[object, ...], Template] = {}
         self._made: dict[tuple[object, ...], tuple[Occurrence, ...]] = {}
 
     @property
@@ -108,14 +115,20 @@ class Templates:
         """Return the template of a row. Rows that are alike share one."""
         user_id, _, cron, timezone, next_fire_at, flow, _, _, policies, mark = row
         is_set_back = mark is not None and mark >= next_fire_at
+        usual = (cron, timezone, next_fire_at, policies)
+        template = None if is_set_back else self._usual.get(usual)
+        if template is not None:
+            return template
         extra = _extras(row) if policies or is_set_back or may_count_from_anchor(cron) else None
         holes = self.pauses.holes(user_id, flow) if self.pauses.every else ()
         waits = self.limits.concerns(user_id, flow)
-        alike = (cron, timezone, next_fire_at, policies, extra, holes, waits)
+        alike = (*usual, extra, holes, waits)
         template = self._known.get(alike)
         if template is None:
             template = self._make(index_row(row), mark, holes, waits=waits)
             self._known[alike] = template
+        if not (any(extra or ()) or self.pauses.every or self.limits):
+            self._usual[usual] = template
         return template
 
     def _make(
@@ -190,39 +203,44 @@ def index_row(row: DueRow) -> IndexRow:
     return IndexRow(*row[:8], Policies.load(row[8]))
 
 
-def name_for(row: DueRow, made: Occurrence, name: str) -> Occurrence:
-    """Return an occurrence of a template as an occurrence of this row.
-
-    The fields are passed by place: keywords would cost a third more.
+class _Named:
+    """The fields of a new occurrence, which become it. A claim names thousands, and the constructor
+    of a frozen type takes four times as long.
     """
-    return Occurrence(
-        row[0],
-        row[1],
-        row[2],
-        row[3],
-        made.nominal_at,
-        made.fence,
-        made.origin,
-        name,
-        row[5],
-        made.state,
-        made.reason,
-        made.due_at,
-        0,
-        made.priority,
-        made.lease_until,
-        row[7],
-        made.policies,
-        made.range_end,
-        made.count,
-        made.error,
-        None,
-        made.labels,
-        made.created_at,
-        None,
-        made.updated_at,
-        made.told,
-    )
+
+    __slots__ = Occurrence.__slots__
+
+    def __init__(self, row: DueRow, made: Occurrence, name: str) -> None:
+        self.user_id, self.key, self.cron, self.timezone = row[0], row[1], row[2], row[3]
+        self.flow, self.redefined_at = row[5], row[7]
+        self.id = name
+        self.nominal_at = made.nominal_at
+        self.fence = made.fence
+        self.origin = made.origin
+        self.state = made.state
+        self.reason = made.reason
+        self.due_at = made.due_at
+        self.attempts = made.attempts
+        self.priority = made.priority
+        self.lease_until = made.lease_until
+        self.policies = made.policies
+        self.range_end = made.range_end
+        self.count = made.count
+        self.error = made.error
+        self.idempotency_key = made.idempotency_key
+        self.labels = made.labels
+        self.created_at = made.created_at
+        self.begun_at = made.begun_at
+        self.updated_at = made.updated_at
+        self.told = made.told
+        self.death = made.death
+
+
+def name_for(row: DueRow, made: Occurrence, name: str) -> Occurrence:
+    """Return an occurrence of a template as an occurrence of this row."""
+    named = _Named(row, made, name)
+    object.__setattr__(named, "__class__", Occurrence)
+    return cast("Occurrence", named)
 
 
 def _extras(row: DueRow) -> tuple[object, ...]:

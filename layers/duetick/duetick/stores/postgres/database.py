@@ -26,13 +26,20 @@ SET LOCAL lock_timeout = '10s';
 SET LOCAL idle_in_transaction_session_timeout = '30s'"""
 
 # With statistics from right after a tick, the planner would sort all due rows for each chunk, or
-# read the whole table. These settings make a claim read in the order of its index, and by ctid.
-CLAIMING: Final = f"""{BEGIN};
+# read the whole table. These settings make a claim read in the order of its index, and by ctid. The
+# log of the database is written in order, so the begin of an occurrence, which waits for the disk,
+# carries its claim there.
+PURGING: Final = f"""{BEGIN};
+SET LOCAL synchronous_commit = off;
 SET LOCAL enable_sort = off;
 SET LOCAL enable_bitmapscan = off;
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_hashjoin = off;
 SET LOCAL enable_mergejoin = off"""
+
+CLAIMING: Final = PURGING
+CLAIMING_AT_ONCE: Final = f"""{PURGING};
+SET LOCAL lock_timeout = '200ms'"""
 
 MIGRATION: Final = """BEGIN;
 SET LOCAL statement_timeout = 0;
@@ -150,9 +157,16 @@ class PostgresDatabase:
             yield session
 
     @contextmanager
-    def claiming(self) -> Iterator[PostgresSession]:
+    def claiming(self, *, waits: bool = True) -> Iterator[PostgresSession]:
         """See `Database`. The plan is pinned."""
-        with self._transaction(CLAIMING) as session:
+        opening = CLAIMING if waits else CLAIMING_AT_ONCE
+        with self._transaction(opening, keeps=True) as session:
+            yield session
+
+    @contextmanager
+    def purging(self) -> Iterator[PostgresSession]:
+        """See `Database`. The plan is pinned."""
+        with self._transaction(PURGING) as session:
             yield session
 
     @contextmanager
@@ -163,9 +177,9 @@ class PostgresDatabase:
             yield session
 
     @contextmanager
-    def _transaction(self, opening: str) -> Iterator[PostgresSession]:
+    def _transaction(self, opening: str, *, keeps: bool = False) -> Iterator[PostgresSession]:
         with self._pool.lend() as wire:
-            wire.begin(opening)
+            wire.begin(opening, keeps=keeps)
             try:
                 yield PostgresSession(wire)
             except BaseException:

@@ -261,6 +261,68 @@ FROM (
     FOR UPDATE OF i SKIP LOCKED
 ) AS d
 
+-- name: claim_read
+-- The same without locks, with the version of each row: a write of the row makes another one.
+SELECT string_agg(d.tid::text, ';'), string_agg(d.version::text, ','), json_agg(d.user_id),
+    json_agg(d.key), json_agg(d.cron), json_agg(d.timezone), json_agg(d.next_fire_at),
+    json_agg(d.flow), json_agg(d.anchor), json_agg(d.redefined_at), json_agg(d.policies),
+    json_agg(d.mark)
+FROM (
+    SELECT i.ctid AS tid, i.xmin AS version, {index_columns}, i.mark FROM schedule_index i
+    WHERE i.next_fire_at BETWEEN :from AND :until AND i.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:leave_out::json)))
+    ORDER BY i.next_fire_at LIMIT :limit
+) AS d
+
+-- name: claim_lock
+-- Some of the rows that `claim_read` found, if they are due still.
+SELECT string_agg(d.tid::text, ';'), json_agg(d.user_id), json_agg(d.key), json_agg(d.cron),
+    json_agg(d.timezone), json_agg(d.next_fire_at), json_agg(d.flow), json_agg(d.anchor),
+    json_agg(d.redefined_at), json_agg(d.policies), json_agg(d.mark)
+FROM (
+    SELECT i.ctid AS tid, {index_columns}, i.mark
+    FROM unnest(:places::tid[], :versions::xid[]) AS r (tid, version)
+    JOIN schedule_index i ON i.ctid = r.tid AND i.xmin = r.version
+    FOR UPDATE OF i SKIP LOCKED
+) AS d
+
+-- name: claim_advance
+-- Advance the rows of a chunk that are as they were read, and record their occurrences, in one
+-- statement. Rows that fire alike share occurrences without a name: a row is sent with the number of
+-- its list of them, and with the serial number of its first. Fields that a row has are not sent back.
+-- If all occurrences have the same value, it is sent once, as …_of_all. If one of them is there
+-- already, all of the statement fails.
+WITH advanced AS (
+    UPDATE schedule_index i SET next_fire_at = r.next_at, mark = r.mark
+    FROM unnest(:places::tid[], :versions::xid[], :next_at::bigint[], :marks::bigint[],
+        :lists::integer[], :serials::bigint[]) AS r (tid, version, next_at, mark, list, serial)
+    WHERE i.ctid = r.tid AND i.xmin = r.version
+    RETURNING i.user_id, i.key, i.cron, i.timezone, i.flow, i.redefined_at, i.policies,
+        r.list, r.serial
+), made AS (
+    INSERT INTO occurrences (user_id, key, nominal_at, origin, id, cron, timezone, flow, state,
+        due_at, attempts, priority, fence, lease_until, exclusive, redefined_at, policies, count,
+        created_at, updated_at)
+    SELECT i.user_id, i.key, coalesce(:nominal_at_of_all, (:nominal_at::bigint[])[i.o]), 'schedule',
+        :stem || lpad(to_hex(i.serial + i.o), 6, '0'), i.cron, i.timezone, i.flow,
+        coalesce(:state_of_all, (:state::text[])[i.o]),
+        coalesce(:due_at_of_all, (:due_at::bigint[])[i.o]), 0,
+        coalesce(:priority_of_all, (:priority::integer[])[i.o]),
+        coalesce(:fence_of_all, (:fence::bigint[])[i.o]),
+        coalesce(:lease_until_of_all, (:lease_until::bigint[])[i.o]),
+        coalesce(:exclusive_of_all, (:exclusive::smallint[])[i.o]),
+        i.redefined_at, i.policies, 1, :now, :now
+    FROM (
+        SELECT a.user_id, a.key, a.cron, a.timezone, a.flow, a.redefined_at, a.policies,
+            a.serial - (:first::bigint[])[a.list] AS serial,
+            generate_series((:first::bigint[])[a.list], (:last::bigint[])[a.list]) AS o
+        FROM advanced a
+    ) AS i
+    RETURNING id
+)
+-- How many rows were as they had been read; the ids of the occurrences, if a row was not.
+SELECT (SELECT count(*) FROM advanced), (SELECT string_agg(id, ',') FROM made
+    WHERE (SELECT count(*) FROM advanced) < cardinality(:places::tid[]))
+
 -- name: claim_known
 -- The times in the chunk's ranges that have an occurrence already. The OFFSETs fix the plan: without
 -- them, statistics that count few occurrences make Postgres read all occurrences first.
@@ -268,9 +330,9 @@ SELECT asked.serial, known.nominal_at
 FROM (
     SELECT i.user_id, i.key, r.first, r.last, r.serial
     FROM unnest(
-        string_to_array(:places, ';')::tid[],
-        string_to_array(:first, ',')::bigint[],
-        string_to_array(:last, ',')::bigint[]
+        :places::tid[],
+        :first::bigint[],
+        :last::bigint[]
     ) WITH ORDINALITY AS r (tid, first, last, serial)
     JOIN schedule_index i ON i.ctid = r.tid
     OFFSET 0
@@ -298,17 +360,17 @@ WITH made AS (
         coalesce(o.exclusive, :exclusive_of_all), i.redefined_at, i.policies,
         coalesce(o.range_end, :range_end_of_all), coalesce(o.count, :count_of_all), :now, :now
     FROM unnest(
-        string_to_array(:places, ';')::tid[],
-        string_to_array(:nominal_at, ',')::bigint[],
-        string_to_array(:due_at, ',')::bigint[],
-        string_to_array(:lease_until, ',', '')::bigint[],
-        string_to_array(:state, ','),
-        string_to_array(:reason, ',', ''),
-        string_to_array(:fence, ',')::bigint[],
-        string_to_array(:priority, ',')::integer[],
-        string_to_array(:exclusive, ',')::smallint[],
-        string_to_array(:range_end, ',', '')::bigint[],
-        string_to_array(:count, ',')::bigint[]
+        :places::tid[],
+        :nominal_at::bigint[],
+        :due_at::bigint[],
+        :lease_until::bigint[],
+        :state::text[],
+        :reason::text[],
+        :fence::bigint[],
+        :priority::integer[],
+        :exclusive::smallint[],
+        :range_end::bigint[],
+        :count::bigint[]
     ) WITH ORDINALITY AS o (tid, nominal_at, due_at, lease_until, state, reason, fence, priority,
         exclusive, range_end, count, serial)
     JOIN schedule_index i ON i.ctid = o.tid
@@ -317,9 +379,9 @@ WITH made AS (
 ), advanced AS (
     UPDATE schedule_index i SET next_fire_at = r.next_at, mark = r.mark
     FROM unnest(
-        string_to_array(:advanced, ';')::tid[],
-        string_to_array(:next_at, ',')::bigint[],
-        string_to_array(:marks, ',')::bigint[]
+        :advanced::tid[],
+        :next_at::bigint[],
+        :marks::bigint[]
     ) AS r (tid, next_at, mark)
     WHERE i.ctid = r.tid
     RETURNING 1
@@ -327,24 +389,24 @@ WITH made AS (
     INSERT INTO marks (user_id, key, mark)
     SELECT i.user_id, i.key, r.mark
     FROM unnest(
-        string_to_array(:done, ';')::tid[], string_to_array(:done_marks, ',')::bigint[]
+        :done::tid[], :done_marks::bigint[]
     ) AS r (tid, mark)
     JOIN schedule_index i ON i.ctid = r.tid
     ON CONFLICT (user_id, key) DO UPDATE SET mark = excluded.mark
 ), gone AS (
-    DELETE FROM schedule_index i USING unnest(string_to_array(:done, ';')::tid[]) AS r (tid)
+    DELETE FROM schedule_index i USING unnest(:done::tid[]) AS r (tid)
     WHERE i.ctid = r.tid
     RETURNING 1
 )
 -- The ids of new occurrences; null if all are new.
 SELECT (
     SELECT CASE
-        WHEN count(*) < cardinality(string_to_array(:places, ';'))
+        WHEN count(*) < cardinality(:places::tid[])
             THEN coalesce(string_agg(id, ','), '')
     END FROM made
 ), rows_expected(
     (SELECT count(*) FROM advanced) + (SELECT count(*) FROM gone),
-    cardinality(string_to_array(:advanced, ';')) + cardinality(string_to_array(:done, ';'))
+    cardinality(:advanced::tid[]) + cardinality(:done::tid[])
 )
 
 -- name: occurrence_begin

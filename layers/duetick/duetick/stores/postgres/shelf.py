@@ -15,15 +15,17 @@ from duetick.domain.attempts import Begun, Settled
 from duetick.domain.failures import Event
 from duetick.domain.occurrence import Leased, Occurrence
 from duetick.domain.standing import StandingOrder
+from duetick.ports import Chunk, Fair
 from duetick.stores.postgres.address import read_address
-from duetick.stores.postgres.claim import PostgresClaim
+from duetick.stores.postgres.claim import LockingClaim
 from duetick.stores.postgres.connecting import ConnectPostgres, Password, connect_to
 from duetick.stores.postgres.database import PostgresDatabase
 from duetick.stores.postgres.errors import FACTORYS_PLACE, InDoubt, connecting
-from duetick.stores.sql.queries import migrations
+from duetick.stores.postgres.fast_claim import FastClaim
+from duetick.stores.sql.queries import Migration, migrations
 from duetick.stores.sql.quick import begin_call, leased_params
 from duetick.stores.sql.rows import read_begun
-from duetick.stores.sql.session import Params, QueryCall, Row, Undone, retried
+from duetick.stores.sql.session import Database, Params, QueryCall, Row, Undone, retried
 from duetick.stores.sql.shelf import SqlShelf
 
 POOL: Final = 8
@@ -31,6 +33,16 @@ POOL: Final = 8
 
 class PostgresShelf(SqlShelf):
     """`ports.Shelf` on Postgres."""
+
+    def __init__(self, database: Database, steps: Sequence[Migration]) -> None:
+        locking = LockingClaim()
+        super().__init__(database, locking, steps)
+        self._fast_claim = FastClaim(locking)
+
+    @retried
+    def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        """See `ports.Shelf`."""
+        return self._fast_claim.claim(self._database, now, limit, ahead, fair)
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
         """See `ports.Shelf`. If the answer is lost, the general way reads the result."""
@@ -127,4 +139,4 @@ def _connect_by(factory: ConnectPostgres) -> Callable[[], CoreConnection]:
 
 def open_database(database: PostgresDatabase) -> PostgresShelf:
     """Make a shelf on a database."""
-    return PostgresShelf(database, PostgresClaim(), migrations("postgres"))
+    return PostgresShelf(database, migrations("postgres"))

@@ -39,8 +39,9 @@ class ChunkPlan:
     """The writes of one chunk. `rows` are the due rows; a place is a position in `rows`.
 
     `made` has the new occurrences, without names; `of` has, for each, the place of the row that
-    names it. `advanced` has (place, next time, mark). `done` has (place, mark) of each row that
-    never fires again. `broken` has the rows that cannot be read.
+    names it. `advanced` has (place, next time, mark); of plain rows, `lists` has the occurrences of
+    each: the same tuple for those that are alike. `done` has (place, mark) of each row that never
+    fires again. `broken` has the rows that cannot be read.
     """
 
     rows: Sequence[DueRow]
@@ -48,9 +49,23 @@ class ChunkPlan:
     made: list[Occurrence] = field(default_factory=list)
     of: list[int] = field(default_factory=list)
     advanced: list[tuple[int, int, int]] = field(default_factory=list)
+    lists: list[tuple[Occurrence, ...]] = field(default_factory=list)
     done: list[tuple[int, int]] = field(default_factory=list)
     broken: list[tuple[Unreadable, Occurrence]] = field(default_factory=list)
     stem: str = field(default_factory=lambda: new_id()[:-SERIAL])
+
+    def decide_plain(self, templates: Templates) -> list[int]:
+        """Decide the writes of the rows that fire and go on. Return the places of the others."""
+        others: list[int] = []
+        for place, template in enumerate(map(templates.of, self.rows)):
+            if not template.is_plain:
+                others.append(place)
+                continue
+            self.made += template.made
+            self.of += [place] * len(template.made)
+            self.lists.append(template.made)
+            self.advanced.append((place, template.next_at or 0, template.mark))
+        return others
 
     def decide(self, templates: Templates) -> None:
         """Decide the writes of every row."""
@@ -89,6 +104,15 @@ class ChunkPlan:
         """Yield each with its name and its id: the chunk's random stem and a serial number."""
         for n, (one, place) in enumerate(zip(self.made, self.of, strict=True)):
             yield name_for(self.rows[place], one, f"{self.stem}{n:06x}")
+
+    def leased(self) -> list[Occurrence]:
+        """Return those that the claim leases, so that the tick delivers them."""
+        rows, stem = self.rows, self.stem
+        return [
+            name_for(rows[place], one, f"{stem}{n:06x}")
+            for n, (one, place) in enumerate(zip(self.made, self.of, strict=True))
+            if one.state is State.QUEUED
+        ]
 
     def poisoned(self) -> list[Occurrence]:
         """Return the occurrences of rows that cannot be read."""

@@ -54,8 +54,18 @@ class Database(Protocol):
         back.
         """
 
-    def claiming(self) -> AbstractContextManager[Session]:
-        """Open a transaction for a claim: due rows are read in the order of their index."""
+    def claiming(self, *, waits: bool = True) -> AbstractContextManager[Session]:
+        """Open a transaction for a claim: due rows are read in the order of their index.
+
+        Unless it `waits`, it gives up where somebody has the lock of a row.
+        The end of the block need not wait for the disk. Whoever begins what was claimed commits
+        after it, and does: a claim that a crash of the database undoes was never begun.
+        """
+
+    def purging(self) -> AbstractContextManager[Session]:
+        """Open a transaction for a batch of a purge. A crash of the database may undo the last
+        batches; the next purge finds what they deleted.
+        """
 
     def migration(self) -> AbstractContextManager[Session]:
         """Open a transaction for DDL. It keeps other migrations out and has no short time limit."""

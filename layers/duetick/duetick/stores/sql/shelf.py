@@ -587,7 +587,7 @@ class SqlShelf:
         """See `ports.Shelf`. Its module is loaded when it is needed: a tick purges nothing."""
         from duetick.stores.sql.retiring import retire
 
-        with self._database.claiming() as session:
+        with self._database.purging() as session:
             return retire(session, retention, now, limit)
 
     def tidy(self, now: int) -> int:

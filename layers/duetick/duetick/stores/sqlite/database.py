@@ -5,7 +5,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from operator import itemgetter
 from typing import Final, TypeAlias
@@ -141,7 +141,12 @@ class SqliteDatabase:
                 connection.rollback()
                 raise
 
-    claiming = transaction
+    def claiming(self, *, waits: bool = True) -> AbstractContextManager[SqliteSession]:
+        """See `Database`. There is one writer at a time, so a claim waits in every case."""
+        del waits
+        return self.transaction()
+
+    purging = transaction
 
     @contextmanager
     def migration(self) -> Iterator[SqliteSession]:

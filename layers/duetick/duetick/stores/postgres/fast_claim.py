@@ -1,0 +1,268 @@
+"""The everyday claim on Postgres: one conditional statement for a chunk, without locks before it.
+
+A tick reads many due rows at once, and writes them chunk by chunk. A row is written if it is the
+version that was read. While the server writes a chunk, the next one is decided.
+
+Rows that do more than to fire and go on (one that is done, that leaves a range, or that cannot be
+read) are locked and written in the same transaction, by the other way: `claim.LockingClaim`. It
+claims the rest of a tick, too, if another claim is at work on the same rows, if somebody holds the
+lock of a row, or if an occurrence is there already.
+"""
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate, chain, repeat
+from operator import add
+from typing import Final, TypeAlias
+
+from duetick.domain.claims import DueRow, Templates
+from duetick.domain.occurrence import Occurrence
+from duetick.ports import Chunk, Fair
+from duetick.stores.postgres.claim import (
+    LOWEST,
+    LockingClaim,
+    array,
+    claim_locked,
+    columns_of,
+    read_chunk,
+    tids,
+)
+from duetick.stores.postgres.errors import RowLocked
+from duetick.stores.sql.claim import NEXT_FIRE_AT, ChunkPlan, left_out, rows_within
+from duetick.stores.sql.session import Database, Params, Row, Session, Undone, Value
+
+BLOCK: Final = 4
+"""The chunks that one read brings, if the chunk before was full."""
+
+Read: TypeAlias = tuple[str, str, DueRow]
+"""A due row with its place and its version."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A chunk that is decided and not written. The rows of `others` are for the other way."""
+
+    asked: tuple[int, Fair]
+    reads: Sequence[Read]
+    plan: ChunkPlan
+    others: Sequence[int]
+
+
+@dataclass(slots=True)
+class _Tick:
+    """The rows that a tick has read and not claimed, without those of the users left out.
+
+    Behind `reached` it has read none. `is_last` says that nothing more was due as they were read.
+    """
+
+    of: tuple[int, int]
+    left_out: frozenset[str] = frozenset()
+    reads: list[Read] = field(default_factory=list)
+    reached: int = LOWEST
+    is_last: bool = False
+    was_full: bool = False
+    gives_way: bool = False
+    next: _Plan | None = None
+
+    def has(self, limit: int) -> bool:
+        """Return True if the rows that were read are enough for a chunk."""
+        return len(self.reads) >= limit or (self.is_last and bool(self.reads))
+
+    @property
+    def lowest(self) -> int:
+        """The time from which on the tick reads next: rows that are not claimed come again."""
+        return self.reads[0][2][NEXT_FIRE_AT] if self.reads else self.reached
+
+
+class FastClaim:
+    """The claims of a process. Of its threads one reads ahead; the others lock what they read."""
+
+    def __init__(self, locking: LockingClaim) -> None:
+        self._locking = locking
+        self._tick = _Tick((0, 0))
+        self._lock = threading.Lock()
+
+    def claim(self, database: Database, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        """See `ports.Shelf`."""
+        if not self._lock.acquire(blocking=False):
+            return self._claim_locking(database, now, limit, ahead, fair)
+        try:
+            self._continue((now, ahead), fair.leave_out)
+            if not self._tick.gives_way:
+                return self._claim(database, limit, fair)
+        except (Undone, RowLocked):
+            self._give_way()
+        except BaseException:
+            self._tick = _Tick((0, 0))
+            raise
+        finally:
+            self._lock.release()
+        return self._claim_locking(database, now, limit, ahead, fair)
+
+    def _claim_locking(
+        self, database: Database, now: int, limit: int, ahead: int, fair: Fair
+    ) -> Chunk:
+        with database.claiming() as session:
+            return self._locking(session, now, limit, ahead, fair)
+
+    def _continue(self, of: tuple[int, int], left_out: frozenset[str]) -> None:
+        """Go on with the rows that were read, or begin anew for another question."""
+        before = self._tick
+        if (before.of, before.left_out) != (of, left_out):
+            gives_way = before.gives_way and before.of == of
+            self._tick = _Tick(of, left_out, gives_way=gives_way)
+
+    def _give_way(self) -> None:
+        """Let the other way claim the rest of the tick: somebody else is at work on its rows."""
+        self._tick = _Tick(self._tick.of, self._tick.left_out, gives_way=True)
+
+    def _claim(self, database: Database, limit: int, fair: Fair) -> Chunk:
+        planned = self._take_planned(limit, fair)
+        if planned is None:
+            if not self._tick.has(limit):
+                self._read(database, limit, fair)
+            planned = self._plan(limit, fair)
+        if planned is None:
+            return Chunk(0)
+        with database.claiming(waits=False) as session:
+            return self._write(session, planned)
+
+    # Reads.
+
+    def _take_planned(self, limit: int, fair: Fair) -> _Plan | None:
+        """Return the chunk that was decided ahead, if it is the one that is asked for."""
+        tick, planned = self._tick, self._tick.next
+        tick.next = None
+        if planned and planned.asked != (limit, fair):
+            tick.reads[:0] = planned.reads
+            return None
+        return planned
+
+    def _read(self, database: Database, limit: int, fair: Fair) -> None:
+        """Read the next due rows; if there are none, from the start: some may have come back."""
+        tick = self._tick
+        wanted = limit * BLOCK if tick.was_full else limit
+        params: dict[str, Value] = {"until": sum(tick.of), "limit": wanted}
+        params["leave_out"] = left_out(fair)
+        for lowest in dict.fromkeys((tick.lowest, LOWEST)):
+            with database.claiming(waits=False) as session:
+                ((found, *_),) = session.last([("claim_read", params | {"from": lowest})])()
+            tick.reads = _reads(found)
+            if tick.reads:
+                break
+        tick.is_last = len(tick.reads) < wanted
+        tick.was_full = not tick.is_last
+        if tick.reads:
+            tick.reached = tick.reads[-1][2][NEXT_FIRE_AT]
+
+    def _plan(self, limit: int, fair: Fair) -> _Plan | None:
+        """Take a chunk of the rows that were read, and decide it."""
+        tick = self._tick
+        first, rest = tick.reads[:limit], tick.reads[limit:]
+        if not first:
+            return None
+        rows = [row for _, _, row in first]
+        full = len(first) if rest or not tick.is_last else limit
+        taken = rows_within(fair, rows, full)
+        if len(taken) < len(first):
+            kept = {*range(len(first))}.difference(taken)
+            rest = [*(first[n] for n in sorted(kept)), *rest]
+            first, rows = [first[n] for n in taken], [rows[n] for n in taken]
+        tick.reads = rest
+        plan = ChunkPlan(rows, tick.of[0])
+        return _Plan((limit, fair), first, plan, plan.decide_plain(self._templates(fair)))
+
+    def _templates(self, fair: Fair) -> Templates:
+        return self._locking.templates(*self._tick.of, fair)
+
+    # Writes.
+
+    def _write(self, session: Session, planned: _Plan) -> Chunk:
+        """Write a chunk. Make its occurrences, and decide the next one, while the server works."""
+        call = ("claim_advance", _params(planned))
+        if planned.others:
+            (answer,), found = session.several([call, _lock_call(planned)])
+            others = self._claim_others(session, found[0], planned)
+            made = planned.plan.leased()
+        else:
+            answers = session.last([call])
+            made, others = planned.plan.leased(), Chunk(0)
+            self._decide_next(planned)
+            (answer,) = answers()[0]
+        leased = self._as_written(answer, planned, made)
+        return Chunk(len(planned.reads), [*leased, *others.occurrences], others.poisoned)
+
+    def _claim_others(self, session: Session, found: Row, planned: _Plan) -> Chunk:
+        """Claim the rows of the chunk that had to be locked."""
+        if found[0] is None:
+            return Chunk(0)
+        return claim_locked(session, *read_chunk(found), self._templates(planned.asked[1]))
+
+    def _decide_next(self, planned: _Plan) -> None:
+        limit, fair = planned.asked
+        if self._tick.has(limit):
+            self._tick.next = self._plan(limit, fair)
+
+    def _as_written(
+        self, answer: Row, planned: _Plan, made: Sequence[Occurrence]
+    ) -> Sequence[Occurrence]:
+        """Return the occurrences that were written. If a row had changed, another one claims."""
+        advanced, ids = answer
+        if advanced == len(planned.plan.advanced):
+            return made
+        self._give_way()
+        new = frozenset(str(ids or "").split(","))
+        return [one for one in made if one.id in new]
+
+
+def _reads(found: Row) -> list[Read]:
+    if found[0] is None:
+        return []
+    places, versions, *columns = found
+    rows = zip(*columns, strict=True)
+    return [*zip(str(places).split(";"), str(versions).split(","), rows, strict=True)]
+
+
+def _lock_call(planned: _Plan) -> tuple[str, Params]:
+    return "claim_lock", _places(planned.reads[n] for n in planned.others)
+
+
+def _params(planned: _Plan) -> Params:
+    plan = planned.plan
+    lists = {id(one): one for one in plan.lists}
+    numbers = {name: number for number, name in enumerate(lists, 1)}
+    ends = [*accumulate(map(len, lists.values()))]
+    places = _places(planned.reads[place] for place, _, _ in plan.advanced)
+    return {
+        **columns_of([*chain(*lists.values())]),
+        **places,
+        "now": plan.now,
+        "stem": plan.stem,
+        "next_at": array(next_at for _, next_at, _ in plan.advanced),
+        "marks": array(mark for _, _, mark in plan.advanced),
+        "lists": array(numbers[id(one)] for one in plan.lists),
+        "serials": _serials(plan),
+        "first": array(map(add, [0, *ends[:-1]], repeat(1))),
+        "last": array(ends),
+    }
+
+
+def _places(reads: Iterable[Read]) -> Params:
+    """Return the places of rows, and their versions."""
+    found = [*reads]
+    versions = ",".join([seen for _, seen, _ in found])
+    return {"places": tids([place for place, _, _ in found]), "versions": f"{{{versions}}}"}
+
+
+def _serials(plan: ChunkPlan) -> str:
+    """Return the serial number of the first occurrence of each row. Most have one."""
+    if len(plan.made) == len(plan.lists) and all(plan.lists):
+        return _numbers(len(plan.lists))
+    return array(accumulate(map(len, plan.lists[:-1]), initial=0) if plan.lists else ())
+
+
+@lru_cache(maxsize=16)
+def _numbers(count: int) -> str:
+    return array(range(count))
