@@ -62,8 +62,13 @@ class MeddledDatabase:
             yield self._wrap(session)
 
     @contextmanager
-    def purging(self) -> Iterator[Session]:
-        with self._database.purging() as session:
+    def looking(self) -> Iterator[Session]:
+        with self._database.looking() as session:
+            yield self._wrap(session)
+
+    @contextmanager
+    def volatile(self) -> Iterator[Session]:
+        with self._database.volatile() as session:
             yield self._wrap(session)
 
     def migration(self) -> AbstractContextManager[Session]:

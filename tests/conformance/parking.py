@@ -59,9 +59,12 @@ def interleave(
         return first.result(LONGEST), second.result(LONGEST)
 
 
+WRITES: Final = ("INSERT", "UPDATE", "DELETE", "WITH made", "WITH advanced")
+
+
 def _writes(name: str) -> bool:
     """Return True if the query of that name writes."""
-    return load("postgres")[name].lstrip().startswith(("INSERT", "UPDATE", "DELETE", "WITH made"))
+    return load("postgres")[name].lstrip().startswith(WRITES)
 
 
 class ParkingSession(Meddled):

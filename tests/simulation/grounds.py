@@ -131,8 +131,8 @@ class CrossedDatabase(MeddledDatabase):
         self._boundaries.inside("after the commit", lambda: None)
 
     @contextmanager
-    def purging(self) -> Iterator[Session]:
-        with super().purging() as session:
+    def volatile(self) -> Iterator[Session]:
+        with super().volatile() as session:
             yield session
             self._boundaries.inside("before the commit", lambda: None)
         self._boundaries.inside("after the commit", lambda: None)

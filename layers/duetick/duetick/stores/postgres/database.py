@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Final, cast
 
 from duetick.domain.errors import DuetickError, NoTransactions, StoreUnavailable
@@ -27,9 +27,9 @@ SET LOCAL idle_in_transaction_session_timeout = '30s'"""
 
 # With statistics from right after a tick, the planner would sort all due rows for each chunk, or
 # read the whole table. These settings make a claim read in the order of its index, and by ctid. The
-# log of the database is written in order, so the begin of an occurrence, which waits for the disk,
-# carries its claim there.
-PURGING: Final = f"""{BEGIN};
+# end of the transaction does not wait for the disk: the log of the database is written in order, so
+# the begin of an occurrence, which waits, carries its claim there.
+VOLATILE: Final = f"""{BEGIN};
 SET LOCAL synchronous_commit = off;
 SET LOCAL enable_sort = off;
 SET LOCAL enable_bitmapscan = off;
@@ -37,8 +37,8 @@ SET LOCAL enable_seqscan = off;
 SET LOCAL enable_hashjoin = off;
 SET LOCAL enable_mergejoin = off"""
 
-CLAIMING: Final = PURGING
-CLAIMING_AT_ONCE: Final = f"""{PURGING};
+CLAIMING: Final = VOLATILE
+CLAIMING_AT_ONCE: Final = f"""{VOLATILE};
 SET LOCAL lock_timeout = '200ms'"""
 
 MIGRATION: Final = """BEGIN;
@@ -163,10 +163,14 @@ class PostgresDatabase:
         with self._transaction(opening, keeps=True) as session:
             yield session
 
+    def looking(self) -> AbstractContextManager[PostgresSession]:
+        """See `Database`."""
+        return self.claiming(waits=False)
+
     @contextmanager
-    def purging(self) -> Iterator[PostgresSession]:
-        """See `Database`. The plan is pinned."""
-        with self._transaction(PURGING) as session:
+    def volatile(self) -> Iterator[PostgresSession]:
+        """See `Database`. The plan of a purge is pinned, as that of a claim."""
+        with self._transaction(VOLATILE) as session:
             yield session
 
     @contextmanager

@@ -6,6 +6,20 @@ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
   coalesce(max(version), 0), coalesce(max(oldest_code), 0)
 FROM schema_version
 
+-- name: look
+SELECT t.now, (SELECT coalesce(max(version), 0) FROM schema_version),
+    (SELECT coalesce(max(oldest_code), 0) FROM schema_version),
+    (SELECT body FROM notes WHERE name = :note),
+    EXISTS (SELECT 1 FROM inbox),
+    EXISTS (SELECT 1 FROM standing_orders WHERE ended_at IS NULL),
+    EXISTS (SELECT 1 FROM schedule_index i WHERE i.next_fire_at <= t.now + t.ahead),
+    coalesce((SELECT min(o.lease_until) FROM occurrences o
+        WHERE o.state IN ('queued', 'processing')) <= t.now, false)
+    OR coalesce((SELECT min(o.due_at) FROM occurrences o
+        WHERE o.state IN ('scheduled', 'retrying')) <= t.now + t.ahead, false)
+FROM (SELECT coalesce(:now, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now,
+    :ahead::bigint AS ahead OFFSET 0) AS t
+
 -- name: transaction_id
 SELECT pg_current_xact_id()::text
 

@@ -15,7 +15,7 @@ from duetick.domain.attempts import Begun, Settled
 from duetick.domain.failures import Event
 from duetick.domain.occurrence import Leased, Occurrence
 from duetick.domain.standing import StandingOrder
-from duetick.ports import Chunk, Fair
+from duetick.ports import Chunk, Fair, Glance
 from duetick.stores.postgres.address import read_address
 from duetick.stores.postgres.claim import LockingClaim
 from duetick.stores.postgres.connecting import ConnectPostgres, Password, connect_to
@@ -26,7 +26,8 @@ from duetick.stores.sql.queries import Migration, migrations
 from duetick.stores.sql.quick import begin_call, leased_params
 from duetick.stores.sql.rows import read_begun
 from duetick.stores.sql.session import Database, Params, QueryCall, Row, Undone, retried
-from duetick.stores.sql.shelf import SqlShelf
+from duetick.stores.sql.shelf import SqlShelf, read_glance
+from duetick.stores.versions import check_version
 
 POOL: Final = 8
 
@@ -43,6 +44,14 @@ class PostgresShelf(SqlShelf):
     def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
         """See `ports.Shelf`."""
         return self._fast_claim.claim(self._database, now, limit, ahead, fair)
+
+    @retried
+    def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
+        """See `ports.Shelf`. The server's clock and the schema's version come with the answer."""
+        row = self._look(now, ahead, note)
+        _, version, oldest_code, *_ = row
+        check_version(self._steps[-1].version, version, oldest_code)
+        return read_glance(row)
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
         """See `ports.Shelf`. If the answer is lost, the general way reads the result."""

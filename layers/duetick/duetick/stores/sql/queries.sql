@@ -643,6 +643,17 @@ SELECT coalesce((SELECT min(o.lease_until) FROM occurrences o
     OR coalesce((SELECT min(o.due_at) FROM occurrences o
         WHERE o.state IN ('scheduled', 'retrying')) <= :until, false)
 
+-- name: look
+-- All that a tick asks before it claims.
+SELECT :now, 0, 0, (SELECT body FROM notes WHERE name = :note),
+    EXISTS (SELECT 1 FROM inbox),
+    EXISTS (SELECT 1 FROM standing_orders WHERE ended_at IS NULL),
+    EXISTS (SELECT 1 FROM schedule_index i WHERE i.next_fire_at <= :now + :ahead),
+    coalesce((SELECT min(o.lease_until) FROM occurrences o
+        WHERE o.state IN ('queued', 'processing')) <= :now, 0)
+    OR coalesce((SELECT min(o.due_at) FROM occurrences o
+        WHERE o.state IN ('scheduled', 'retrying')) <= :now + :ahead, 0)
+
 -- name: occurrences_lease_over
 SELECT {occurrence_columns} FROM occurrences o
 WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now

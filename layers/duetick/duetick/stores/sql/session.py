@@ -62,10 +62,13 @@ class Database(Protocol):
         after it, and does: a claim that a crash of the database undoes was never begun.
         """
 
-    def purging(self) -> AbstractContextManager[Session]:
-        """Open a transaction for a batch of a purge. A crash of the database may undo the last
-        batches; the next purge finds what they deleted.
+    def volatile(self) -> AbstractContextManager[Session]:
+        """Open a transaction that need not outlive a crash of the database: the report of a worker,
+        or a batch of a purge, which another purge repeats.
         """
+
+    def looking(self) -> AbstractContextManager[Session]:
+        """Open a transaction of a tick that only reads, beside whoever writes."""
 
     def migration(self) -> AbstractContextManager[Session]:
         """Open a transaction for DDL. It keeps other migrations out and has no short time limit."""

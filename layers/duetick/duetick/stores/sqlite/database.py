@@ -146,7 +146,18 @@ class SqliteDatabase:
         del waits
         return self.transaction()
 
-    purging = transaction
+    @contextmanager
+    def looking(self) -> Iterator[SqliteSession]:
+        """See `Database`. It waits for no writer."""
+        with self._lock, self._errors():
+            connection = self._open()
+            connection.execute("BEGIN")
+            try:
+                yield SqliteSession(connection)
+            finally:
+                connection.rollback()
+
+    volatile = transaction
 
     @contextmanager
     def migration(self) -> Iterator[SqliteSession]:
