@@ -237,9 +237,7 @@ def test_j13_of_two_changes_at_once_one_came_first(
     assert not told, "\n".join(told)
 
 
-@pytest.mark.parametrize(
-    ("scene", "parked", "other"), [one for one in PAIRS if one[1] == "claim"]
-)
+@pytest.mark.parametrize(("scene", "parked", "other"), [one for one in PAIRS if one[1] == "claim"])
 def test_j13_a_claim_without_locks_came_first_or_last(
     claiming_fast: Bench, scene: str, parked: str, other: str
 ) -> None:

@@ -15,6 +15,7 @@ from pg8000.native import Connection
 
 from tests.lab.postgres import connect
 
+TAKER = "SELECT user_id FROM schedule_index WHERE ctid = :place::tid"
 TO_HOURLY = "UPDATE schedule_index SET cron = '0 * * * *' WHERE user_id = 'b'"
 
 
@@ -98,7 +99,7 @@ def test_i05_a_row_that_takes_the_place_of_a_claimed_one_is_left_alone(
     other.run("VACUUM schedule_index")
     for user in "defgh":
         store.index.upsert(IndexRow(user, "digest", "0 12 * * *", None, NOON + DAY))
-    [[taker]] = other.run("SELECT user_id FROM schedule_index WHERE ctid = :place::tid", place=place)
+    [[taker]] = other.run(TAKER, place=place)
     assert users(store.index.claim_due(NOON + 10, 1)) == ""
     assert next_of(store, taker) == NOON + DAY
 

@@ -6,7 +6,7 @@ system does: what was not committed is gone.
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -85,6 +85,10 @@ class CrossedSession:
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """See `Session`."""
         return self._boundaries.inside(name, lambda: self._session.each(name, params))
+
+    def every(self, name: str, params: Iterable[Params]) -> int:
+        """See `Session`."""
+        return self._boundaries.inside(name, lambda: self._session.every(name, params))
 
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
         """See `Session`. The answer of the commit crosses, too."""

@@ -127,7 +127,7 @@ class Templates:
         if template is None:
             template = self._make(index_row(row), mark, holes, waits=waits)
             self._known[alike] = template
-        if not (any(extra or ()) or self.pauses.every or self.limits):
+        if not (_differs(extra) or self.pauses.every or self.limits):
             self._usual[usual] = template
         return template
 
@@ -241,6 +241,11 @@ def name_for(row: DueRow, made: Occurrence, name: str) -> Occurrence:
     named = _Named(row, made, name)
     object.__setattr__(named, "__class__", Occurrence)
     return cast("Occurrence", named)
+
+
+def _differs(extra: tuple[object, ...] | None) -> bool:
+    """Return True if other fields make a row different from those that are alike otherwise."""
+    return extra is not None and any(one is not None for one in extra)
 
 
 def _extras(row: DueRow) -> tuple[object, ...]:

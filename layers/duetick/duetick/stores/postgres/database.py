@@ -3,15 +3,15 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Final, cast
 
 from duetick.domain.errors import DuetickError, NoTransactions, StoreUnavailable
 from duetick.stores.postgres.connecting import ConnectPostgres
 from duetick.stores.postgres.errors import ConnectionLost, as_of_caller
+from duetick.stores.postgres.kept import queries
 from duetick.stores.postgres.wire import Statement, Wire
-from duetick.stores.sql.queries import load
 from duetick.stores.sql.session import Params, QueryCall, Row
 from duetick.stores.versions import check_version
 
@@ -52,7 +52,7 @@ class PostgresSession:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._queries = load("postgres")
+        self._queries = queries()
 
     def rows(self, name: str, params: Params) -> Sequence[Row]:
         """See `Session`."""
@@ -61,6 +61,10 @@ class PostgresSession:
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """See `Session`."""
         return self._wire.run_each(self._queries[name], params)
+
+    def every(self, name: str, params: Iterable[Params]) -> int:
+        """See `Session`."""
+        return sum(self.each(name, [*params]))
 
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         """See `Session`."""

@@ -402,10 +402,14 @@ DELETE FROM workers WHERE id IN (
 -- name: retiring_columns
 o.user_id, o.key, o.nominal_at, o.origin, o.flow, o.state, o.range_end, o.updated_at
 
+-- name: is_ended
+-- As the condition of `idx_occurrences_ended`.
+o.state IN ('succeeded', 'cancelled', 'dead', 'deleted')
+
 -- name: retire_ended
 -- What ended so long ago that no retention is longer than its time, and no purge has looked at it.
 SELECT {retiring_columns} FROM occurrences o
-WHERE o.kept_until IS NULL AND o.state IN ('succeeded', 'cancelled', 'dead', 'deleted')
+WHERE o.kept_until IS NULL AND ({is_ended})
     AND o.updated_at <= :ended_before
 ORDER BY o.updated_at LIMIT :limit {skip_locked}
 
@@ -413,7 +417,7 @@ ORDER BY o.updated_at LIMIT :limit {skip_locked}
 -- What a purge has looked at, and let stay until now.
 SELECT {retiring_columns} FROM occurrences o
 WHERE o.kept_until IS NOT NULL AND o.kept_until <= :now
-    AND o.state IN ('succeeded', 'cancelled', 'dead', 'deleted')
+    AND ({is_ended})
 ORDER BY o.kept_until LIMIT :limit {skip_locked}
 
 -- name: retire_newest

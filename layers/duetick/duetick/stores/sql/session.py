@@ -1,6 +1,6 @@
 """The seam between the SQL shelf and a database: transactions in which queries run by name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
@@ -28,6 +28,9 @@ class Session(Protocol):
 
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """Run the query for each set of parameters; return how many rows each run changed."""
+
+    def every(self, name: str, params: Iterable[Params]) -> int:
+        """Run the query for each set of parameters; return how many rows all runs changed."""
 
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
         """Run the last queries of this transaction and commit it, in one round trip.

@@ -568,7 +568,10 @@ class SqlShelf:
     def migrate(self) -> Migrated:
         """See `ports.Shelf`."""
         with self._database.migration() as session:
-            return migrate(session, self._steps)
+            return self._migrate(session)
+
+    def _migrate(self, session: Session) -> Migrated:
+        return migrate(session, self._steps)
 
     @retried
     def check_schema(self) -> None:
