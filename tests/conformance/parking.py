@@ -86,6 +86,10 @@ class ParkingSession(Meddled):
         self._stop([name] if params else [])
         return self._session.each(name, params)
 
+    def start(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        self._stop([name for name, _ in calls])
+        return self._session.start(calls)
+
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
         self._stop([name for name, _ in calls])
         return self._session.last(calls)

@@ -86,6 +86,10 @@ class CrossedSession:
         """See `Session`."""
         return self._boundaries.inside(name, lambda: self._session.each(name, params))
 
+    def start(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """See `Session`."""
+        return self._boundaries.inside(_names(calls), lambda: self._session.start(calls))
+
     def every(self, name: str, params: Iterable[Params]) -> int:
         """See `Session`."""
         return self._boundaries.inside(name, lambda: self._session.every(name, params))

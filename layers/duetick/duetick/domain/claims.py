@@ -14,16 +14,33 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, TypeAlias, cast
 
-from duetick.domain.firing import Decision, Times, decide, may_count_from_anchor, unfired
+from duetick.domain.firing import (
+    Decision,
+    Times,
+    collapse,
+    decide,
+    may_count_from_anchor,
+    unfired,
+)
 from duetick.domain.group_pauses import NO_PAUSES, Hole, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits
-from duetick.domain.occurrence import IndexRow, Occurrence, occurrence_of, poison, range_of
-from duetick.domain.policies import Policies
+from duetick.domain.occurrence import (
+    LATEST,
+    IndexRow,
+    Missed,
+    Occurrence,
+    occurrence_of,
+    poison,
+    range_of,
+)
+from duetick.domain.policies import Misfire, Policies
 from duetick.domain.states import Reason, State
 from duetick.domain.transitions import lease_end
 
 CATCH_UP_PACE_MS: Final = 60_000
 MOST_REMEMBERED: Final = 20_000
+LOOKS_BACK_MS: Final = 6 * 3_600_000
+"""How far beyond a time it is worth to look for others: a backlog is mostly of a few hours."""
 
 DueRow: TypeAlias = tuple[str, str, str, str | None, int, str, int, int, str | None, int | None]
 """The fields of an `IndexRow` in their order, the policies as text; then the mark."""
@@ -64,19 +81,13 @@ def fires_of(
 class Template:
     """The claim of all rows that are alike: occurrences without a name, the next time, the mark.
 
-    If the rows fire no more, `next_at` is None. If the rows cannot be read, `error` says why. Plain
-    rows fire and go on: they leave no range.
+    If the rows fire no more, `next_at` is None. If the rows cannot be read, `error` says why.
     """
 
     made: tuple[Occurrence, ...]
     next_at: int | None
     mark: int
     error: str | None = None
-    is_plain: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        is_plain = self.next_at is not None and all(one.range_end is None for one in self.made)
-        object.__setattr__(self, "is_plain", is_plain)
 
     def within(self, room: int) -> "Template":
         """Return the template with as many fires as there is room for.
@@ -92,6 +103,57 @@ class Template:
         )
 
 
+@dataclass(slots=True)
+class Quiet:
+    """The time up to the end of a tick's window in which an expression names nothing.
+
+    It names nothing after `since`, and then `next_at`. It names `busy`, as far as is known; if that
+    is `since`, it is the newest time. `made` has what rows make of it that are due for one time.
+    """
+
+    times: Times
+    end: int
+    made: dict[int, tuple[Occurrence, ...]]
+    since: int = LATEST
+    busy: int = -LATEST
+    next_at: int | None = None
+    late: dict[int, tuple[Occurrence, ...]] = field(default_factory=dict)
+
+    def reaches(self, first: int) -> bool:
+        """Return True if the expression names nothing after the time for which a row is due.
+
+        Few calls decide that for any number of times: the second looks hours beyond its own.
+        """
+        if first >= self.since or first < self.busy:
+            return first >= self.since
+        try:
+            self._look(first)
+        except ValueError:
+            self.busy = LATEST
+        return first >= self.since
+
+    def _look(self, first: int) -> None:
+        if self.since < LATEST:
+            beyond = first - LOOKS_BACK_MS
+            newest = self.times.newest(beyond, self.since)
+            self.since, self.busy = newest or beyond, newest or self.busy
+            return
+        following = self.times.after(first)
+        if following is None or following > self.end:
+            self.since, self.next_at = first, following
+            return
+        self.since = self.busy = self.times.newest(following, self.end) or following
+        self.next_at = self.times.after(self.end)
+
+    def newest_late(self, first: int, now: int) -> int | None:
+        """Return the newest time, if a row that is due for `first` fires that alone, because it is
+        past its grace and the other times are older still.
+        """
+        if not first < self.since == self.busy < now - self.times.policies.on_time_ms:
+            return None
+        return self.since if self.times.policies.misfire is Misfire.LATEST else None
+
+
 class Templates:
     """The templates of one tick, under the pauses of groups and the limits that it has read."""
 
@@ -103,7 +165,8 @@ class Templates:
         self.pauses = pauses
         self.limits = limits
         self._known: dict[tuple[object, ...], Template] = {}
-        self._usual: dict[tuple[object, ...], Template] = {}
+        self._quiet: dict[tuple[object, ...], Quiet] = {}
+        self._fired: dict[str | None, dict[int, tuple[Occurrence, ...]]] = {}
         self._made: dict[tuple[object, ...], tuple[Occurrence, ...]] = {}
 
     @property
@@ -115,21 +178,54 @@ class Templates:
         """Return the template of a row. Rows that are alike share one."""
         user_id, _, cron, timezone, next_fire_at, flow, _, _, policies, mark = row
         is_set_back = mark is not None and mark >= next_fire_at
-        usual = (cron, timezone, next_fire_at, policies)
-        template = None if is_set_back else self._usual.get(usual)
-        if template is not None:
-            return template
         extra = _extras(row) if policies or is_set_back or may_count_from_anchor(cron) else None
         holes = self.pauses.holes(user_id, flow) if self.pauses.every else ()
         waits = self.limits.concerns(user_id, flow)
-        alike = (*usual, extra, holes, waits)
+        alike = (cron, timezone, next_fire_at, policies, extra, holes, waits)
         template = self._known.get(alike)
         if template is None:
             template = self._make(index_row(row), mark, holes, waits=waits)
             self._known[alike] = template
-        if not (_differs(extra) or self.pauses.every or self.limits):
-            self._usual[usual] = template
         return template
+
+    def usual(self, row: DueRow) -> tuple[tuple[Occurrence, ...], int, int] | None:
+        """Return the occurrences, the next time and the mark of a row, as its template has them, if
+        it fires once and goes on. None means: ask for its template.
+
+        However many times the rows of an expression are due for, this decides few of them.
+        """
+        first, mark = row[4], row[9]
+        if mark is not None and mark >= first:
+            return None
+        quiet = self._quiet.get((row[2], row[3], row[8])) or self._listen(row)
+        fires = first if quiet.reaches(first) else quiet.newest_late(first, self.now)
+        if fires is None or quiet.next_at is None:
+            return None
+        made = (quiet.made if fires == first else quiet.late).get(first)
+        return made or self._make_usual(quiet, row, fires), quiet.next_at, fires
+
+    def _make_usual(self, quiet: Quiet, row: DueRow, fires: int) -> tuple[Occurrence, ...]:
+        """Return the occurrences of a row that fires once. Times before that are missed."""
+        first, missed = row[4], tuple[Missed, ...]()
+        if fires > first:
+            missed = collapse(quiet.times, first, fires - 1)
+        decision = Decision((fires,), missed, quiet.next_at)
+        made = self._occurrences(index_row(row), decision, waits=False)
+        (quiet.late if missed else quiet.made)[first] = made
+        return made
+
+    def _listen(self, row: DueRow) -> Quiet:
+        """Return what is known of an expression: nothing yet. Others are never quiet: those that
+        count from an anchor, and those whose policies depend on more than one time.
+        """
+        _, _, cron, timezone, _, _, _, _, policies, _ = row
+        read = Policies.load(policies)
+        times, fired = Times(cron, timezone, 0, read), self._fired.setdefault(policies, {})
+        depends = read.spread or read.longest_lateness is not None or read.misfire is Misfire.SKIP
+        never = depends or may_count_from_anchor(cron) or self.pauses.every or self.limits
+        quiet = Quiet(times, self.now + self.ahead, fired, busy=LATEST if never else -LATEST)
+        self._quiet[cron, timezone, policies] = quiet
+        return quiet
 
     def _make(
         self, row: IndexRow, mark: int | None, holes: tuple[Hole, ...], *, waits: bool
@@ -241,11 +337,6 @@ def name_for(row: DueRow, made: Occurrence, name: str) -> Occurrence:
     named = _Named(row, made, name)
     object.__setattr__(named, "__class__", Occurrence)
     return cast("Occurrence", named)
-
-
-def _differs(extra: tuple[object, ...] | None) -> bool:
-    """Return True if other fields make a row different from those that are alike otherwise."""
-    return extra is not None and any(one is not None for one in extra)
 
 
 def _extras(row: DueRow) -> tuple[object, ...]:

@@ -77,8 +77,14 @@ class PostgresSession:
         """See `Session`."""
         return self._wire.run_several(self._statements(calls))
 
+    def start(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """See `Session`."""
+        return self._wire.start(self._statements(calls))
+
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
         """See `Session`. The COMMIT travels with the queries."""
+        if not calls:
+            return tuple
         return self._wire.run_last(self._statements(calls))
 
     def _statements(self, calls: Sequence[QueryCall]) -> list[Statement]:

@@ -3,12 +3,13 @@
 A tick reads many due rows at once, and writes them chunk by chunk. A row is written if it is the
 version that was read. While the server writes a chunk, the next one is decided.
 
-Rows that do more than to fire and go on (one that is done, that leaves a range, or that cannot be
-read) are locked and written in the same transaction, by the other way: `claim.LockingClaim`. It
-claims the rest of a tick, too, if another claim is at work on the same rows, if somebody holds the
-lock of a row, or if an occurrence is there already.
+Rows that do not go on, because they are done or cannot be read, are locked and written in the same
+transaction by the other way: `claim.LockingClaim`. It claims the rest of a tick, too, if another
+claim is at work on the same rows, if somebody holds the lock of a row, or if a time has an
+occurrence already.
 """
 
+import json
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +32,15 @@ from duetick.stores.postgres.claim import (
 )
 from duetick.stores.postgres.errors import RowLocked
 from duetick.stores.sql.claim import NEXT_FIRE_AT, ChunkPlan, left_out, rows_within
-from duetick.stores.sql.session import Database, Params, Row, Session, Undone, Value
+from duetick.stores.sql.session import (
+    Database,
+    Params,
+    QueryCall,
+    Row,
+    Session,
+    Undone,
+    Value,
+)
 
 BLOCK: Final = 4
 """The chunks that one read brings, if the chunk before was full."""
@@ -172,7 +181,7 @@ class FastClaim:
             first, rows = [first[n] for n in taken], [rows[n] for n in taken]
         tick.reads = rest
         plan = ChunkPlan(rows, tick.of[0])
-        return _Plan((limit, fair), first, plan, plan.decide_plain(self._templates(fair)))
+        return _Plan((limit, fair), first, plan, plan.decide_usual(self._templates(fair)))
 
     def _templates(self, fair: Fair) -> Templates:
         return self._locking.templates(*self._tick.of, fair)
@@ -181,24 +190,28 @@ class FastClaim:
 
     def _write(self, session: Session, planned: _Plan) -> Chunk:
         """Write a chunk. Make its occurrences, and decide the next one, while the server works."""
-        call = ("claim_advance", _params(planned))
+        calls = [("claim_advance", _params(planned)), *_verify(planned.plan)]
         if planned.others:
-            (answer,), found = session.several([call, _lock_call(planned)])
-            others = self._claim_others(session, found[0], planned)
-            made = planned.plan.leased()
-        else:
-            answers = session.last([call])
-            made, others = planned.plan.leased(), Chunk(0)
-            self._decide_next(planned)
-            (answer,) = answers()[0]
-        leased = self._as_written(answer, planned, made)
-        return Chunk(len(planned.reads), [*leased, *others.occurrences], others.poisoned)
+            return self._write_with_others(session, planned, calls)
+        answers = session.last(calls)
+        made = planned.plan.leased()
+        self._decide_next(planned)
+        (answer,), *_ = answers()
+        return Chunk(len(planned.reads), self._as_written(answer, planned, made))
 
-    def _claim_others(self, session: Session, found: Row, planned: _Plan) -> Chunk:
-        """Claim the rows of the chunk that had to be locked."""
+    def _write_with_others(
+        self, session: Session, planned: _Plan, calls: Sequence[QueryCall]
+    ) -> Chunk:
+        """Write a chunk with rows that have to be locked."""
+        answers = session.start([*calls, ("claim_lock", _others(planned))])
+        made = planned.plan.leased()
+        (answer,), *_, (found,) = answers()
+        made = [*self._as_written(answer, planned, made)]
         if found[0] is None:
-            return Chunk(0)
-        return claim_locked(session, *read_chunk(found), self._templates(planned.asked[1]))
+            return Chunk(len(planned.reads), made)
+        templates = self._templates(planned.asked[1])
+        others = claim_locked(session, *read_chunk(found), templates)
+        return Chunk(len(planned.reads), [*made, *others.occurrences], others.poisoned)
 
     def _decide_next(self, planned: _Plan) -> None:
         limit, fair = planned.asked
@@ -225,8 +238,23 @@ def _reads(found: Row) -> list[Read]:
     return [*zip(str(places).split(";"), str(versions).split(","), rows, strict=True)]
 
 
-def _lock_call(planned: _Plan) -> tuple[str, Params]:
-    return "claim_lock", _places(planned.reads[n] for n in planned.others)
+def _others(planned: _Plan) -> Params:
+    return _places(planned.reads[n] for n in planned.others)
+
+
+def _verify(plan: ChunkPlan) -> list[QueryCall]:
+    """Return the call that verifies the ranges of several times."""
+    ranges = [n for n in plan.ranges() if plan.made[n].nominal_at != plan.made[n].range_end]
+    if not ranges:
+        return []
+    rows = [plan.rows[plan.of[n]] for n in ranges]
+    params: Params = {
+        "users": json.dumps([row[0] for row in rows]),
+        "keys": json.dumps([row[1] for row in rows]),
+        "first": array(plan.made[n].nominal_at for n in ranges),
+        "last": array(plan.made[n].range_end for n in ranges),
+    }
+    return [("claim_verify", params)]
 
 
 def _params(planned: _Plan) -> Params:
@@ -258,7 +286,7 @@ def _places(reads: Iterable[Read]) -> Params:
 
 def _serials(plan: ChunkPlan) -> str:
     """Return the serial number of the first occurrence of each row. Most have one."""
-    if len(plan.made) == len(plan.lists) and all(plan.lists):
+    if sum(map(len, plan.lists)) == len(plan.lists) and all(plan.lists):
         return _numbers(len(plan.lists))
     return array(accumulate(map(len, plan.lists[:-1]), initial=0) if plan.lists else ())
 

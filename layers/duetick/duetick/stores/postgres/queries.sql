@@ -314,17 +314,20 @@ WITH advanced AS (
         r.list, r.serial
 ), made AS (
     INSERT INTO occurrences (user_id, key, nominal_at, origin, id, cron, timezone, flow, state,
-        due_at, attempts, priority, fence, lease_until, exclusive, redefined_at, policies, count,
-        created_at, updated_at)
+        reason, due_at, attempts, priority, fence, lease_until, exclusive, redefined_at, policies,
+        range_end, count, created_at, updated_at)
     SELECT i.user_id, i.key, coalesce(:nominal_at_of_all, (:nominal_at::bigint[])[i.o]), 'schedule',
         :stem || lpad(to_hex(i.serial + i.o), 6, '0'), i.cron, i.timezone, i.flow,
         coalesce(:state_of_all, (:state::text[])[i.o]),
+        coalesce(:reason_of_all, (:reason::text[])[i.o]),
         coalesce(:due_at_of_all, (:due_at::bigint[])[i.o]), 0,
         coalesce(:priority_of_all, (:priority::integer[])[i.o]),
         coalesce(:fence_of_all, (:fence::bigint[])[i.o]),
         coalesce(:lease_until_of_all, (:lease_until::bigint[])[i.o]),
         coalesce(:exclusive_of_all, (:exclusive::smallint[])[i.o]),
-        i.redefined_at, i.policies, 1, :now, :now
+        i.redefined_at, i.policies,
+        coalesce(:range_end_of_all, (:range_end::bigint[])[i.o]),
+        coalesce(:count_of_all, (:count::bigint[])[i.o]), :now, :now
     FROM (
         SELECT a.user_id, a.key, a.cron, a.timezone, a.flow, a.redefined_at, a.policies,
             a.serial - (:first::bigint[])[a.list] AS serial,
@@ -336,6 +339,21 @@ WITH advanced AS (
 -- How many rows were as they had been read; the ids of the occurrences, if a row was not.
 SELECT (SELECT count(*) FROM advanced), (SELECT string_agg(id, ',') FROM made
     WHERE (SELECT count(*) FROM advanced) < cardinality(:places::tid[]))
+
+-- name: claim_verify
+-- Undo the transaction if a range that it has written holds a time that has an occurrence already. The
+-- rows of the ranges are written, and so nobody else records such a time meanwhile.
+SELECT rows_expected(count(*), 0)
+FROM ROWS FROM (
+    json_array_elements_text(:users::json), json_array_elements_text(:keys::json),
+    unnest(:first::bigint[]), unnest(:last::bigint[])
+) AS r (user_id, key, first, last)
+CROSS JOIN LATERAL (
+    SELECT 1 FROM occurrences o
+    WHERE o.user_id = r.user_id AND o.key = r.key
+        AND o.nominal_at > r.first AND o.nominal_at <= r.last AND o.origin = 'schedule'
+    OFFSET 0
+) AS known
 
 -- name: claim_known
 -- The times in the chunk's ranges that have an occurrence already. The OFFSETs fix the plan: without

@@ -221,6 +221,21 @@ class Wire:
             answers += exchange.answer.answers or [exchange.answer.rows or ()]
         return answers
 
+    def start(self, statements: Sequence[Statement]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """Run statements, `SEVERAL` at most, in one round trip. Return a function that returns the
+        rows of each.
+        """
+        with self._exchange(ServerReply(statements[0][0])) as exchange:
+            self._send([(sql, [params]) for sql, params in statements])
+            self._flush(exchange)
+
+        def answers() -> Sequence[Sequence[Row]]:
+            with self._translating(exchange):
+                self._receive(exchange)
+            return exchange.answer.answers
+
+        return answers
+
     def run_each(self, sql: str, params: Sequence[Params]) -> Sequence[int]:
         """Run a statement for each set of parameters, `BATCH` of them to a round trip.
 

@@ -39,9 +39,9 @@ class ChunkPlan:
     """The writes of one chunk. `rows` are the due rows; a place is a position in `rows`.
 
     `made` has the new occurrences, without names; `of` has, for each, the place of the row that
-    names it. `advanced` has (place, next time, mark); of plain rows, `lists` has the occurrences of
-    each: the same tuple for those that are alike. `done` has (place, mark) of each row that never
-    fires again. `broken` has the rows that cannot be read.
+    names it. `advanced` has (place, next time, mark). `lists` has the occurrences of each advanced
+    row, if `decide_usual` decided it: the same tuple for rows that are alike. `done` has (place,
+    mark) of each row that never fires again. `broken` has the rows that cannot be read.
     """
 
     rows: Sequence[DueRow]
@@ -54,17 +54,22 @@ class ChunkPlan:
     broken: list[tuple[Unreadable, Occurrence]] = field(default_factory=list)
     stem: str = field(default_factory=lambda: new_id()[:-SERIAL])
 
-    def decide_plain(self, templates: Templates) -> list[int]:
-        """Decide the writes of the rows that fire and go on. Return the places of the others."""
+    def decide_usual(self, templates: Templates) -> list[int]:
+        """Decide the writes of the rows that go on. Return the places of the others."""
         others: list[int] = []
-        for place, template in enumerate(map(templates.of, self.rows)):
-            if not template.is_plain:
-                others.append(place)
-                continue
-            self.made += template.made
-            self.of += [place] * len(template.made)
-            self.lists.append(template.made)
-            self.advanced.append((place, template.next_at or 0, template.mark))
+        for place, row in enumerate(self.rows):
+            found = templates.usual(row)
+            if found is None:
+                template = templates.of(row)
+                if template.next_at is None:
+                    others.append(place)
+                    continue
+                found = template.made, template.next_at, template.mark
+            made, next_at, mark = found
+            self.made += made
+            self.of += [place] * len(made)
+            self.lists.append(made)
+            self.advanced.append((place, next_at, mark))
         return others
 
     def decide(self, templates: Templates) -> None:

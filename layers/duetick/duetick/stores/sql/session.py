@@ -26,6 +26,12 @@ class Session(Protocol):
     def several(self, calls: Sequence[QueryCall]) -> Sequence[Sequence[Row]]:
         """Run queries one after another, in one round trip; return the rows of each."""
 
+    def start(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """Run queries as `several` does. The result is a function that returns the rows.
+
+        The database works until it is called; it must be called.
+        """
+
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """Run the query for each set of parameters; return how many rows each run changed."""
 
@@ -33,11 +39,7 @@ class Session(Protocol):
         """Run the query for each set of parameters; return how many rows all runs changed."""
 
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
-        """Run the last queries of this transaction and commit it, in one round trip.
-
-        The result is a function that returns the rows. The database works until it is called; it
-        must be called.
-        """
+        """Start the last queries of this transaction and its commit, in one round trip."""
 
     def script(self, sql: str) -> None:
         """Run statements that return nothing, inside this transaction."""

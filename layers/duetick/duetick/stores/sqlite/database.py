@@ -129,10 +129,14 @@ class SqliteSession:
         """See `Session`."""
         return [self.rows(name, params) for name, params in calls]
 
-    def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
-        """See `Session`. SQLite runs the queries at once; the commit follows."""
+    def start(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """See `Session`. SQLite runs the queries at once."""
         answers = self.several(calls)
         return lambda: answers
+
+    def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """See `Session`. The commit follows."""
+        return self.start(calls)
 
     def script(self, sql: str) -> None:
         """See `Session`. `executescript` would commit the transaction."""
