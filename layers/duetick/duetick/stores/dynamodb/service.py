@@ -235,7 +235,7 @@ def read_refusal(operation: str, answer: HttpAnswer) -> ServiceRefusal:
 
 def read_date(text: str) -> int | None:
     """Read the field `date` of an answer, in milliseconds; None if it is not one."""
-    found = _DATE.fullmatch(text)
+    found = _DATE.match(text)
     if not found:
         return None
     day, month, *others = found.groups()
