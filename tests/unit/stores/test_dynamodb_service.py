@@ -169,7 +169,7 @@ def test_every_region_that_botocore_knows_has_its_address() -> None:
     resolver = EndpointResolver(session.get_data("endpoints"))
     for partition in session.get_available_partitions():
         for region in session.get_available_regions("dynamodb", partition):
-            known = resolver.construct_endpoint("dynamodb", region, partition)
+            known = resolver.construct_endpoint("dynamodb", region, partition) or {}
             assert url_of(region) == f"https://{known['hostname']}"
 
 
