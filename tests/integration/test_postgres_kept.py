@@ -10,7 +10,7 @@ from duetick.domain.policies import Delivery, Policies
 from duetick.domain.schedule import Json, Occurrence, Schedule
 from duetick.domain.states import Reason, State
 from duetick.stores import open_store
-from duetick.stores.postgres.kept import KEPT, queries, routines
+from duetick.stores.postgres.kept import KEPT, routines
 from duetick.stores.sql.queries import load
 from duetick.testing.conformance.samples import NOON
 from pg8000.native import Connection
@@ -99,7 +99,3 @@ def test_the_columns_of_a_kept_query_have_names_of_their_own(
         columns = [one["name"] for one in other.columns or ()]
         other.run("ROLLBACK")
         assert len(columns) == len({*columns}), query
-
-
-def test_each_call_of_a_function_is_a_query_by_its_name() -> None:
-    assert queries().keys() == load("postgres").keys() | {one.name for one in routines().values()}

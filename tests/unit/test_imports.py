@@ -67,9 +67,9 @@ STORES: Final = {
 }
 
 MOST: Final[Mapping[tuple[str, str], tuple[int, int]]] = {
-    ("tick", "postgres"): (110, 95),
+    ("tick", "postgres"): (112, 95),
     ("tick", "dynamodb"): (113, 56),
-    ("dispatch", "postgres"): (135, 100),
+    ("dispatch", "postgres"): (137, 100),
     ("dispatch", "dynamodb"): (143, 61),
     ("schedules", "postgres"): (107, 56),
     ("schedules", "dynamodb"): (107, 56),

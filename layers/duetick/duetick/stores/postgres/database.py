@@ -10,8 +10,9 @@ from typing import Final, cast
 from duetick.domain.errors import DuetickError, NoTransactions, StoreUnavailable
 from duetick.stores.postgres.connecting import ConnectPostgres
 from duetick.stores.postgres.errors import ConnectionLost, as_of_caller
-from duetick.stores.postgres.kept import queries
+from duetick.stores.postgres.kept import kept_queries
 from duetick.stores.postgres.wire import Statement, Wire
+from duetick.stores.sql.queries import load
 from duetick.stores.sql.session import Params, QueryCall, Row
 from duetick.stores.versions import check_version
 
@@ -52,7 +53,7 @@ class PostgresSession:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._queries = queries()
+        self._queries, self._kept = load("postgres"), kept_queries()
 
     def rows(self, name: str, params: Params) -> Sequence[Row]:
         """See `Session`."""
@@ -88,7 +89,7 @@ class PostgresSession:
         return self._wire.run_last(self._statements(calls))
 
     def _statements(self, calls: Sequence[QueryCall]) -> list[Statement]:
-        return [(self._queries[name], params) for name, params in calls]
+        return [(self._kept.get(name) or self._queries[name], params) for name, params in calls]
 
     def script(self, sql: str) -> None:
         """See `Session`."""

@@ -50,15 +50,15 @@ class Routine(NamedTuple):
 
 
 @cache
-def queries() -> Mapping[str, str]:
-    """Return all queries of Postgres, with the calls of the functions, by name."""
-    return load("postgres") | {one.name: one.query for one in routines().values()}
-
-
-@cache
 def routines() -> Mapping[tuple[str, ...], Routine]:
     """Return the functions by the queries that they stand for."""
     return {queries: _routine(name, queries) for name, queries in KEPT.items()}
+
+
+@cache
+def kept_queries() -> Mapping[str, str]:
+    """Return the queries that call the functions, by the names of these."""
+    return {one.name: one.query for one in routines().values()}
 
 
 def read_answers(answer: Sequence[Mapping[str, Value] | None]) -> list[Sequence[Row]]:

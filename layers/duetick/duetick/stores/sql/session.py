@@ -60,7 +60,8 @@ class Database(Protocol):
         """
 
     def claiming(self, *, waits: bool = True) -> AbstractContextManager[Session]:
-        """Open a transaction for a claim: due rows are read in the order of their index.
+        """Open a transaction of a tick, for a claim or for leases: due rows are read in the order of
+        their index.
 
         Unless it `waits`, it gives up where somebody has the lock of a row.
         The end of the block need not wait for the disk. Whoever begins what was claimed commits

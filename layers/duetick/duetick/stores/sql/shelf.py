@@ -278,10 +278,12 @@ class SqlShelf:
     @retried
     def _is_waiting(self, now: int, until: int) -> bool:
         """Ask first, in one round trip: in most ticks nothing waits."""
-        return bool(number(self._rows("anything_waits", {"now": now, "until": until})))
+        with self._database.looking() as session:
+            (rows,) = session.last([("anything_waits", {"now": now, "until": until})])()
+        return bool(number(rows))
 
     def _lease(self, now: int, limit: int, until: int, fair: Fair) -> Sequence[Occurrence]:
-        with self._database.transaction() as session:
+        with self._database.claiming() as session:
             params: Params = {"now": now, "until": until, "leave_out": left_out(fair)}
             params = {**params, **_full_scopes(fair, now)}
             over = _select(session, *_over_call({**params, "limit": limit}, fair))
