@@ -76,7 +76,9 @@ def test_i11_a_chunk_without_locks_is_written_by_place_and_version(
 ) -> None:
     misled(table, FAR, START)
     params: dict[str, str | int | None] = {
-        **dict.fromkeys((*SENT, "versions", "lists", "serials", "first", "last"), claim.EMPTY),
+        **dict.fromkeys(
+            (*SENT, "words", "versions", "lists", "serials", "first", "last"), claim.EMPTY
+        ),
         **{f"{name}_of_all": None for name in claim.SENT},
         "places": PLACES,
         "now": START,

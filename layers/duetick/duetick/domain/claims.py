@@ -27,7 +27,6 @@ from duetick.domain.limits import NO_LIMITS, Limits
 from duetick.domain.occurrence import (
     LATEST,
     IndexRow,
-    Missed,
     Occurrence,
     occurrence_of,
     poison,
@@ -202,16 +201,20 @@ class Templates:
         if fires is None or quiet.next_at is None:
             return None
         made = (quiet.made if fires == first else quiet.late).get(first)
-        return made or self._make_usual(quiet, row, fires), quiet.next_at, fires
+        return made or self._make_usual(quiet, index_row(row), fires), quiet.next_at, fires
 
-    def _make_usual(self, quiet: Quiet, row: DueRow, fires: int) -> tuple[Occurrence, ...]:
+    def _make_usual(self, quiet: Quiet, row: IndexRow, fires: int) -> tuple[Occurrence, ...]:
         """Return the occurrences of a row that fires once. Times before that are missed."""
-        first, missed = row[4], tuple[Missed, ...]()
-        if fires > first:
-            missed = collapse(quiet.times, first, fires - 1)
-        decision = Decision((fires,), missed, quiet.next_at)
-        made = self._occurrences(index_row(row), decision, waits=False)
-        (quiet.late if missed else quiet.made)[first] = made
+        fired = quiet.made.get(fires)
+        if fired is None:
+            decision = Decision((fires,), (), quiet.next_at)
+            fired = quiet.made[fires] = self._occurrences(row, decision, waits=False)
+        first = row.next_fire_at
+        if fires == first:
+            return fired
+        parts = collapse(quiet.times, first, fires - 1)
+        missed = [range_of(row, part, Reason.MISSED, self.now) for part in parts]
+        made = quiet.late[first] = (*missed, *fired)
         return made
 
     def _listen(self, row: DueRow) -> Quiet:

@@ -4,7 +4,7 @@ It decides every chunk. `fast_claim` writes the everyday ones without locks.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, cast
 
@@ -131,7 +131,7 @@ def _write(session: Session, plan: ChunkPlan, places: Sequence[str]) -> Sequence
 
 
 def _params(plan: ChunkPlan, places: Sequence[str]) -> Params:
-    return columns_of(plan.made) | {
+    return _columns(plan.made) | {
         "now": plan.now,
         "stem": plan.stem,
         "places": tids(places[place] for place in plan.of),
@@ -143,15 +143,22 @@ def _params(plan: ChunkPlan, places: Sequence[str]) -> Params:
     }
 
 
-def columns_of(made: Sequence[Occurrence]) -> dict[str, Value]:
+def _columns(made: Sequence[Occurrence]) -> dict[str, Value]:
     """Return each column of `SENT`: once if all values are alike, as most are; else in full."""
-    different = {id(one): one for one in made}.values()
     params: dict[str, Value] = {}
-    for name, read in SENT.items():
-        alike = {read(one) for one in different}
-        params[name] = array(map(read, made)) if len(alike) > 1 else EMPTY
-        params[f"{name}_of_all"] = alike.pop() if len(alike) == 1 else None
+    for name, values, alike in columns_of(made):
+        params[name] = EMPTY if alike else array(values)
+        params[f"{name}_of_all"] = values[0] if alike else None
     return params
+
+
+def columns_of(made: Sequence[Occurrence]) -> Iterator[tuple[str, Sequence[Value], bool]]:
+    """Yield the name and the values of each column of `SENT`: one value, if all are alike."""
+    different = [*{id(one): one for one in made}.values()]
+    for name, read in SENT.items():
+        values = [*map(read, different)]
+        alike = len({*values}) < 2
+        yield name, (values or [None]) if alike else [*map(read, made)], alike
 
 
 def array(values: Iterable[Value]) -> str:

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, chain, repeat
 from operator import add
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from duetick.domain.claims import DueRow, Templates
 from duetick.domain.occurrence import Occurrence
 from duetick.ports import Chunk, Fair
 from duetick.stores.postgres.claim import (
+    EMPTY,
     LOWEST,
     LockingClaim,
     array,
@@ -40,6 +41,7 @@ from duetick.stores.sql.session import (
     Session,
     Undone,
     Value,
+    number,
 )
 
 BLOCK: Final = 4
@@ -57,6 +59,14 @@ class _Plan:
     reads: Sequence[Read]
     plan: ChunkPlan
     others: Sequence[int]
+
+
+class _Written(NamedTuple):
+    """A chunk as it was sent: how many rows were advanced, and the occurrences of the others."""
+
+    advanced: int
+    chunk: Chunk
+    others: Sequence[Occurrence]
 
 
 @dataclass(slots=True)
@@ -135,8 +145,7 @@ class FastClaim:
             planned = self._plan(limit, fair)
         if planned is None:
             return Chunk(0)
-        with database.claiming(waits=False) as session:
-            return self._write(session, planned)
+        return self._write(database, planned)
 
     # Reads.
 
@@ -188,46 +197,47 @@ class FastClaim:
 
     # Writes.
 
-    def _write(self, session: Session, planned: _Plan) -> Chunk:
-        """Write a chunk. Make its occurrences, and decide the next one, while the server works."""
+    def _write(self, database: Database, planned: _Plan) -> Chunk:
+        """Write a chunk. If a row had changed, another one is at work: the other way claims it."""
+        with database.claiming(waits=False) as session:
+            written = self._send(session, planned)
+        if written.advanced == len(planned.plan.advanced):
+            return written.chunk
+        self._give_way()
+        with database.looking() as session:
+            (rows,) = session.last([("occurrences_of_chunk", {"stem": planned.plan.stem})])()
+        new = {name for (name,) in rows} | {one.id for one in written.others}
+        made = [one for one in written.chunk.occurrences if one.id in new]
+        return written.chunk._replace(occurrences=made)
+
+    def _send(self, session: Session, planned: _Plan) -> _Written:
+        """Write a chunk, and commit. Make its occurrences, and decide the next one, while the server
+        works.
+        """
         calls = [("claim_advance", _params(planned)), *_verify(planned.plan)]
         if planned.others:
-            return self._write_with_others(session, planned, calls)
-        answers = session.last(calls)
+            answers = session.start([*calls, ("claim_lock", _others(planned))])
+        else:
+            answers = session.last(calls)
         made = planned.plan.leased()
         self._decide_next(planned)
-        (answer,), *_ = answers()
-        return Chunk(len(planned.reads), self._as_written(answer, planned, made))
+        advanced, *more = answers()
+        others = Chunk(0)
+        if planned.others:
+            others = self._claim_others(session, more[-1][0], planned)
+        chunk = Chunk(len(planned.reads), [*made, *others.occurrences], others.poisoned)
+        return _Written(number(advanced), chunk, others.occurrences)
 
-    def _write_with_others(
-        self, session: Session, planned: _Plan, calls: Sequence[QueryCall]
-    ) -> Chunk:
-        """Write a chunk with rows that have to be locked."""
-        answers = session.start([*calls, ("claim_lock", _others(planned))])
-        made = planned.plan.leased()
-        (answer,), *_, (found,) = answers()
-        made = [*self._as_written(answer, planned, made)]
+    def _claim_others(self, session: Session, found: Row, planned: _Plan) -> Chunk:
+        """Claim the rows of the chunk that had to be locked."""
         if found[0] is None:
-            return Chunk(len(planned.reads), made)
-        templates = self._templates(planned.asked[1])
-        others = claim_locked(session, *read_chunk(found), templates)
-        return Chunk(len(planned.reads), [*made, *others.occurrences], others.poisoned)
+            return Chunk(0)
+        return claim_locked(session, *read_chunk(found), self._templates(planned.asked[1]))
 
     def _decide_next(self, planned: _Plan) -> None:
         limit, fair = planned.asked
         if self._tick.has(limit):
             self._tick.next = self._plan(limit, fair)
-
-    def _as_written(
-        self, answer: Row, planned: _Plan, made: Sequence[Occurrence]
-    ) -> Sequence[Occurrence]:
-        """Return the occurrences that were written. If a row had changed, another one claims."""
-        advanced, ids = answer
-        if advanced == len(planned.plan.advanced):
-            return made
-        self._give_way()
-        new = frozenset(str(ids or "").split(","))
-        return [one for one in made if one.id in new]
 
 
 def _reads(found: Row) -> list[Read]:
@@ -264,7 +274,7 @@ def _params(planned: _Plan) -> Params:
     ends = [*accumulate(map(len, lists.values()))]
     places = _places(planned.reads[place] for place, _, _ in plan.advanced)
     return {
-        **columns_of([*chain(*lists.values())]),
+        **_columns([*chain(*lists.values())]),
         **places,
         "now": plan.now,
         "stem": plan.stem,
@@ -275,6 +285,23 @@ def _params(planned: _Plan) -> Params:
         "first": array(map(add, [0, *ends[:-1]], repeat(1))),
         "last": array(ends),
     }
+
+
+def _columns(made: Sequence[Occurrence]) -> Params:
+    """Return the columns of occurrences, with words and nulls as numbers where they differ."""
+    words: list[str] = []
+    params: dict[str, Value] = {}
+    for name, values, alike in columns_of(made):
+        words += {str(one) for one in values if isinstance(one, str) and one not in words}
+        params[name] = EMPTY if alike else array(_number_of(one, words) for one in values)
+        params[f"{name}_of_all"] = values[0] if alike else None
+    return {**params, "words": array(words)}
+
+
+def _number_of(value: Value, words: Sequence[str]) -> int:
+    if isinstance(value, str):
+        return words.index(value) + 1
+    return value or 0
 
 
 def _places(reads: Iterable[Read]) -> Params:

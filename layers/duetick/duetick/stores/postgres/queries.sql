@@ -216,6 +216,9 @@ SELECT at, before, after, note, told FROM events
 WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
 ORDER BY at, place
 
+-- name: occurrences_of_chunk
+SELECT o.id FROM occurrences o WHERE o.id COLLATE "C" >= :stem AND o.id COLLATE "C" < :stem || 'g'
+
 -- name: occurrence_named
 SELECT {occurrence_columns} FROM occurrences o WHERE o.id COLLATE "C" = :id LIMIT 1
 
@@ -303,8 +306,9 @@ FROM (
 -- Advance the rows of a chunk that are as they were read, and record their occurrences, in one
 -- statement. Rows that fire alike share occurrences without a name: a row is sent with the number of
 -- its list of them, and with the serial number of its first. Fields that a row has are not sent back.
--- If all occurrences have the same value, it is sent once, as …_of_all. If one of them is there
--- already, all of the statement fails.
+-- If all occurrences have the same value, it is sent once, as …_of_all. The lists hold neither texts
+-- nor nulls, which would be searched from their beginning: a word is its place among the words, and 0
+-- is null. If an occurrence is there already, all of the statement fails.
 WITH advanced AS (
     UPDATE schedule_index i SET next_fire_at = r.next_at, mark = r.mark
     FROM unnest(:places::tid[], :versions::xid[], :next_at::bigint[], :marks::bigint[],
@@ -318,15 +322,15 @@ WITH advanced AS (
         range_end, count, created_at, updated_at)
     SELECT i.user_id, i.key, coalesce(:nominal_at_of_all, (:nominal_at::bigint[])[i.o]), 'schedule',
         :stem || lpad(to_hex(i.serial + i.o), 6, '0'), i.cron, i.timezone, i.flow,
-        coalesce(:state_of_all, (:state::text[])[i.o]),
-        coalesce(:reason_of_all, (:reason::text[])[i.o]),
+        coalesce(:state_of_all, (:words::text[])[(:state::integer[])[i.o]]),
+        coalesce(:reason_of_all, (:words::text[])[(:reason::integer[])[i.o]]),
         coalesce(:due_at_of_all, (:due_at::bigint[])[i.o]), 0,
         coalesce(:priority_of_all, (:priority::integer[])[i.o]),
         coalesce(:fence_of_all, (:fence::bigint[])[i.o]),
-        coalesce(:lease_until_of_all, (:lease_until::bigint[])[i.o]),
+        coalesce(:lease_until_of_all, nullif((:lease_until::bigint[])[i.o], 0)),
         coalesce(:exclusive_of_all, (:exclusive::smallint[])[i.o]),
         i.redefined_at, i.policies,
-        coalesce(:range_end_of_all, (:range_end::bigint[])[i.o]),
+        coalesce(:range_end_of_all, nullif((:range_end::bigint[])[i.o], 0)),
         coalesce(:count_of_all, (:count::bigint[])[i.o]), :now, :now
     FROM (
         SELECT a.user_id, a.key, a.cron, a.timezone, a.flow, a.redefined_at, a.policies,
@@ -334,11 +338,9 @@ WITH advanced AS (
             generate_series((:first::bigint[])[a.list], (:last::bigint[])[a.list]) AS o
         FROM advanced a
     ) AS i
-    RETURNING id
 )
--- How many rows were as they had been read; the ids of the occurrences, if a row was not.
-SELECT (SELECT count(*) FROM advanced), (SELECT string_agg(id, ',') FROM made
-    WHERE (SELECT count(*) FROM advanced) < cardinality(:places::tid[]))
+-- How many rows were as they had been read.
+SELECT count(*) FROM advanced
 
 -- name: claim_verify
 -- Undo the transaction if a range that it has written holds a time that has an occurrence already. The
