@@ -10,7 +10,7 @@ with one cron cost one decision.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, TypeAlias, cast
 
@@ -43,6 +43,9 @@ LOOKS_BACK_MS: Final = 6 * 3_600_000
 
 DueRow: TypeAlias = tuple[str, str, str, str | None, int, str, int, int, str | None, int | None]
 """The fields of an `IndexRow` in their order, the policies as text; then the mark."""
+
+Fired: TypeAlias = dict[int, tuple[Occurrence, ...]]
+"""The occurrences of rows, without names, by the time for which the rows are due."""
 
 
 def spread_ms(user_id: str, key: str, window: int) -> int:
@@ -107,16 +110,17 @@ class Quiet:
     """The time up to the end of a tick's window in which an expression names nothing.
 
     It names nothing after `since`, and then `next_at`. It names `busy`, as far as is known; if that
-    is `since`, it is the newest time. `made` has what rows make of it that are due for one time.
+    is `since`, it is the newest time. `made` has the occurrences of rows that are due for one time,
+    by that time; `late`, of rows that are due for an older one.
     """
 
     times: Times
     end: int
-    made: dict[int, tuple[Occurrence, ...]]
-    since: int = LATEST
-    busy: int = -LATEST
+    made: Fired
+    late: Fired
+    since: int
+    busy: int
     next_at: int | None = None
-    late: dict[int, tuple[Occurrence, ...]] = field(default_factory=dict)
 
     def reaches(self, first: int) -> bool:
         """Return True if the expression names nothing after the time for which a row is due.
@@ -165,7 +169,7 @@ class Templates:
         self.limits = limits
         self._known: dict[tuple[object, ...], Template] = {}
         self._quiet: dict[tuple[object, ...], Quiet] = {}
-        self._fired: dict[str | None, dict[int, tuple[Occurrence, ...]]] = {}
+        self._kinds: dict[str | None, tuple[Policies, Fired, bool]] = {}
         self._made: dict[tuple[object, ...], tuple[Occurrence, ...]] = {}
 
     @property
@@ -197,7 +201,8 @@ class Templates:
         if mark is not None and mark >= first:
             return None
         quiet = self._quiet.get((row[2], row[3], row[8])) or self._listen(row)
-        fires = first if quiet.reaches(first) else quiet.newest_late(first, self.now)
+        reached = first >= quiet.since or quiet.reaches(first)
+        fires = first if reached else quiet.newest_late(first, self.now)
         if fires is None or quiet.next_at is None:
             return None
         made = (quiet.made if fires == first else quiet.late).get(first)
@@ -221,14 +226,22 @@ class Templates:
         """Return what is known of an expression: nothing yet. Others are never quiet: those that
         count from an anchor, and those whose policies depend on more than one time.
         """
-        _, _, cron, timezone, _, _, _, _, policies, _ = row
-        read = Policies.load(policies)
-        times, fired = Times(cron, timezone, 0, read), self._fired.setdefault(policies, {})
-        depends = read.spread or read.longest_lateness is not None or read.misfire is Misfire.SKIP
-        never = depends or may_count_from_anchor(cron) or self.pauses.every or self.limits
-        quiet = Quiet(times, self.now + self.ahead, fired, busy=LATEST if never else -LATEST)
+        cron, timezone, policies = row[2], row[3], row[8]
+        kind = self._kinds.get(policies)
+        if kind is None:
+            read = Policies.load(policies)
+            kind = self._kinds[policies] = read, {}, self._may_be_quiet(read)
+        read, fired, may_be = kind
+        busy = -LATEST if may_be and not may_count_from_anchor(cron) else LATEST
+        times = Times(cron, timezone, 0, read)
+        quiet = Quiet(times, self.now + self.ahead, fired, {}, LATEST, busy)
         self._quiet[cron, timezone, policies] = quiet
         return quiet
+
+    def _may_be_quiet(self, policies: Policies) -> bool:
+        if self.pauses.every or self.limits or policies.spread:
+            return False
+        return policies.longest_lateness is None and policies.misfire is not Misfire.SKIP
 
     def _make(
         self, row: IndexRow, mark: int | None, holes: tuple[Hole, ...], *, waits: bool

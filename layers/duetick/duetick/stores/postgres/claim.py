@@ -163,7 +163,7 @@ def columns_of(made: Sequence[Occurrence]) -> Iterator[tuple[str, Sequence[Value
 
 def array(values: Iterable[Value]) -> str:
     """Return an array of numbers, or of our own words."""
-    return f"{{{','.join(['NULL' if value is None else str(value) for value in values])}}}"
+    return f"{{{','.join(map(str, values))}}}".replace("None", "NULL")
 
 
 def tids(places: Iterable[str]) -> str:

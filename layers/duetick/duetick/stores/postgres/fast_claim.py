@@ -11,9 +11,8 @@ occurrence already.
 
 import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import accumulate, chain, repeat
 from operator import add
 from typing import Final, NamedTuple, TypeAlias
@@ -46,6 +45,9 @@ from duetick.stores.sql.session import (
 
 BLOCK: Final = 4
 """The chunks that one read brings, if the chunk before was full."""
+
+WORDS: Final = frozenset({"state", "reason"})
+"""The columns of an occurrence that hold words of ours."""
 
 Read: TypeAlias = tuple[str, str, DueRow]
 """A due row with its place and its version."""
@@ -249,7 +251,7 @@ def _reads(found: Row) -> list[Read]:
 
 
 def _others(planned: _Plan) -> Params:
-    return _places(planned.reads[n] for n in planned.others)
+    return _places([planned.reads[n] for n in planned.others])
 
 
 def _verify(plan: ChunkPlan) -> list[QueryCall]:
@@ -261,8 +263,8 @@ def _verify(plan: ChunkPlan) -> list[QueryCall]:
     params: Params = {
         "users": json.dumps([row[0] for row in rows]),
         "keys": json.dumps([row[1] for row in rows]),
-        "first": array(plan.made[n].nominal_at for n in ranges),
-        "last": array(plan.made[n].range_end for n in ranges),
+        "first": array([plan.made[n].nominal_at for n in ranges]),
+        "last": array([plan.made[n].range_end for n in ranges]),
     }
     return [("claim_verify", params)]
 
@@ -272,52 +274,47 @@ def _params(planned: _Plan) -> Params:
     lists = {id(one): one for one in plan.lists}
     numbers = {name: number for number, name in enumerate(lists, 1)}
     ends = [*accumulate(map(len, lists.values()))]
-    places = _places(planned.reads[place] for place, _, _ in plan.advanced)
+    serials = [*accumulate(map(len, plan.lists), initial=0)]
+    order = _by_name(plan)
+    advanced = [plan.advanced[n] for n in order]
     return {
         **_columns([*chain(*lists.values())]),
-        **places,
+        **_places([planned.reads[place] for place, _, _ in advanced]),
         "now": plan.now,
         "stem": plan.stem,
-        "next_at": array(next_at for _, next_at, _ in plan.advanced),
-        "marks": array(mark for _, _, mark in plan.advanced),
-        "lists": array(numbers[id(one)] for one in plan.lists),
-        "serials": _serials(plan),
+        "next_at": array([next_at for _, next_at, _ in advanced]),
+        "marks": array([mark for _, _, mark in advanced]),
+        "lists": array([numbers[id(plan.lists[n])] for n in order]),
+        "serials": array([serials[n] for n in order]),
         "first": array(map(add, [0, *ends[:-1]], repeat(1))),
         "last": array(ends),
     }
 
 
+def _by_name(plan: ChunkPlan) -> list[int]:
+    """Return the numbers of the advanced rows in the order of their users.
+
+    The server finds what it writes side by side in its indexes then: a tenth less of its work.
+    """
+    users = [plan.rows[place][0] for place, _, _ in plan.advanced]
+    return sorted(range(len(users)), key=users.__getitem__)
+
+
 def _columns(made: Sequence[Occurrence]) -> Params:
     """Return the columns of occurrences, with words and nulls as numbers where they differ."""
-    words: list[str] = []
+    words: list[Value] = []
     params: dict[str, Value] = {}
     for name, values, alike in columns_of(made):
-        words += {str(one) for one in values if isinstance(one, str) and one not in words}
-        params[name] = EMPTY if alike else array(_number_of(one, words) for one in values)
-        params[f"{name}_of_all"] = values[0] if alike else None
+        params[f"{name}_of_all"], params[name] = values[0] if alike else None, EMPTY
+        if name in WORDS and not alike:
+            words += {*values}.difference(words, [None])
+            params[name] = array([words.index(one) + 1 if one else 0 for one in values])
+        elif not alike:
+            params[name] = array([one or 0 for one in values])
     return {**params, "words": array(words)}
 
 
-def _number_of(value: Value, words: Sequence[str]) -> int:
-    if isinstance(value, str):
-        return words.index(value) + 1
-    return value or 0
-
-
-def _places(reads: Iterable[Read]) -> Params:
+def _places(reads: Sequence[Read]) -> Params:
     """Return the places of rows, and their versions."""
-    found = [*reads]
-    versions = ",".join([seen for _, seen, _ in found])
-    return {"places": tids([place for place, _, _ in found]), "versions": f"{{{versions}}}"}
-
-
-def _serials(plan: ChunkPlan) -> str:
-    """Return the serial number of the first occurrence of each row. Most have one."""
-    if sum(map(len, plan.lists)) == len(plan.lists) and all(plan.lists):
-        return _numbers(len(plan.lists))
-    return array(accumulate(map(len, plan.lists[:-1]), initial=0) if plan.lists else ())
-
-
-@lru_cache(maxsize=16)
-def _numbers(count: int) -> str:
-    return array(range(count))
+    versions = ",".join([seen for _, seen, _ in reads])
+    return {"places": tids([place for place, _, _ in reads]), "versions": f"{{{versions}}}"}

@@ -60,7 +60,7 @@ class Database(Protocol):
         """
 
     def claiming(self, *, waits: bool = True) -> AbstractContextManager[Session]:
-        """Open a transaction of a tick, for a claim or for leases: due rows are read in the order of
+        """Open a transaction of a tick, which claims or leases: due rows are read in the order of
         their index.
 
         Unless it `waits`, it gives up where somebody has the lock of a row.
