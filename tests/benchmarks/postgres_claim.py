@@ -19,6 +19,7 @@ medians.
 """
 
 import argparse
+import gc
 import multiprocessing
 import os
 import sys
@@ -266,6 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     outside = os.environ.get(OUTSIDE)
     server = OutsidePostgres(outside) if outside else EmbeddedPostgres(DURABLE)
+    gc.freeze()  # as a function does at its start: no collection walks through what was imported
     kept = True
     try:
         if given.only in (None, "floors"):

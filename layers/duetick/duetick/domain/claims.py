@@ -27,6 +27,7 @@ from duetick.domain.limits import NO_LIMITS, Limits
 from duetick.domain.occurrence import (
     LATEST,
     IndexRow,
+    Missed,
     Occurrence,
     occurrence_of,
     poison,
@@ -46,6 +47,9 @@ DueRow: TypeAlias = tuple[str, str, str, str | None, int, str, int, int, str | N
 
 Fired: TypeAlias = dict[int, tuple[Occurrence, ...]]
 """The occurrences of rows, without names, by the time for which the rows are due."""
+
+Late: TypeAlias = dict[tuple[tuple[Missed, ...], int], tuple[Occurrence, ...]]
+"""The occurrences of rows, without names, by the times that are missed and the one that fires."""
 
 
 def spread_ms(user_id: str, key: str, window: int) -> int:
@@ -111,12 +115,14 @@ class Quiet:
 
     It names nothing after `since`, and then `next_at`. It names `busy`, as far as is known; if that
     is `since`, it is the newest time. `made` has the occurrences of rows that are due for one time,
-    by that time; `late`, of rows that are due for an older one.
+    by that time; `late`, of rows that are due for an older one. Expressions with the same policies
+    share `made`, and `alike`, from which `late` is filled.
     """
 
     times: Times
     end: int
     made: Fired
+    alike: Late
     late: Fired
     since: int
     busy: int
@@ -169,7 +175,7 @@ class Templates:
         self.limits = limits
         self._known: dict[tuple[object, ...], Template] = {}
         self._quiet: dict[tuple[object, ...], Quiet] = {}
-        self._kinds: dict[str | None, tuple[Policies, Fired, bool]] = {}
+        self._kinds: dict[str | None, tuple[Policies, Fired, Late, bool]] = {}
         self._made: dict[tuple[object, ...], tuple[Occurrence, ...]] = {}
 
     @property
@@ -217,9 +223,12 @@ class Templates:
         first = row.next_fire_at
         if fires == first:
             return fired
-        parts = collapse(quiet.times, first, fires - 1)
-        missed = [range_of(row, part, Reason.MISSED, self.now) for part in parts]
-        made = quiet.late[first] = (*missed, *fired)
+        missed = collapse(quiet.times, first, fires - 1)
+        made = quiet.alike.get((missed, fires))
+        if made is None:
+            ranges = [range_of(row, one, Reason.MISSED, self.now) for one in missed]
+            made = quiet.alike[missed, fires] = (*ranges, *fired)
+        quiet.late[first] = made
         return made
 
     def _listen(self, row: DueRow) -> Quiet:
@@ -230,11 +239,11 @@ class Templates:
         kind = self._kinds.get(policies)
         if kind is None:
             read = Policies.load(policies)
-            kind = self._kinds[policies] = read, {}, self._may_be_quiet(read)
-        read, fired, may_be = kind
+            kind = self._kinds[policies] = read, {}, {}, self._may_be_quiet(read)
+        read, made, alike, may_be = kind
         busy = -LATEST if may_be and not may_count_from_anchor(cron) else LATEST
         times = Times(cron, timezone, 0, read)
-        quiet = Quiet(times, self.now + self.ahead, fired, {}, LATEST, busy)
+        quiet = Quiet(times, self.now + self.ahead, made, alike, {}, LATEST, busy)
         self._quiet[cron, timezone, policies] = quiet
         return quiet
 

@@ -231,7 +231,7 @@ def collapse(times: Times, first: int, until: int) -> tuple[Missed, ...]:
     for after, end in times.gaps(first - 1, until):
         start = first if after == first - 1 else times.after(after)
         if start is not None and start <= end:
-            count = times.count(start, end)
-            last = times.newest(start, end) if count else None
-            missed.append(Missed(start, start if last is None else last, 1 + count))
+            last = times.newest(start, end)
+            count = 0 if last is None else times.count(start, end)
+            missed.append(Missed(start, last or start, 1 + count))
     return tuple(missed)

@@ -213,9 +213,7 @@ class FastClaim:
         return written.chunk._replace(occurrences=made)
 
     def _send(self, session: Session, planned: _Plan) -> _Written:
-        """Write a chunk, and commit. Make its occurrences, and decide the next one, while the server
-        works.
-        """
+        """Write a chunk. While the server works, make its occurrences and decide the next one."""
         calls = [("claim_advance", _params(planned)), *_verify(planned.plan)]
         if planned.others:
             answers = session.start([*calls, ("claim_lock", _others(planned))])
@@ -256,17 +254,24 @@ def _others(planned: _Plan) -> Params:
 
 def _verify(plan: ChunkPlan) -> list[QueryCall]:
     """Return the call that verifies the ranges of several times."""
-    ranges = [n for n in plan.ranges() if plan.made[n].nominal_at != plan.made[n].range_end]
-    if not ranges:
+    long = {id(made) for made in plan.lists if len(made) > 1 and any(map(_is_long, made))}
+    if not long:
         return []
-    rows = [plan.rows[plan.of[n]] for n in ranges]
+    pairs = zip(plan.advanced, plan.lists, strict=True)
+    found = [(plan.rows[place], one) for (place, _, _), one in pairs if id(one) in long]
+    ranges = [(row, one) for row, made in found for one in made if _is_long(one)]
     params: Params = {
-        "users": json.dumps([row[0] for row in rows]),
-        "keys": json.dumps([row[1] for row in rows]),
-        "first": array([plan.made[n].nominal_at for n in ranges]),
-        "last": array([plan.made[n].range_end for n in ranges]),
+        "users": json.dumps([row[0] for row, _ in ranges]),
+        "keys": json.dumps([row[1] for row, _ in ranges]),
+        "first": array([one.nominal_at for _, one in ranges]),
+        "last": array([one.range_end for _, one in ranges]),
     }
     return [("claim_verify", params)]
+
+
+def _is_long(one: Occurrence) -> bool:
+    """Return True for a range of several times."""
+    return one.range_end is not None and one.range_end != one.nominal_at
 
 
 def _params(planned: _Plan) -> Params:

@@ -39,9 +39,10 @@ class ChunkPlan:
     """The writes of one chunk. `rows` are the due rows; a place is a position in `rows`.
 
     `made` has the new occurrences, without names; `of` has, for each, the place of the row that
-    names it. `advanced` has (place, next time, mark). `lists` has the occurrences of each advanced
-    row, if `decide_usual` decided it: the same tuple for rows that are alike. `done` has (place,
-    mark) of each row that never fires again. `broken` has the rows that cannot be read.
+    names it. `advanced` has (place, next time, mark). If `decide_usual` decided, `lists` has the
+    occurrences of each advanced row, in place of `made`: rows that are alike have the same tuple.
+    `done` has (place, mark) of each row that never fires again. `broken` has the rows that cannot
+    be read.
     """
 
     rows: Sequence[DueRow]
@@ -66,8 +67,6 @@ class ChunkPlan:
                     continue
                 found = template.made, template.next_at, template.mark
             made, next_at, mark = found
-            self.made += made
-            self.of += [place] * len(made)
             self.lists.append(made)
             self.advanced.append((place, next_at, mark))
         return others
@@ -111,13 +110,15 @@ class ChunkPlan:
             yield name_for(self.rows[place], one, f"{self.stem}{n:06x}")
 
     def leased(self) -> list[Occurrence]:
-        """Return those that the claim leases, so that the tick delivers them."""
-        rows, stem = self.rows, self.stem
-        return [
-            name_for(rows[place], one, f"{stem}{n:06x}")
-            for n, (one, place) in enumerate(zip(self.made, self.of, strict=True))
-            if one.state is State.QUEUED
-        ]
+        """Return those of `lists` that the claim leases, so that the tick delivers them."""
+        rows, stem, leased = self.rows, self.stem, list[Occurrence]()
+        serial = 0
+        for (place, _, _), made in zip(self.advanced, self.lists, strict=True):
+            for one in made:
+                if one.state is State.QUEUED:
+                    leased.append(name_for(rows[place], one, f"{stem}{serial:06x}"))
+                serial += 1
+        return leased
 
     def poisoned(self) -> list[Occurrence]:
         """Return the occurrences of rows that cannot be read."""
