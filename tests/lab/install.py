@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.lab.agents import SDK
 from tests.lab.cache import CACHE, is_made
 from tests.lab.dynamodb import PACKAGE, install_dynamodb_local
 from tests.lab.missing import MissingPartError
@@ -21,6 +22,7 @@ PARTS: dict[str, tuple[str, Callable[[], Path]]] = {
         environment_name("lambda"),
         lambda: environment("lambda", "The Lambda runtime"),
     ),
+    "the official SDK for agents": (environment_name("mcp"), lambda: environment("mcp", SDK)),
     "the AWS SAM CLI": (environment_name("sam"), lambda: environment("sam", "The AWS SAM CLI")),
 }
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from zlib import crc32
 
 from duetick.domain.accounts import Account
+from duetick.domain.alike import AlikePage, Selection
 from duetick.domain.attempts import Begun, CallerKey, Settled
 from duetick.domain.book import Book, Unreadable
 from duetick.domain.creation import Made
@@ -309,6 +310,14 @@ class CrossedShelf:
     def tally(self, dead_since: int, limit: int) -> StateCounts:
         """See `ports.Shelf`. No story has an operator who looks."""
         return self._shelf.tally(dead_since, limit)
+
+    def alike(self, selection: Selection, now: int, until: int, place: str = "") -> AlikePage:
+        """See `ports.Shelf`. No story has anybody who forecasts."""
+        return self._shelf.alike(selection, now, until, place)
+
+    def walk_units(self, books: int) -> int | None:
+        """See `ports.Shelf`."""
+        return self._shelf.walk_units(books)
 
     def every_book(self, place: str = "") -> Iterator[Listed]:
         """See `ports.Shelf`."""

@@ -31,7 +31,7 @@ USERS: list[dict[str, str]] = [
     {},
     {"Users": "none"},
     {"UserPoolArn": POOL, "UserPoolClientId": CLIENT},
-    {"Users": "lambda", "AuthorizerArn": AUTHORIZER},
+    {"Users": "lambda", "AuthorizerArn": AUTHORIZER, "Agents": "true"},
 ]
 SECRETS: list[dict[str, str]] = [{}, {"DispatchSecretArn": KEPT_IN}]
 BUS = "arn:aws:events:eu-central-1:123456789012:event-bus/operations"
@@ -80,6 +80,7 @@ def spoken(parameters: dict[str, str]) -> str:
         network if "VpcId" in parameters else "",
         parameters.get("Users", ""),
         "given" if "UserPoolArn" in parameters else "",
+        "agents" if "Agents" in parameters else "",
         "secret" if "DispatchSecretArn" in parameters else "",
     ]
     return "-".join(filter(None, parts))

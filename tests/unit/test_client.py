@@ -23,6 +23,7 @@ METHODS: dict[str, Callable[..., object]] = {
     "list_actions": Client.actions,
     "list_flows": Client.flows,
     "preview": Client.preview,
+    "forecast": Client.forecast,
     "list_schedules": Client.list,
     "create_schedule": Client.create,
     "get_by_external": Client.by_external,

@@ -49,6 +49,8 @@ LOOKED_FOR: Final = {
     "runtime.database": "loaded only if a secret opens the database",
     "runtime.loading": "finds the flows of a deployment",
     "stores.connections": "a connection factory of the application's own",
+    "stores.dynamodb.alike": "what a forecast reads of a table, and what that costs",
+    "stores.sql.alike": "what a forecast reads of a database",
     "stores.dynamodb.claim": "a claim of due rows on DynamoDB",
     "stores.dynamodb.botocore_service": "what botocore does for DynamoDB, where it must",
     "stores.dynamodb.own_writes": "the check of an action's own writes",

@@ -28,6 +28,7 @@ from duetick.api.views import (
     ExportView,
     FlowsView,
     FlowView,
+    ForecastView,
     JobView,
     MendedView,
     OccurrenceView,
@@ -164,6 +165,27 @@ class Client:
         named |= {name: value for name, value in given.items() if value is not None}
         answer: Reply[PreviewView] = self.call("POST", "/api/upcoming", named)
         return answer.body
+
+    def forecast(self, asked: Mapping[str, Json] | None = None) -> ForecastView:
+        """Return how many occurrences are due in each minute ahead, read to the end.
+
+        `asked` has what the body of the route has: `from`, `to`, `flow`, `schedule`, `most`, ….
+        """
+        *_, whole = self.forecast_parts(asked)
+        return whole
+
+    def forecast_parts(self, asked: Mapping[str, Json] | None = None) -> Iterator[ForecastView]:
+        """Yield a forecast as it is read: each has the sums so far, and the last one is whole."""
+        cursor: str | None = None
+        while True:
+            goes_on: Fields = {} if cursor is None else {"cursor": cursor}
+            answer: Reply[ForecastView] = self.call(
+                "POST", f"{self._user}/forecast", {**(asked or {}), **goes_on}
+            )
+            yield answer.body
+            cursor = answer.body["cursor"]
+            if cursor is None:
+                return
 
     def create(
         self,

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from duetick.api.views import (
     AnyScheduleView,
+    ForecastView,
     GroupPausesView,
     GroupPauseView,
     LimitsView,
@@ -96,6 +97,12 @@ class Operators:
         """
         answer: Reply[OverviewView] = self.client.call("GET", "/api/overview")
         return answer.body
+
+    def forecast(self, asked: Mapping[str, Json] | None = None) -> ForecastView:
+        """Return how many occurrences of all users are due in each minute ahead; `asked` is as in
+        `Client.forecast`.
+        """
+        return self.client.forecast(asked)
 
     def workers(self, *, limit: int = 20) -> WorkersView:
         """Return the newest reports of ticks and of runs in the background, at most `limit`."""

@@ -38,6 +38,10 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("GET", "/actions"): PLAIN,
     ("GET", "/flows"): PLAIN,
     ("POST", "/upcoming"): [Attempt({"cron": "@daily"})],
+    ("POST", "/forecast"): [
+        Attempt(),
+        Attempt({"schedule": {"key": "{key}", "cron": "* * * * *"}}),
+    ],
     ("GET", "/schedules"): PLAIN,
     ("POST", "/schedules"): [
         Attempt({**SCHEDULE, "key": "{key}"}),
@@ -105,7 +109,10 @@ PUBLISHED = [
     ].items()
     for method in item
 ]
-OF_USERS = ("/api/schedules", "/api/actions", "/api/flows", "/api/jobs", "/api/upcoming")
+OF_USERS = (
+    *("/api/schedules", "/api/actions", "/api/flows", "/api/forecast", "/api/jobs"),
+    "/api/upcoming",
+)
 USERS = [one for one in PUBLISHED if one[1].startswith(OF_USERS)]
 OPERATORS = [one for one in PUBLISHED if not one[1].startswith(OF_USERS)]
 FORMS = (to_path, lambda text: quote(text, safe=""))

@@ -11,6 +11,9 @@ ROUTES: Final = (
     "GET /api/actions",
     "GET /api/flows",
     "POST /api/upcoming",
+    "POST /api/mcp",
+    "POST /api/forecast",
+    "POST /api/users/{user}/forecast",
     "GET /api/schedules",
     "POST /api/schedules",
     "GET /api/schedules/by-external/{key}",
@@ -87,7 +90,7 @@ ROUTES: Final = (
     "POST /api/flows/{flow}/schedules/{id}/dispatch",
     "POST /api/schedules/by-external/{key}/dispatch",
 )
-"""Each route of the published document, and the three of dispatch."""
+"""Each route of the published document, the three of dispatch, and that of agents."""
 
 COMMANDS: Final[dict[str, Reader]] = {
     "local": "operator",
@@ -121,6 +124,7 @@ COMMANDS: Final[dict[str, Reader]] = {
     "unreadable": "operator",
     "users": "operator",
     "upcoming": "operator",
+    "forecast": "operator",
     "doctor": "operator",
     "jobs add": "owner",
     "jobs list": "owner",
@@ -188,7 +192,7 @@ such a one is told.
 
 
 def _reader_of(route: str) -> Reader:
-    users = ("/api/schedules", "/api/actions", "/api/jobs", "/api/upcoming")
+    users = ("/api/schedules", "/api/actions", "/api/jobs", "/api/mcp", "/api/upcoming")
     if route == "GET /api/flows":
         return "anybody"
     if route.endswith("by-external/{key}/dispatch"):

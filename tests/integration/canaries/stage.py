@@ -34,12 +34,12 @@ SCHEDULE: Final = {
 }
 
 
-OF_USERS: Final = ("/api/schedules", "/api/actions", "/api/jobs", "/api/upcoming")
+OF_USERS: Final = ("/api/schedules", "/api/actions", "/api/jobs", "/api/mcp", "/api/upcoming")
 OF_OPERATORS: Final = frozenset(
     (
         *("overview", "operations", "unreadable", "users", "doctor", "schedules mend"),
         *("occurrences", "backfill", "pause", "pauses", "resume"),
-        *("limit", "limits", "unlimit"),
+        *("limit", "limits", "unlimit", "forecast"),
     )
 )
 """The commands that ask as an operator."""

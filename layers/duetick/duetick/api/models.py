@@ -181,6 +181,38 @@ class PreviewBody(Shape):
     limit: Count = 10
 
 
+class ForecastSchedule(Shape):
+    """A schedule that is not saved. With the `key` of one that is there, it takes its place, and
+    has from it what is left out. Without a key, each of so many users (`copies`) gets one.
+    """
+
+    cron: Annotated[str, Field(examples=["0 9 * * *"])] | DayMap | None = None
+    timezone: Annotated[str | None, Field(examples=["Europe/Berlin"])] = None
+    policies: PoliciesShape | None = None
+    flow: str | None = None
+    action: str | None = None
+    key: Id | None = None
+    copies: Annotated[int, Field(ge=1, le=10_000_000)] = 1
+
+
+class ForecastBody(Shape):
+    """What to look ahead at: `from` an instant (now) until another (a day later), at most eight
+    days; of a flow, or an action of it. `most` are allowed in each `per` of the clock, in UTC. A
+    run `lasts` so many seconds. `yes` agrees to the cost of the read, on DynamoDB.
+    """
+
+    since: Annotated[Instant | None, Field(alias="from")] = None
+    until: Annotated[Instant | None, Field(alias="to")] = None
+    flow: str | None = None
+    action: str | None = None
+    schedule: ForecastSchedule | None = None
+    most: Annotated[int | None, Field(ge=1, le=10**9)] = None
+    per: Per = "minute"
+    lasts: Annotated[float | int | None, Field(gt=0, le=86_400)] = None
+    yes: bool = False
+    cursor: str | None = None
+
+
 class DryQuery(Shape):
     """With `dryRun`, everything is checked and nothing is stored."""
 

@@ -21,7 +21,7 @@ def preview(call: ApiCall) -> Answer:
     """Return what an expression means, before anything is saved: a sentence, the next fire times
     with changes of the clocks, and warnings. What a put would refuse of the times is a warning.
     """
-    from duetick.core.forecast import Circumstances, forecast  # for this route alone
+    from duetick.core.meaning import Circumstances, meaning_of  # for this route alone
 
     body = call.read_body()
     misfits = refusals_of([lambda: check_shape(PreviewBody, body)])
@@ -32,7 +32,7 @@ def preview(call: ApiCall) -> Answer:
     wanted = draft.schedule(lambda one: refusals_of([lambda: check_timing(one.cron, one.timezone)]))
     known = Circumstances(call.quotas, call.store.now(), call.store.schedules.tick_seconds)
     since = known.now if after[0] is None else after[0]
-    found = forecast(wanted, known, PreviewBody.model_validate(body).limit, after=since)
+    found = meaning_of(wanted, known, PreviewBody.model_validate(body).limit, after=since)
     return Answer(200, dict(found.json()))
 
 

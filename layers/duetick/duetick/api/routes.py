@@ -114,8 +114,11 @@ class Route:
 ACTIONS: Final = "/actions"
 FLOWS: Final = "/flows"
 UPCOMING: Final = "/upcoming"
+FORECAST: Final = "/forecast"
 JOBS: Final = "/jobs"
-OF_USERS: Final = ("/schedules", ACTIONS, FLOWS, JOBS, UPCOMING)
+AGENTS: Final = "/mcp"
+"""The path of the agents' protocol, which is no route of REST."""
+OF_USERS: Final = ("/schedules", ACTIONS, FLOWS, FORECAST, JOBS, UPCOMING)
 """The beginnings of the paths that a user's token opens."""
 LIST: Final = "/schedules"
 ONE: Final = "/schedules/{key}"
@@ -135,6 +138,10 @@ ROUTES: Final = (
     Route(
         "POST", UPCOMING, Later("reads", "preview"), {200: "PreviewView"},
         body="PreviewBody", refusals=(413,), of_any=True, alone=True, reads=True,
+    ),
+    Route(
+        "POST", FORECAST, Later("forecast", "forecast"), {200: "ForecastView"},
+        body="ForecastBody", refusals=(404, 413), of_any=True, reads=True,
     ),
     Route("GET", LIST, operations.list_schedules, {200: "SchedulePage"}, query="ListQuery"),
     Route(

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-from duetick.api.routes import OF_USERS, OWN
+from duetick.api.routes import AGENTS, OF_USERS, OWN
 from duetick.cli.context import LocalContext
 from duetick.cli.tokens import TOKEN_HOURS
 from duetick.runtime import gateway
@@ -21,7 +21,7 @@ PlainAnswer: TypeAlias = tuple[int, str, str]
 """A status, a code and a message."""
 
 LARGEST_BODY: Final = 10 * 1024 * 1024
-BROWSERS: Final = tuple(OWN + path for path in OF_USERS)
+BROWSERS: Final = tuple(OWN + path for path in (*OF_USERS, AGENTS))
 
 logger = logging.getLogger("duetick.local")
 

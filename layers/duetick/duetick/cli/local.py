@@ -12,6 +12,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Final
 
+from duetick.api.routes import AGENTS, OWN
 from duetick.cli.context import LocalContext
 from duetick.cli.gateway import UNAUTHORIZED, LocalRoute, LocalServer, PlainAnswer
 from duetick.cli.local_note import LocalNote, leave
@@ -79,7 +80,9 @@ class LocalStack:
             LocalRoute("/api/actions", schedules, self._authorize_user, self._refuse_user),
             LocalRoute("/api/flows", schedules, self._authorize_anybody, self._refuse_user),
             LocalRoute("/api/upcoming", schedules, self._authorize_anybody, self._refuse_user),
+            LocalRoute("/api/forecast", schedules, self._authorize_anybody, self._refuse_user),
             LocalRoute("/api/jobs", schedules, self._authorize_user, self._refuse_user),
+            LocalRoute(OWN + AGENTS, schedules, self._authorize_user, self._refuse_user),
             LocalRoute("/api/flows/", dispatch, lambda _header: {}),
             LocalRoute(
                 OUTSIDE_IDS, self._with_secret(dispatch), self._note_operator, suffix="/dispatch"
@@ -197,6 +200,7 @@ class LocalStack:
             "DUETICK_STORE": store,
             "DUETICK_API_URL": self.server.url,
             "DUETICK_LOCAL": "1",
+            "DUETICK_AGENTS": "true",
             "DUETICK_DISPATCH_AUTH": "secret",
             "DUETICK_DISPATCH_SECRET": self.secret,
             "POWERTOOLS_METRICS_DISABLED": "true",

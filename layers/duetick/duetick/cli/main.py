@@ -13,6 +13,7 @@ from typing import Final
 from duetick.cli.asking import add_json
 from duetick.cli.backfill import add_backfill
 from duetick.cli.doctor import add_doctor
+from duetick.cli.forecast import add_forecast
 from duetick.cli.jobs import add_jobs
 from duetick.cli.limits import add_limits
 from duetick.cli.local import LocalStack
@@ -129,6 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     add_schedules(commands)
     add_jobs(commands)
     add_upcoming(commands)
+    add_forecast(commands)
     add_doctor(commands)
     add_occurrences(commands)
     add_pauses(commands)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from duetick.core.audit import CENSUS, GONE, Census
+from duetick.core.audit import GONE, last_count
 from duetick.core.backfills import backfill_json, ordered
 from duetick.core.reports import worker_json
 from duetick.core.store import Store
@@ -144,12 +144,8 @@ def _ordered(standing: Sequence[StandingOrder], now: int) -> dict[str, Json]:
 
 
 def _counted(store: Store) -> dict[str, Json] | None:
-    """Return the last hourly count, or None. It alone reads every schedule."""
-    note = store.shelf.note(CENSUS)
-    if note is None:
-        return None
-    kept = Census(**json.loads(note))
-    return {**kept._asdict(), "at": iso(kept.at)}
+    found = last_count(store)
+    return found and {**found._asdict(), "at": iso(found.at)}
 
 
 def _gone(store: Store) -> dict[str, Json] | None:

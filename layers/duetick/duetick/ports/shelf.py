@@ -22,6 +22,7 @@ from duetick.domain.states import State
 
 if TYPE_CHECKING:
     from duetick.domain.accounts import Account
+    from duetick.domain.alike import AlikePage, Selection
     from duetick.domain.jobs import InboxRow, Job
     from duetick.domain.operations import Operation, OperationPlace
     from duetick.domain.retention import Retention, Retired
@@ -428,6 +429,18 @@ class Shelf(Protocol):
 
     def keep_note(self, name: str, body: str) -> None:
         """Keep a note, in place of the one before: what hourly work has to know an hour later."""
+
+    # Forecasts.
+
+    def alike(self, selection: "Selection", now: int, until: int, place: str = "") -> "AlikePage":
+        """Return a part of the selected rows, grouped where they fire alike, and of what waits
+        there and is due before `until`: from a place on, as much as one read may take.
+
+        Each row is in one part, as it is when that is read.
+        """
+
+    def walk_units(self, books: int) -> int | None:
+        """Return the read units of a walk over so many books; None if nobody pays for reads."""
 
     # Standing orders.
 

@@ -54,6 +54,7 @@ class Settings:
     retention_by_flow: str
     witness: str
     event_bus: str
+    agents: bool
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> "Settings":
@@ -110,6 +111,7 @@ class Settings:
             retention_by_flow=env.get("DUETICK_RETENTION_BY_FLOW", ""),
             witness=env.get("DUETICK_WITNESS", ""),
             event_bus=env.get("DUETICK_EVENT_BUS", ""),
+            agents=env.get("DUETICK_AGENTS") == "true",
         )
 
 

@@ -85,6 +85,7 @@ from duetick.stores.dynamodb.waiting import Waiting
 
 if TYPE_CHECKING:
     from duetick.domain.accounts import Account
+    from duetick.domain.alike import AlikePage, Selection
     from duetick.domain.jobs import Job
     from duetick.domain.operations import Operation, OperationPlace
     from duetick.domain.workers import NamedLock, Worker
@@ -452,6 +453,36 @@ class DynamoShelf:
             return bool(self._table.update(rate_of_minute(user_id, counted, minute), update))
         except Conflict:
             return False
+
+    # Forecasts. Their module is loaded when it is needed: a tick forecasts nothing.
+
+    def alike(self, selection: "Selection", now: int, until: int, place: str = "") -> "AlikePage":
+        """See `ports.Shelf`. These reads cost half: an item is whole, if a moment old."""
+        from duetick.stores.dynamodb.alike import (
+            PartRead,
+            is_in_directory,
+            read_beside,
+            read_directory,
+            read_user,
+        )
+
+        part = PartRead(selection, now, until)
+        if selection.user_id is not None:
+            return read_user(self._items_of_user(selection.user_id), part)
+        if is_in_directory(place):
+            return read_directory(self._every_item(consistent=False, place=place), part)
+        return read_beside(self._history.names_under_way(), self._books, part)
+
+    def _items_of_user(self, user_id: str) -> Iterator[BookItem]:
+        partition, _ = item_key(user_id, "")
+        found = self._table.query("p = :p", {":p": text(partition)}, consistent=False)
+        return map(self._books.read, found)
+
+    def walk_units(self, books: int) -> int | None:
+        """See `ports.Shelf`."""
+        from duetick.stores.dynamodb.alike import walk_units
+
+        return walk_units(books)
 
     # Standing orders.
 

@@ -228,6 +228,15 @@ WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now
     AND o.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:leave_out::json)))
 ORDER BY o.lease_until LIMIT :limit FOR UPDATE OF o SKIP LOCKED
 
+-- name: apart_users
+SELECT json_array_elements_text(:apart::json)
+
+-- name: acting_flows
+SELECT json_array_elements_text(:by_action::json)
+
+-- name: names_of_rows
+CASE WHEN r.spread = 1 THEN json_agg(json_build_array(r.member_user, r.member_key))::text END
+
 -- name: full_users
 SELECT json_array_elements_text(:full_users::json)
 

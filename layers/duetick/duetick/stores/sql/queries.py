@@ -23,6 +23,9 @@ FRAGMENTS: Final = (
     "full_flows",
     "full_actions",
     "hook_named",
+    "apart_users",
+    "acting_flows",
+    "names_of_rows",
 )
 
 

@@ -87,6 +87,7 @@ from duetick.stores.sql.transaction import SqlTransaction
 
 if TYPE_CHECKING:
     from duetick.domain.accounts import Account
+    from duetick.domain.alike import AlikePage, Selection
     from duetick.domain.operations import Operation, OperationPlace
     from duetick.domain.retention import Retention, Retired
     from duetick.domain.workers import NamedLock, Worker
@@ -404,6 +405,21 @@ class SqlShelf:
         }
         with self._database.transaction() as session:
             return session.each("rate_count", [params]) == [1]
+
+    # Forecasts. Their module is loaded when it is needed: a tick forecasts nothing.
+
+    @retried
+    def alike(self, selection: "Selection", now: int, until: int, place: str = "") -> "AlikePage":
+        """See `ports.Shelf`."""
+        from duetick.stores.sql.alike import read_part
+
+        with self._database.transaction() as session:
+            return read_part(session, selection, now, until, place)
+
+    def walk_units(self, books: int) -> int | None:
+        """See `ports.Shelf`: nobody pays for a read."""
+        del books
+        return None
 
     # Standing orders.
 

@@ -143,6 +143,15 @@ UPDATE occurrences AS o SET kept_until = n.value ->> 4 FROM json_each(:later) n
 WHERE o.user_id = n.value ->> 0 AND o.key = n.value ->> 1 AND o.nominal_at = n.value ->> 2
     AND o.origin = n.value ->> 3
 
+-- name: apart_users
+SELECT value FROM json_each(:apart)
+
+-- name: acting_flows
+SELECT value FROM json_each(:by_action)
+
+-- name: names_of_rows
+CASE WHEN r.spread = 1 THEN json_group_array(json_array(r.member_user, r.member_key)) END
+
 -- name: full_users
 SELECT value FROM json_each(:full_users)
 
