@@ -10,7 +10,7 @@ SOURCE = layers functions tests
 # These have slow tests alone, and `make quick` does not even read them.
 ONLY_SLOW = tests/e2e tests/integration/api/test_contract.py
 
-.PHONY: run cloud test quick lint format lock openapi setup lab
+.PHONY: run cloud test quick lint format lock openapi pages setup lab
 
 run: setup
 	@$(BIN)/duetick local --port $(PORT) --store '$(STORE)'
@@ -40,6 +40,11 @@ format: setup
 # The API's document is made anew after a change of its routes or models; a test compares.
 openapi: setup
 	$(BIN)/python -m duetick.api > layers/duetick/duetick/api/openapi.json
+
+# The pages and the TypeScript client are built anew after a change of their sources or of the API's
+# document; a test compares.
+pages: setup
+	@$(BIN)/python -m tests.lab.pages
 
 # The lock is made anew after a change of pyproject.toml; it needs uv.
 lock:

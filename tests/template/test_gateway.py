@@ -49,6 +49,22 @@ def test_users_routes_are_there_only_with_an_authorizer(parameters: dict[str, st
                 assert one["security"] == wanted
 
 
+@pytest.mark.parametrize("name", ["Api", "UsersApi"])
+def test_the_gateways_own_refusals_have_the_form_of_our_errors(name: str) -> None:
+    body = definition(Deployment(Users="cognito"), name)
+    refusals = body["x-amazon-apigateway-gateway-responses"]
+    told = {
+        kind: one["responseTemplates"]["application/json"].replace(
+            "$context.error.messageString", '"Missing Authentication Token"'
+        )
+        for kind, one in refusals.items()
+    }
+    assert {kind: json.loads(text) for kind, text in told.items()} == {
+        "DEFAULT_4XX": {"error": "refused", "message": "Missing Authentication Token"},
+        "DEFAULT_5XX": {"error": "unavailable", "message": "Missing Authentication Token"},
+    }
+
+
 @every
 def test_a_browser_may_ask_without_a_token_where_an_origin_is_allowed(
     parameters: dict[str, str],
@@ -61,7 +77,8 @@ def test_a_browser_may_ask_without_a_token_where_an_origin_is_allowed(
         asked = [methods.get("options") for methods in body["paths"].values()]
         known = 8 + ("Agents" in parameters)
         assert [one and one["security"] for one in asked] == [[] if origin else None] * known
-        assert ("x-amazon-apigateway-gateway-responses" in body) == bool(origin)
+        refusals = body["x-amazon-apigateway-gateway-responses"].values()
+        assert ["responseParameters" in one for one in refusals] == [bool(origin)] * 2
         assert "options" not in str(made.resources["Api"])
 
 

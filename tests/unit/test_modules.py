@@ -22,6 +22,8 @@ LOOKED_FOR: Final = {
     "api.backfills": "the operations of operators on backfills",
     "api.group_pauses": "the routes of the pauses of a user, of a flow, of everything",
     "api.jobs": "the routes of a user's jobs",
+    "api.statics": "the routes of static schedules, which have no user",
+    "cli.wrong": "the command that shows more of each thing that is wrong",
     "api.recovery": "the route of a recovery, whose work no other route pays for",
     "api.limits": "the routes of the limits of a user, of a flow, of an action",
     "core.store.within": "a begin under a limit: O-03",

@@ -36,6 +36,7 @@ from duetick.api.views import (
     ProblemView,
     RunView,
     ScheduleView,
+    TimelineView,
     UpcomingView,
 )
 from duetick.domain.errors import ConfigurationError, DuetickError
@@ -319,6 +320,19 @@ class Client:
         """Return why the schedule fired at a time, did not, or whether it will; now by default."""
         asked = "" if at is None else f"?{urlencode({'at': at})}"
         answer: Reply[ExplanationView] = self.call("GET", f"{self._of(key)}/explain{asked}")
+        return answer.body
+
+    def timeline(
+        self, key: str, *, since: str | None = None, until: str | None = None
+    ) -> TimelineView:
+        """Return a span of a schedule in short: each outcome, the definitions that were in force,
+        pauses, changes of the clocks, and the fire times ahead. By default it is the day behind us
+        and the day ahead.
+        """
+        filters = {"from": since, "to": until}
+        given = {name: value for name, value in filters.items() if value is not None}
+        path = f"{self._of(key)}/timeline?{urlencode(given)}"
+        answer: Reply[TimelineView] = self.call("GET", path)
         return answer.body
 
     def start_backfill(

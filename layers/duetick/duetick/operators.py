@@ -30,11 +30,11 @@ from duetick.domain.limits import Per
 from duetick.domain.recovering import Recovery
 from duetick.domain.schedule import Json
 from duetick.occurrences import OccurrencesClient
+from duetick.statics import STATIC, StaticClient
 
 PAUSES: Final = "/api/pauses"
 LIMITS: Final = "/api/limits"
 BY_EXTERNAL: Final = "/api/schedules/by-external"
-STATIC: Final = "/api/static-schedules"
 
 
 class Operators:
@@ -108,6 +108,10 @@ class Operators:
         """Return the newest reports of ticks and of runs in the background, at most `limit`."""
         answer: Reply[WorkersView] = self.client.call("GET", f"/api/workers?limit={limit}")
         return answer.body
+
+    def static(self, flow: str) -> StaticClient:
+        """Return the client of a flow's static schedules."""
+        return StaticClient(self.client, flow)
 
     def locks(self) -> LocksView:
         """Return the named locks, and who has them."""

@@ -70,7 +70,7 @@ def told(office: Office) -> None:
         office.ask(f"GET {base}?state=x&token=canary-query")
         office.ask(f"GET {base}/by-external/{ONE[1:]}", key="crm-7")
         for key in ("k", "twice", "told", "behind", "call", "computed", "works", "canary-none"):
-            for rest in ("", "/upcoming", "/history", "/explain"):
+            for rest in ("", "/upcoming", "/history", "/explain", "/timeline"):
                 office.ask(f"GET {base}{ONE}{rest}", key=key)
             office.ask(f"GET {base}{ONE}/explain?at=2026-12-01T09:00:00Z", key=key)
     office.ask("GET /api/flows")
@@ -84,6 +84,8 @@ def told(office: Office) -> None:
     for route in ("overview", "operations", "unreadable", "all-schedules", "workers", "locks"):
         office.ask(f"GET /api/{route}")
     office.ask("GET /api/flows/{flow}/schedules")
+    for rest in ("", "/history", "/timeline", "/explain"):
+        office.ask(f"GET /api/static-schedules/{{flow}}/{{id}}{rest}", flow="office", id="nightly")
 
 
 def times_come(office: Office) -> None:
@@ -277,6 +279,7 @@ def operators_act(office: Office) -> None:
     office.command("pause", "flow", "absent", "--note", PAUSE_NOTE)
     office.ask("GET /api/pauses")
     office.command("pauses")
+    office.command("console")
     office.ask("DELETE /api/pauses/{scope}", scope="flow~3Aabsent")
     office.command("resume", "flow", "absent")
     static = "POST /api/static-schedules/{flow}/{id}"

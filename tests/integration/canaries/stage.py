@@ -39,7 +39,7 @@ OF_OPERATORS: Final = frozenset(
     (
         *("overview", "operations", "unreadable", "users", "doctor", "schedules mend"),
         *("occurrences", "backfill", "pause", "pauses", "resume"),
-        *("limit", "limits", "unlimit", "forecast"),
+        *("limit", "limits", "unlimit", "forecast", "console"),
     )
 )
 """The commands that ask as an operator."""

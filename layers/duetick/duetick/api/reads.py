@@ -4,7 +4,14 @@ from typing import Final
 
 from duetick.api.calls import ApiCall
 from duetick.api.checking import check_shape
-from duetick.api.models import CountQuery, CursorQuery, ExplainQuery, HistoryQuery, PreviewBody
+from duetick.api.models import (
+    CountQuery,
+    CursorQuery,
+    ExplainQuery,
+    HistoryQuery,
+    PreviewBody,
+    SpanQuery,
+)
 from duetick.api.operations import view
 from duetick.core.answers import Answer
 from duetick.core.definitions import read_draft
@@ -68,6 +75,19 @@ def explain(call: ApiCall) -> Answer:
     at = moment("at", call.read_query(ExplainQuery).at)
     found = call.schedules.explain(call.key, at)
     return Answer(200, explanation_json(found, operator=call.operator))
+
+
+def show_timeline(call: ApiCall) -> Answer:
+    """Return a span of a schedule in short: each outcome, the definitions that were in force, the
+    pauses of groups, the changes of the clocks, the fire times ahead, and what does not add up. By
+    default it is the day behind us and the day ahead.
+    """
+    from duetick.core.timeline import Window, timeline  # for this route alone
+
+    query = call.read_query(SpanQuery)
+    since, until = instant("from", query.since), instant("to", query.until)
+    window = Window.read(since, until, call.schedules.clock())
+    return Answer(200, timeline(call.schedules, call.key, window))
 
 
 def export_user(call: ApiCall) -> Answer:

@@ -128,7 +128,7 @@ SHOWN: Final[dict[int, str | None]] = {200: "ScheduleView"}
 PUT: Final[dict[int, str | None]] = {200: "ScheduleView", 201: "ScheduleView"}
 
 OCCURRENCES: Final = "/occurrences"
-FILTERS: Final = ("state", "reason", "flow", "label", "user", "key", "from", "to")
+FILTERS: Final = ("state", "reason", "origin", "flow", "label", "user", "key", "from", "to")
 CHANGED: Final[dict[int, str | None]] = {200: "ChangedOccurrence"}
 CHANGED_MANY: Final[dict[int, str | None]] = {200: "ChangedOccurrences"}
 
@@ -189,6 +189,10 @@ ROUTES: Final = (
     Route(
         "GET", f"{ONE}/explain", Later("reads", "explain"), {200: "ExplanationView"},
         query="ExplainQuery", refusals=(404,),
+    ),
+    Route(
+        "GET", f"{ONE}/timeline", Later("reads", "show_timeline"), {200: "TimelineView"},
+        query="SpanQuery", refusals=(404,),
     ),
     Route("GET", JOBS, Later("jobs", "list_jobs"), {200: "JobsPage"}, query="JobsQuery"),
     Route(
@@ -310,12 +314,28 @@ ROUTES: Final = (
         {200: "GroupPausesView"}, of_all=True,
     ),
     Route(
-        "POST", f"{STATIC}/pause", Later("records", "pause_static_schedule"),
+        "GET", STATIC, Later("statics", "get_static_schedule"), SHOWN, refusals=(404,),
+        of_all=True,
+    ),
+    Route(
+        "GET", f"{STATIC}/history", Later("statics", "static_history"), {200: "HistoryPage"},
+        query="HistoryQuery", refusals=(404,), of_all=True,
+    ),
+    Route(
+        "GET", f"{STATIC}/timeline", Later("statics", "static_timeline"), {200: "TimelineView"},
+        query="SpanQuery", refusals=(404,), of_all=True,
+    ),
+    Route(
+        "GET", f"{STATIC}/explain", Later("statics", "explain_static"), {200: "ExplanationView"},
+        query="ExplainQuery", refusals=(404,), of_all=True,
+    ),
+    Route(
+        "POST", f"{STATIC}/pause", Later("statics", "pause_static_schedule"),
         {200: "AnyScheduleView"}, body="PauseBody", refusals=(404, 413), of_all=True,
         told=("until",),
     ),
     Route(
-        "POST", f"{STATIC}/resume", Later("records", "resume_static_schedule"),
+        "POST", f"{STATIC}/resume", Later("statics", "resume_static_schedule"),
         {200: "AnyScheduleView"}, refusals=(404,), of_all=True,
     ),
     Route(

@@ -6,6 +6,7 @@ The OpenAPI document is made from them. They need only the standard library.
 import sys
 from typing import Literal, NotRequired, TypeAlias
 
+from duetick.core.wrong import Kind
 from duetick.domain.codes import Code
 from duetick.domain.limits import Per
 from duetick.domain.recovering import Recovery
@@ -17,6 +18,26 @@ else:
     from typing_extensions import TypedDict  # the older one hides from pydantic what is required
 
 IsoTime: TypeAlias = str
+ShownState: TypeAlias = Literal[
+    "scheduled", "queued", "processing", "retrying", "succeeded", "dead", "cancelled", "deleted"
+]
+"""The state of an occurrence in which a reader may find it: it passes through `failed`."""
+
+EndReason: TypeAlias = Literal[
+    "fired",
+    "failed",
+    "lost",
+    "rejected",
+    "poisoned",
+    "overlap",
+    "missed",
+    "paused",
+    "disabled",
+    "schedule_deleted",
+    "superseded",
+    "quota",
+    "operator",
+]
 
 
 class RetryView(TypedDict):
@@ -294,7 +315,7 @@ class DeathView(TypedDict):
 
     occurrence: str
     origin: str
-    reason: str
+    reason: EndReason
     attempts: int
     at: IsoTime
     error: str | None
@@ -311,8 +332,8 @@ class OccurrenceView(TypedDict):
     id: str
     nominalFireTime: IsoTime
     origin: str
-    state: str
-    reason: str | None
+    state: ShownState
+    reason: EndReason | None
     attempts: int
     labels: dict[str, str]
     until: IsoTime | None
@@ -339,8 +360,8 @@ class JobView(TypedDict):
     input: object
     at: IsoTime
     policies: JobPoliciesView
-    state: str
-    reason: str | None
+    state: ShownState
+    reason: EndReason | None
     labels: dict[str, str]
     attempts: int
     error: str | None
@@ -382,8 +403,8 @@ class EventView(TypedDict):
     """A transition of an occurrence beyond claim, begin and settle. `note` says why."""
 
     at: IsoTime
-    before: str
-    after: str
+    before: ShownState | Literal["failed"]
+    after: ShownState | Literal["failed"]
     note: str | None
 
 
@@ -485,12 +506,65 @@ class BackfillList(TypedDict):
     backfills: list[BackfillView]
 
 
+class TimelineEntry(TypedDict):
+    """The outcome of one fire time in short, or of a range of `count` times up to `until`."""
+
+    at: IsoTime
+    until: IsoTime | None
+    count: int
+    origin: str
+    state: ShownState
+    reason: EndReason | None
+
+
+class ClockChangeView(TypedDict):
+    """A change of a zone's clocks: its distance from UTC before and after, such as +01:00."""
+
+    at: IsoTime
+    before: str
+    after: str
+
+
+class FaultView(TypedDict):
+    """Times that do not add up, from the `first` to the `last`, as a verification tells them."""
+
+    problem: Literal["missing", "unexpected", "doubled", "miscounted", "undefined"]
+    first: IsoTime
+    last: IsoTime
+    count: int
+    why: str
+
+
+TimelineView = TypedDict(
+    "TimelineView",
+    {
+        "from": IsoTime,
+        "to": IsoTime,
+        "timezone": str | None,
+        "entries": list[TimelineEntry],
+        "definitions": list[DefinitionView],
+        "pauses": list[HeldView],
+        "clockChanges": list[ClockChangeView],
+        "ahead": list[IsoTime],
+        "leftOut": list[IsoTime],
+        "unaccounted": list[FaultView],
+    },
+)
+"""A schedule `from` an instant on, before the instant `to`: the outcomes, the newest first; the
+definitions that were in force, the oldest first; the pauses of groups that covered some of it; the
+changes of its zone's clocks; the fire times `ahead`, as things stand; the times that are `leftOut`
+by a pause of the schedule which holds; and the times that have no outcome, or one too many. If
+there were more outcomes than one answer holds, `from` is later than it was asked for: ask again
+with that as `to`.
+"""
+
+
 class RunView(TypedDict):
     """A run by hand, handed to dispatch. The history has its outcome."""
 
     origin: str
     nominalFireTime: IsoTime
-    state: str
+    state: ShownState
 
 
 class ExportedOccurrence(OccurrenceView):
@@ -542,8 +616,8 @@ class OccurrenceName(TypedDict):
     flow: str
     nominalFireTime: IsoTime
     origin: str
-    state: str
-    reason: str | None
+    state: ShownState
+    reason: EndReason | None
 
 
 class DeclinedOccurrence(OccurrenceName):
@@ -767,14 +841,45 @@ class RestoredView(TypedDict):
     foundAt: IsoTime
 
 
+class FailingFlow(TypedDict):
+    """A flow, and how many of the dead are of it."""
+
+    flow: str
+    dead: int
+
+
+class FailingUser(TypedDict):
+    """A user, and how many of the dead are of that user; empty: of static schedules."""
+
+    user: str
+    dead: int
+
+
+class FailingView(TypedDict):
+    """The flows and the users that most of the newest dead of the last day are of: `of` so many."""
+
+    of: int
+    flows: list[FailingFlow]
+    users: list[FailingUser]
+
+
+class WrongView(TypedDict):
+    """One thing that is wrong, in a sentence. Its `kind` says where to look next."""
+
+    kind: Kind
+    said: str
+
+
 class OverviewView(TypedDict):
-    """The rows that are due, and those due for more than `lateAfter` seconds, which is two ticks.
-    Occurrences by state, those that died in the last day, and the rows that cannot be read. A
-    restore for which no tick claims. The last ticks, the pauses that hold, the limits and the
-    backfills that stand. What the hourly work has found last.
+    """What is `wrong`, the worst first. The rows that are due, and those due for more than
+    `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last day
+    and whose they are, and the rows that cannot be read. A restore for which no tick claims. The
+    last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly work
+    has found last.
     """
 
     at: IsoTime
+    wrong: list[WrongView]
     lateAfter: int
     due: CountView
     late: CountView
@@ -783,6 +888,7 @@ class OverviewView(TypedDict):
     scheduled: CountView
     retrying: CountView
     dead: CountView
+    failing: FailingView
     unreadable: CountView
     restored: RestoredView | None
     ticks: TicksView
@@ -880,8 +986,9 @@ class ProblemView(TypedDict):
 
 
 class ErrorView(TypedDict):
-    """An error, and what to do. `problems` lists all that is wrong with the request; `limit` and
-    `value` name a quota.
+    """An error, and what to do. Every refusal has this form, also one of the gateway before any of
+    our code runs: then the code is `refused` or `unavailable`. `problems` lists all that is wrong
+    with the request; `limit` and `value` name a quota.
     """
 
     error: str

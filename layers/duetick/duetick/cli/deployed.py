@@ -55,15 +55,20 @@ class Deployed:
 
     def operators(self, why: str = "") -> Operators:
         """Return a client that signs."""
-        signer = self._signer()
+        return Operators(
+            self.outputs["ApiUrl"], authorize=self.sign, connect_to=self.address, why=why
+        )
 
-        def authorize(method: str, url: str, body: bytes) -> Mapping[str, str]:
-            request = AWSRequest(method, url, data=body)
-            signer.add_auth(request)
-            return dict(request.headers)
+    @property
+    def address(self) -> str:
+        """The address to connect to, if the name of the API does not lead to it; else empty."""
+        return os.environ.get("DUETICK_API_ADDRESS", "")
 
-        address = os.environ.get("DUETICK_API_ADDRESS", "")
-        return Operators(self.outputs["ApiUrl"], authorize=authorize, connect_to=address, why=why)
+    def sign(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
+        """Return the headers of a signed call. Credentials that ended are asked for anew."""
+        request = AWSRequest(method, url, data=body)
+        self._signer().add_auth(request)
+        return dict(request.headers)
 
     def _signer(self) -> SigV4Auth:
         credentials = self.session.get_credentials()

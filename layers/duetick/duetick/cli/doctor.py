@@ -18,10 +18,10 @@ from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import plain, show_many
 from duetick.cli.store_address import check_is_there, hide_secrets
-from duetick.cli.wrong import COUNTED, count_of
 from duetick.client import ApiError
 from duetick.core.overview import overview
 from duetick.core.wire import iso
+from duetick.core.wrong import COUNTED, count_of
 from duetick.domain.errors import DuetickError, NotPermitted, SchemaOutdated, StoreUnavailable
 from duetick.domain.expression import next_fire
 from duetick.runtime.settings import Settings

@@ -1,6 +1,6 @@
 """The whole product on this machine: the real handlers behind HTTP, and a tick each minute."""
 
-import errno
+import json
 import logging
 import os
 import secrets
@@ -14,7 +14,16 @@ from typing import Any, Final
 
 from duetick.api.routes import AGENTS, OWN
 from duetick.cli.context import LocalContext
-from duetick.cli.gateway import UNAUTHORIZED, LocalRoute, LocalServer, PlainAnswer
+from duetick.cli.door import PICKER, PageDoor, Shown, Visit
+from duetick.cli.gateway import (
+    UNAUTHORIZED,
+    HandlerFailed,
+    LocalRoute,
+    PlainAnswer,
+    ask,
+    listen,
+    other_port,
+)
 from duetick.cli.local_note import LocalNote, leave
 from duetick.cli.plain_log import speak_plainly
 from duetick.cli.problem import CliProblem
@@ -58,7 +67,8 @@ class LocalStack:
         self._ticking = False
         self._project = project
         self.store = store
-        self.server = _listen(port)
+        other = other_port(port)
+        self.server = listen(port, f"`make run PORT={other}`, or `duetick local --port {other}`")
         try:
             self._wire(store)
         except BaseException:
@@ -91,6 +101,18 @@ class LocalStack:
             LocalRoute("/api/", schedules, self._authorize_operator, self._refuse_operator),
         ]
         self._tick = self._handler("tick")
+        api, port = self._as_operator(schedules), self.server.server_port
+        self.door = self.server.door = PageDoor(port, api, self._is_operator)
+
+    @property
+    def console(self) -> str:
+        """A link that opens the console once."""
+        return self.door.link()
+
+    @property
+    def example(self) -> str:
+        """A link that opens the example of the picker once, as `USER`."""
+        return self.door.link(PICKER, lambda: {"token": self.token, "user": USER})
 
     def tick(self) -> dict[str, int]:
         """Run one tick. Return its report."""
@@ -162,6 +184,21 @@ class LocalStack:
         if not secrets.compare_digest(header.encode(), known):
             return None
         return {"identity": {"userArn": OPERATOR}}
+
+    def _is_operator(self, header: str) -> bool:
+        return self._authorize_operator(header) is not None
+
+    def _as_operator(self, handler: Callable[..., Any]) -> Callable[[Visit], Shown]:
+        """Return the API as the console calls it: with the rights of an operator."""
+
+        def call(visit: Visit) -> Shown:
+            try:
+                return ask(handler, visit, {"identity": {"userArn": OPERATOR}})
+            except HandlerFailed:
+                failed = {"error": "handler_failed", "message": "The function raised."}
+                return Shown(502, json.dumps(failed).encode(), {})
+
+        return call
 
     def _authorize_anybody(self, header: str) -> dict[str, Any] | None:
         return self._authorize_user(header) or self._authorize_operator(header)
@@ -257,24 +294,3 @@ def _migrate(address: str) -> int:
             f"The store {hide_secrets(address)} cannot be used: {redact_text(str(error))} "
             f"{advice(address)}"
         ) from error
-
-
-def _listen(port: int) -> LocalServer:
-    try:
-        return LocalServer(port, [])
-    except (OSError, OverflowError) as error:
-        other = port + 1 if 1_023 < port < 65_535 else 8_080
-        raise CliProblem(
-            f"{_why_not(port, error)}hoose another: `make run PORT={other}`, or "
-            f"`duetick local --port {other}`."
-        ) from error
-
-
-def _why_not(port: int, error: OSError | OverflowError) -> str:
-    if isinstance(error, OverflowError):
-        return f"There is no port {port}: the last one is 65535. C"
-    if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is in use. Stop what listens there, or c"
-    if error.errno == errno.EACCES:
-        return f"You may not listen on port {port}: those below 1024 are the system's. C"
-    return f"Port {port} cannot be used ({error.strerror}). C"

@@ -12,6 +12,7 @@ from typing import Final
 
 from duetick.cli.asking import add_json
 from duetick.cli.backfill import add_backfill
+from duetick.cli.console import add_console
 from duetick.cli.doctor import add_doctor
 from duetick.cli.forecast import add_forecast
 from duetick.cli.jobs import add_jobs
@@ -63,6 +64,12 @@ Elsewhere it does after this. The operator's token opens what is operators', and
 
   export DUETICK_URL={url} DUETICK_TOKEN={token}
   export DUETICK_OPERATOR={operator}
+
+In a browser of this machine: the console, for operators; and the schedule picker, as "you". Each
+link opens once; `duetick console` prints another of the console.
+
+  {console}
+  {example}
 
 Ctrl-C stops.
 """
@@ -124,6 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     add_recover(commands)
     add_verify(commands)
     add_overview(commands)
+    add_console(commands)
     add_workers(commands)
     add_backfill(commands)
     add_purge(commands)
@@ -149,6 +157,8 @@ def _local(chosen: argparse.Namespace) -> None:
         store=hide_secrets(chosen.store),
         token=stack.token,
         operator=stack.operator,
+        console=stack.console,
+        example=stack.example,
     )
     print(text, flush=True)
     stack.run()
