@@ -32,7 +32,7 @@ logger = logging.getLogger("duetick.purge")
 
 
 @dataclass(slots=True)
-class Pace:
+class BatchSize:
     """The size of the next batch, so that it takes as long as it shall: at most `most`."""
 
     most: int
@@ -94,7 +94,7 @@ def purge_within(
     if lock is None:
         logger.info("another purge has the lock", extra={"action": "purge_locked"})
         return None
-    end, done, pace = elapsed() + seconds, Purged(more=True, beside=True), Pace(limit)
+    end, done, size = elapsed() + seconds, Purged(more=True, beside=True), BatchSize(limit)
 
     def may_go_on() -> bool:
         return elapsed() < end
@@ -105,7 +105,7 @@ def purge_within(
             batch = purge(
                 store,
                 at,
-                pace.limit,
+                size.limit,
                 retention=retention,
                 may_go_on=may_go_on,
                 beside=done.beside,
@@ -114,7 +114,7 @@ def purge_within(
             tell(done)
             if done.more:
                 took = elapsed() - began
-                pace.note(took)
+                size.note(took)
                 rest(min(RESTS * took, LONGEST_REST))
     finally:
         log_purged(done)
