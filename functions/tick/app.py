@@ -30,7 +30,6 @@ def handler(_event: object, context: wiring.LambdaContext) -> dict[str, int]:
     """Run one tick in the time that the function has. Its id is that of the invocation."""
     with in_tick(context.aws_request_id):
         try:
-            wiring.take_in()
             report = run_tick(
                 store,
                 transport,
@@ -41,6 +40,7 @@ def handler(_event: object, context: wiring.LambdaContext) -> dict[str, int]:
                 stopped=getattr(context, "stopped", never),
                 tell=wiring.tell,
                 late_after=LATE,
+                take_in=wiring.take_in,
             )
             record_tick(report)
         finally:

@@ -47,6 +47,7 @@ from duetick.ports import (
     Counted,
     Effects,
     Fair,
+    Glance,
     JobsFound,
     KeyHeld,
     Listed,
@@ -310,6 +311,11 @@ class MemoryShelf:
         new = [one for one in book.claim(templates) if one.identity not in self.ledger]
         self._write(book)
         return new
+
+    def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
+        """A dictionary answers each question at once."""
+        del now, ahead, note
+        return None
 
     def backlog(self, until: int, limit: int) -> int:
         rows = [book.row for book in self.books.values()]

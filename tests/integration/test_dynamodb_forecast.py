@@ -38,7 +38,7 @@ def test_a_forecast_reads_the_units_that_were_told(case: Case) -> None:
     for number in range(240):
         store.schedules.put(schedule(f"k{number % 12}", user_id=f"u{number // 12}"), now=NOON)
     told = store.shelf.walk_units(240)
-    meter = Meter(store.client)
+    meter = Meter(store.shelf)
     found = [one for part in parts(store) for one in part.rows]
     assert sum(one.number for one in found) == 240
     assert told is not None
@@ -50,7 +50,7 @@ def test_a_user_of_a_large_table_pays_for_the_own_items_alone(case: Case) -> Non
     store = case.migrated()
     for number in range(60):
         store.schedules.put(schedule(user_id=f"u{number}"), now=NOON)
-    meter = Meter(store.client)
+    meter = Meter(store.shelf)
     (part,) = parts(store, Selection(user_id="u7"))
     assert sum(one.number for one in part.rows) == 1
     assert meter.reads <= 1

@@ -42,6 +42,7 @@ from duetick.ports import (
     Dialect,
     Effects,
     Fair,
+    Glance,
     JobsFound,
     Listed,
     Migrated,
@@ -351,6 +352,10 @@ class CrossedShelf:
                 for one in occurrences
             )
             self._tell(f"{self._boundaries.slots.current.name} {what} {named}")
+
+    def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
+        """See `ports.Shelf`."""
+        return self._cross("look", lambda: self._shelf.look(now, ahead, note))
 
     def backlog(self, until: int, limit: int) -> int:
         """See `ports.Shelf`."""

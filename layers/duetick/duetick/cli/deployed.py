@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, cast
 
 from duetick.cli.problem import CliProblem
+from duetick.network.sigv4 import GATEWAY
 from duetick.operators import Operators
-from duetick.transports.sigv4 import SERVICE
 
 try:
     from botocore.auth import SigV4Auth
@@ -118,7 +118,7 @@ class Deployed:
         region = self.session.get_config_variable("region")
         if credentials is None or not region:
             raise CliProblem("No credentials, or no region: those of `sam deploy` are needed here.")
-        return SigV4Auth(credentials.get_frozen_credentials(), SERVICE, region)
+        return SigV4Auth(credentials.get_frozen_credentials(), GATEWAY, region)
 
     def who(self) -> str:
         """Return the name that IAM knows the shell's credentials by."""

@@ -139,6 +139,27 @@ class Fair(NamedTuple):
 EVERYBODY = Fair()
 
 
+class Glance(NamedTuple):
+    """The state of a database at one instant: all that a tick asks before it claims.
+
+    `waits` says that an occurrence waits that is due, or that a lease is over; `due`, that a row is
+    due; `ordered`, that a standing order stands; `brought`, that the inbox has a row. `note` is the
+    body of the note that was asked for.
+    """
+
+    now: int
+    waits: bool
+    due: bool
+    ordered: bool
+    brought: bool
+    note: str | None
+
+    @property
+    def is_idle(self) -> bool:
+        """True if there is nothing to do."""
+        return not (self.waits or self.due or self.ordered or self.brought)
+
+
 class Chunk(NamedTuple):
     """The result of a claim: the number of due rows, the leased occurrences, the poisoned ones."""
 
@@ -305,6 +326,13 @@ class Shelf(Protocol):
 
     def unreadable(self, since: int, limit: int) -> Sequence[Unreadable]:
         """Return the rows that left the index from `since` on, the earliest first."""
+
+    def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
+        """Look, in one trip, at all that a tick asks first: as of `now`, or of the database's
+        clock. None means: ask one by one.
+
+        Raises SchemaOutdated if this code cannot use the schema.
+        """
 
     # Occurrences.
 

@@ -347,7 +347,7 @@ def tell_alone(trouble: Trouble, occurrence: "Occurrence") -> None:
 
 
 def _signer(region: str) -> "CallSigner":
-    from duetick.transports.sigv4 import Credentials, Signer
+    from duetick.network.sigv4 import Credentials, Signer
 
     signer = Signer(lambda: Credentials(*lambda_credentials()), region)
 

@@ -37,6 +37,7 @@ from duetick.ports import (
     Dialect,
     Effects,
     Fair,
+    Glance,
     JobsFound,
     Listed,
     Migrated,
@@ -75,15 +76,14 @@ from duetick.stores.dynamodb.journal import Journal, NoteLine, look_at
 from duetick.stores.dynamodb.layout import Layout
 from duetick.stores.dynamodb.migration import check_schema, migrate
 from duetick.stores.dynamodb.occurrences import maybe_text, number, slot, slot_of, text
+from duetick.stores.dynamodb.place import connect
 from duetick.stores.dynamodb.schema import ATTENTION, DIRECTORIES, DIRECTORY, LEAVING
 from duetick.stores.dynamodb.standing import StandingOrders
-from duetick.stores.dynamodb.table import Item, Table, Update, connect, keyed
+from duetick.stores.dynamodb.table import Item, Table, Update, keyed
 from duetick.stores.dynamodb.transaction import DynamoTransaction, blame_action
 from duetick.stores.dynamodb.waiting import Waiting
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
     from duetick.domain.accounts import Account
     from duetick.domain.alike import AlikePage, Selection
     from duetick.domain.jobs import Job
@@ -117,11 +117,6 @@ class DynamoShelf:
         self._skew = Skew(checked=checks_clock)
         self._pool: ThreadPoolExecutor | None = None
 
-    @property
-    def client(self) -> "DynamoDBClient":
-        """The client of the table."""
-        return self._table.client
-
     # Books.
 
     def change(
@@ -144,6 +139,7 @@ class DynamoShelf:
         """See `ports.Shelf`."""
         transaction = DynamoTransaction(self._books)
         yield transaction
+        transaction.check()
         with blame_action():
             name = held.user_id, held.key
             self._books.change(name, clock(), alter, effects=transaction.writes)
@@ -332,6 +328,11 @@ class DynamoShelf:
     def _load_unreadable(self, names: Sequence[ScheduleName]) -> Sequence[Unreadable]:
         found = (one.book.unreadable for one in self._books.load_many(names).values())
         return sorted((one for one in found if one), key=_since)
+
+    def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
+        """See `ports.Shelf`. No request of DynamoDB reads all of it."""
+        del now, ahead, note
+        return None
 
     # Occurrences.
 
@@ -645,7 +646,7 @@ class DynamoShelf:
         if self._pool:
             self._pool.shutdown()
             self._pool = None
-        self._table.client.close()
+        self._table.service.close()
 
 
 def _since(one: Unreadable) -> tuple[int, str, str]:
@@ -667,9 +668,9 @@ def open_dynamodb(url: str, *, checks_clock: bool, retention: Retention = USUAL)
             "The address is no table's: expected dynamodb://table, then "
             "?region=…&endpoint=…&shards=… as needed."
         )
-    client = connect(options.get("region"), options.get("endpoint"))
+    service = connect(options.get("region"), options.get("endpoint"))
     shards = _shards(options.get("shards", "1"))
-    return DynamoShelf(Table(name, client), shards, checks_clock=checks_clock, retention=retention)
+    return DynamoShelf(Table(name, service), shards, checks_clock=checks_clock, retention=retention)
 
 
 def _shards(text: str) -> int:

@@ -13,6 +13,7 @@ FRAGMENTS: Final = (
     "place_of_another",
     "stands_beside",
     "is_job",
+    "is_ended",
     "in_states",
     "skip_locked",
     "given_names",

@@ -503,10 +503,14 @@ DELETE FROM workers WHERE id IN (
 -- name: retiring_columns
 o.user_id, o.key, o.nominal_at, o.origin, o.flow, o.state, o.range_end, o.updated_at
 
+-- name: is_ended
+-- As the condition of `idx_occurrences_ended`.
+o.state IN ('succeeded', 'cancelled', 'dead', 'deleted')
+
 -- name: retire_ended
 -- What ended so long ago that no retention is longer than its time, and no purge has looked at it.
 SELECT {retiring_columns} FROM occurrences o
-WHERE o.kept_until IS NULL AND o.state IN ('succeeded', 'cancelled', 'dead', 'deleted')
+WHERE o.kept_until IS NULL AND ({is_ended})
     AND o.updated_at <= :ended_before
 ORDER BY o.updated_at LIMIT :limit {skip_locked}
 
@@ -514,7 +518,7 @@ ORDER BY o.updated_at LIMIT :limit {skip_locked}
 -- What a purge has looked at, and let stay until now.
 SELECT {retiring_columns} FROM occurrences o
 WHERE o.kept_until IS NOT NULL AND o.kept_until <= :now
-    AND o.state IN ('succeeded', 'cancelled', 'dead', 'deleted')
+    AND ({is_ended})
 ORDER BY o.kept_until LIMIT :limit {skip_locked}
 
 -- name: retire_newest
@@ -743,6 +747,17 @@ SELECT coalesce((SELECT min(o.lease_until) FROM occurrences o
         WHERE o.state IN ('queued', 'processing')) <= :now, false)
     OR coalesce((SELECT min(o.due_at) FROM occurrences o
         WHERE o.state IN ('scheduled', 'retrying')) <= :until, false)
+
+-- name: look
+-- All that a tick asks before it claims.
+SELECT :now, 0, 0, (SELECT body FROM notes WHERE name = :note),
+    EXISTS (SELECT 1 FROM inbox),
+    EXISTS (SELECT 1 FROM standing_orders WHERE ended_at IS NULL),
+    EXISTS (SELECT 1 FROM schedule_index i WHERE i.next_fire_at <= :now + :ahead),
+    coalesce((SELECT min(o.lease_until) FROM occurrences o
+        WHERE o.state IN ('queued', 'processing')) <= :now, 0)
+    OR coalesce((SELECT min(o.due_at) FROM occurrences o
+        WHERE o.state IN ('scheduled', 'retrying')) <= :now + :ahead, 0)
 
 -- name: occurrences_lease_over
 SELECT {occurrence_columns} FROM occurrences o

@@ -87,6 +87,19 @@ WHERE i.next_fire_at <= :until
 UPDATE schedule_index SET next_fire_at = :next_at, mark = :mark
 WHERE user_id = :user_id AND key = :key
 
+-- name: occurrence_claimed
+INSERT INTO occurrences (user_id, key, nominal_at, origin, id, cron, timezone, flow, state, reason,
+    due_at, attempts, priority, fence, lease_until, exclusive, redefined_at, policies, range_end,
+    count, created_at, updated_at)
+VALUES (:user_id, :key, :nominal_at, 'schedule', :id, :cron, :timezone, :flow, :state, :reason,
+    :due_at, 0, :priority, :fence, :lease_until, :exclusive, :redefined_at, :policies, :range_end,
+    :count, :created_at, :created_at)
+ON CONFLICT (user_id, key, nominal_at, origin) DO NOTHING
+
+-- name: occurrences_of_chunk
+-- The ids of a chunk begin with its stem, and go on with hexadecimal digits.
+SELECT o.id FROM occurrences o WHERE o.id >= :stem AND o.id < :stem || 'g'
+
 -- name: schedules_ending
 SELECT s.user_id, s.key, s.enabled, s.pause, s.policies FROM json_each(:names) n
 JOIN schedules s ON s.user_id = n.value ->> 0 AND s.key = n.value ->> 1
@@ -107,6 +120,9 @@ created_at, begun_at, updated_at, told, death
 -- name: occurrence_begin
 {begin_write}
 RETURNING {bare_occurrence_columns}
+
+-- name: is_ended
+o.state = 'succeeded' OR o.state = 'cancelled' OR o.state = 'dead' OR o.state = 'deleted'
 
 -- name: skip_locked
 -- SQLite has one writer at a time.
