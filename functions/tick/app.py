@@ -26,7 +26,6 @@ def handler(event: dict[str, object], context: wiring.LambdaContext) -> dict[str
     """Run one tick in the time that the function has. Its id is that of the invocation."""
     with in_tick(context.aws_request_id):
         try:
-            wiring.take_in()
             report = tick(
                 budget=_seconds(context) - RESERVE - FOR_EVENTS,
                 witness=witness,
@@ -35,6 +34,7 @@ def handler(event: dict[str, object], context: wiring.LambdaContext) -> dict[str
                 stopped=getattr(context, "stopped", never),
                 tell=wiring.tell,
                 late_after=wiring.late_after(),
+                take_in=wiring.take_in,
                 **wiring.helpers(event),
             )
             record_tick(report)

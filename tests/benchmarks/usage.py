@@ -80,19 +80,13 @@ class Watch:
 
     def __init__(self, log: io.StringIO, store: Store) -> None:
         self._log = log
-        self._requests = 0
         self._meter: Meter | None = None
         if isinstance(store.shelf, DynamoShelf):
-            client = store.shelf.client
-            self._meter = Meter(client)
-            client.meta.events.register("before-send.dynamodb", self._count)
-
-    def _count(self, **_: object) -> None:
-        self._requests += 1
+            self._meter = Meter(store.shelf)
 
     def spent(self, work: Callable[[], int]) -> Spent:
         """Of each; the work says how many there were."""
-        logged, asked, (read, written) = self._log.tell(), self._requests, self._units()
+        logged, asked, (read, written) = self._log.tell(), self._asked(), self._units()
         began = time.process_time()
         times = work()
         cpu = time.process_time() - began
@@ -100,10 +94,13 @@ class Watch:
         return Spent(
             cpu / times,
             (self._log.tell() - logged) / 1_024 / times + LAMBDA_LOG_KB,
-            (self._requests - asked) / times,
+            (self._asked() - asked) / times,
             (reads - read) / times,
             (writes - written) / times,
         )
+
+    def _asked(self) -> int:
+        return self._meter.requests if self._meter else 0
 
     def _units(self) -> tuple[float, float]:
         return (self._meter.reads, self._meter.writes) if self._meter else (0.0, 0.0)
@@ -238,7 +235,8 @@ def show_packs(backend: str, found: dict[str, Spent]) -> bool:
         print(
             f"{backend:9} {name:9} {one.cpu * 1_000:6.2f} ms of CPU, {one.trips:5.1f} requests, "
             f"{one.reads:5.1f} read units, {one.writes:5.1f} write units: "
-            f"{billed * 1_000:6.1f} ms billed ({seconds[name] * 1_000:g} taken), {one.log_kb:.2f} kB of log"
+            f"{billed * 1_000:6.1f} ms billed ({seconds[name] * 1_000:g} taken), "
+            f"{one.log_kb:.2f} kB of log"
         )
     log = {"packed": LAMBDA_LOG_KB + SLACK, "lone": taken.pack_log_kb, "pack": taken.pack_log_kb}
     reads = found["packed"].reads + found["pack"].reads / fires

@@ -13,8 +13,8 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotoCredentials
 from duetick.domain.packs import OutgoingMessage
+from duetick.network.sigv4 import Credentials, Signer
 from duetick.ports import Sending
-from duetick.transports.sigv4 import Credentials, Signer
 from duetick.transports.sqs import CONTENT_TYPE, SqsQueue
 
 NOW = 1_000_000

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from zlib import crc32
 
 from duetick.domain.accounts import Account
+from duetick.domain.alike import AlikePage, Selection
 from duetick.domain.attempts import Begun, CallerKey, Settled
 from duetick.domain.book import Book, Unreadable
 from duetick.domain.creation import Made
@@ -41,6 +42,7 @@ from duetick.ports import (
     Dialect,
     Effects,
     Fair,
+    Glance,
     JobsFound,
     Listed,
     Migrated,
@@ -309,6 +311,14 @@ class CrossedShelf:
         """See `ports.Shelf`. No story has an operator who looks."""
         return self._shelf.tally(dead_since, limit)
 
+    def alike(self, selection: Selection, now: int, until: int, place: str = "") -> AlikePage:
+        """See `ports.Shelf`. No story has anybody who forecasts."""
+        return self._shelf.alike(selection, now, until, place)
+
+    def walk_units(self, books: int) -> int | None:
+        """See `ports.Shelf`."""
+        return self._shelf.walk_units(books)
+
     def every_book(self, place: str = "") -> Iterator[Listed]:
         """See `ports.Shelf`."""
         return iter(self._cross("every_book", lambda: list(self._shelf.every_book(place))))
@@ -342,6 +352,10 @@ class CrossedShelf:
                 for one in occurrences
             )
             self._tell(f"{self._boundaries.slots.current.name} {what} {named}")
+
+    def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
+        """See `ports.Shelf`."""
+        return self._cross("look", lambda: self._shelf.look(now, ahead, note))
 
     def backlog(self, until: int, limit: int) -> int:
         """See `ports.Shelf`."""

@@ -66,6 +66,7 @@ PORT: Final = (
     "named",
     "events",
     "backlog",
+    "look",
     "row",
     "leaving",
     "forget",

@@ -8,12 +8,21 @@ from contextlib import suppress
 from typing import Any, Final
 
 from duetick.domain.packs import OutgoingMessage
+from duetick.network.exchange import Connections, post
+from duetick.network.sigv4 import CredentialsSource, SignedFields, Signer
 from duetick.ports import Sending
-from duetick.transports.http import Poster, split_url
-from duetick.transports.sigv4 import CredentialsSource, Signer
+from duetick.transports.http import PORTS, split_url
 
 SERVICE: Final = "sqs"
 CONTENT_TYPE: Final = "application/x-amz-json-1.0"
+SEND: Final[SignedFields] = (
+    ("content-type", CONTENT_TYPE),
+    ("x-amz-target", "AmazonSQS.SendMessageBatch"),
+)
+HIDE: Final[SignedFields] = (
+    ("content-type", CONTENT_TYPE),
+    ("x-amz-target", "AmazonSQS.ChangeMessageVisibility"),
+)
 AT_ONCE: Final = 10
 """The most messages of one request."""
 
@@ -38,14 +47,10 @@ class SqsQueue:
         place = split_url(url)
         self._url = url
         self._netloc = place.netloc
-        self._poster = Poster(place)
-        self._send = self._signer(credentials, region, "SendMessageBatch")
-        self._hide = self._signer(credentials, region, "ChangeMessageVisibility")
-
-    @staticmethod
-    def _signer(credentials: CredentialsSource, region: str, action: str) -> Signer:
-        fixed = {"content-type": CONTENT_TYPE, "x-amz-target": f"AmazonSQS.{action}"}
-        return Signer(credentials, region, SERVICE, fixed)
+        self._connections = Connections(
+            place.hostname or "", place.port or PORTS[place.scheme], secure=place.scheme == "https"
+        )
+        self._signer = Signer(credentials, region, SERVICE)
 
     def send(self, messages: Sequence[OutgoingMessage], now: int) -> Sequence[Sending]:
         """See `PackTransport`. Delays count from the request that has the message."""
@@ -59,14 +64,14 @@ class SqsQueue:
     def put_back(self, receipt: str, seconds: int) -> None:
         """See `PackQueue`. If it fails, the message comes again when its visibility is over."""
         body = {"ReceiptHandle": receipt, "VisibilityTimeout": seconds}
-        status, said = self._call(self._hide, body)
+        status, said = self._call(HIDE, body)
         if status != OK:
             details = {"action": "put_back_failed", "why": _code(said)}
             logger.warning("a message is not put back: %s", status, extra=details)
 
     def close(self) -> None:
         """See `PackTransport`."""
-        self._poster.close()
+        self._connections.close()
 
     def _send_batch(self, batch: Sequence[OutgoingMessage], now: int) -> Sequence[Sending]:
         entries = [
@@ -78,7 +83,7 @@ class SqsQueue:
             }
             for place, one in enumerate(batch)
         ]
-        status, said = self._call(self._send, {"Entries": entries})
+        status, said = self._call(SEND, {"Entries": entries})
         if status != OK:
             self._log(status, _code(said), len(batch))
             answer: Sending = "in_doubt" if not status or status >= NOT_OURS else "refused"
@@ -96,13 +101,17 @@ class SqsQueue:
             self._log(OK, str(failed[0].get("Code")), len(failed))
         return [found.get(str(place), "in_doubt") for place in range(count)]
 
-    def _call(self, signer: Signer, body: Mapping[str, object]) -> tuple[int, Mapping[str, Any]]:
+    def _call(
+        self, fields: SignedFields, body: Mapping[str, object]
+    ) -> tuple[int, Mapping[str, Any]]:
         """Call the queue. Return the status, 0 if there was no answer, and what was said."""
         payload = json.dumps({"QueueUrl": self._url, **body}).encode()
-        headers = signer.headers(self._netloc, "/", payload, time.time_ns() // 1_000_000)
+        at = time.time_ns() // 1_000_000
+        headers = self._signer.headers(self._netloc, "/", payload, at, fields)
+        request = post("/", {"host": self._netloc, **headers}, payload)
         end = time.monotonic() + SECONDS
         try:
-            answer = self._poster.post(self._netloc, "/", payload, headers, end)
+            answer = self._connections.exchange(request, end)
         except Exception as problem:
             return 0, {"__type": type(problem).__name__}
         with suppress(ValueError):

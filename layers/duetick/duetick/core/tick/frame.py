@@ -3,16 +3,17 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from duetick.core.correlation import tick_id
 from duetick.core.store import Store
 from duetick.core.tick.claims import MARGIN, Claims
-from duetick.core.tick.report import Tally
-from duetick.core.witness import check_witness
+from duetick.core.tick.report import Tally, TickReport
+from duetick.core.witness import NOTE, check_witness, is_trusted
 from duetick.core.workers import Reporter, end_tick
 from duetick.domain.schedule import Occurrence
 from duetick.domain.workers import Worker
-from duetick.ports import Witness
+from duetick.ports import Glance, Witness
 
 logger = logging.getLogger("duetick.tick")
 
@@ -118,6 +119,11 @@ class Frame:
         if self.claim_error:
             raise self.claim_error
 
+    def end_idle(self) -> TickReport:
+        """Report a tick that has found nothing to do."""
+        end_tick(self.reporter, self.report, self.now, raised=False)
+        return self.report
+
     @contextmanager
     def reported(self, *claims: Claims) -> Iterator[None]:
         """Run the tick in the block. Then complete its report, and keep it as a worker's."""
@@ -134,10 +140,50 @@ class Frame:
             end_tick(self.reporter, self.report, self.clock(), raised=raised)
 
 
-def check_restored(store: Store, witness: Witness | None, now: int) -> None:
-    """Raise StoreRestored if the store is older than its witness: nothing may be claimed."""
-    if witness is None:
-        return
+class FirstLook(NamedTuple):
+    """The state of the database as a tick begins. A store that has no glance says nothing."""
+
+    now: int
+    is_idle: bool = False
+    nothing_waits: bool = False
+
+
+def look_first(
+    store: Store,
+    now: int | None,
+    ahead: int,
+    witness: Witness | None,
+    take_in: Callable[[], object] | None,
+) -> FirstLook:
+    """Look whether there is anything to do, and take the rows of the inbox in.
+
+    If the store is older than its witness, StoreRestored is raised: nothing may be claimed.
+    """
+    glance = _look(store, now, ahead)
+    at = glance.now if glance else store.now() if now is None else now
+    if take_in and (glance is None or glance.brought):
+        take_in()
+    if witness and not (glance and is_trusted(glance.note, at)):
+        _check(store, witness, at)
+    if glance is None:
+        return FirstLook(at)
+    return FirstLook(at, glance.is_idle, not (glance.waits or glance.brought))
+
+
+def _look(store: Store, now: int | None, ahead: int) -> Glance | None:
+    if now is None and store.now != store.shelf.now:
+        now = store.now()  # a clock that replaces the database's
+    try:
+        glance = store.shelf.look(now, ahead, NOTE)
+    except Exception:
+        logger.exception("claim failed", extra={"action": "claim_failed"})
+        raise
+    if glance and not glance.ordered:
+        store.standing.know(glance.now, ())
+    return glance
+
+
+def _check(store: Store, witness: Witness, now: int) -> None:
     try:
         check_witness(store, witness, now)
     except Exception:

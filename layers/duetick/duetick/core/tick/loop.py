@@ -11,9 +11,9 @@ from typing import Final
 from duetick.core.correlation import in_tick
 from duetick.core.store import Store
 from duetick.core.threads import REAL, Start, Threads
-from duetick.core.tick.claims import MARGIN, Claims
+from duetick.core.tick.claims import MARGIN, Claims, claimed_ahead
 from duetick.core.tick.delivery import Deliveries, Slots, Undelivered
-from duetick.core.tick.frame import Frame, check_restored
+from duetick.core.tick.frame import Frame, look_first
 from duetick.core.tick.places import Places
 from duetick.core.tick.report import Tally, TickReport
 from duetick.core.tick.turns import Turns
@@ -58,6 +58,7 @@ def run_tick(
     threads: Threads = REAL,
     tell: Tell = tell_nobody,
     late_after: int | None = None,
+    take_in: Callable[[], object] | None = None,
 ) -> TickReport:
     """Claim until nothing is due or `budget` seconds are nearly spent; deliver what is claimed.
 
@@ -69,12 +70,16 @@ def run_tick(
     finished. `tell` hears of each occurrence that this tick knows to be dead, poisoned, or later
     than `late_after` (milliseconds); it must return at once. If a claim raises, that error is
     raised after the deliveries. If the store is older than its `witness`, StoreRestored is raised
-    before the first claim.
+    before the first claim. `take_in` takes the rows of the inbox in, before that.
+
+    A tick that finds nothing to do looks once, and reports.
     """
-    at = store.now() if now is None else now
-    check_restored(store, witness, at)
+    first = look_first(store, now, claimed_ahead(look_ahead, budget), witness, take_in)
+    at = first.now
     tally = Tally(tell, late_after)
     frame = Frame(store, at, budget, tally, elapsed=elapsed, stopped=stopped)
+    if first.is_idle:
+        return frame.end_idle()
     of_tick = Slots(slots, most_slots)
     tick = Tick(frame, transport, on_dispatch=on_dispatch, slots=of_tick, threads=threads)
     claims = Claims(
@@ -87,6 +92,7 @@ def run_tick(
         elapsed=elapsed,
         tell=tell,
         places=tick.places,
+        nothing_waits=first.nothing_waits,
     )
     with frame.reported(claims):
         tick.run(claims, sleep)

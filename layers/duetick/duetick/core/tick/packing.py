@@ -17,7 +17,7 @@ from duetick.core.store import Store
 from duetick.core.threads import REAL, Threads
 from duetick.core.tick.claims import MARGIN, Claims
 from duetick.core.tick.delivery import Slots, Undelivered
-from duetick.core.tick.frame import Frame, check_restored
+from duetick.core.tick.frame import Frame, look_first
 from duetick.core.tick.helpers import Helpers
 from duetick.core.tick.loop import CHUNK, SLOTS, Tick, never
 from duetick.core.tick.places import NoPlaces
@@ -76,6 +76,7 @@ def run_pack_tick(
     threads: Threads = REAL,
     tell: Tell = tell_nobody,
     late_after: int | None = None,
+    take_in: Callable[[], object] | None = None,
     helpers: Helpers | None = None,
 ) -> TickReport:
     """Claim until nothing is due by `look_ahead`, or the time is nearly spent; send what is claimed
@@ -85,15 +86,19 @@ def run_pack_tick(
     `on_dispatch` sees that, and what is rejected; of packs, dispatch tells. The `helpers`
     are other ticks for parts of a backlog.
     """
-    at = store.now() if now is None else now
-    check_restored(store, witness, at)
+    first = look_first(store, now, look_ahead, witness, take_in)
+    at = first.now
     frame = Frame(store, at, budget, Tally(tell, late_after), elapsed=elapsed, stopped=stopped)
+    if first.is_idle:
+        return frame.end_idle()
     of_tick = Slots(slots, most_slots)
     tick = Tick(frame, transport, on_dispatch=on_dispatch, slots=of_tick, threads=threads)
     claim = partial(Claims, store, at, chunk, look_ahead=look_ahead, elapsed=elapsed, tell=tell)
     helpers = helpers or Helpers(store)
     part = helpers.assignment.part if helpers.assignment else None
-    packed = claim(slots=8 * SHARE, places=NoPlaces(store), part=part)
+    packed = claim(
+        slots=8 * SHARE, places=NoPlaces(store), part=part, nothing_waits=first.nothing_waits
+    )
     limited = claim(slots=slots, budget=budget, places=tick.places)
     with frame.reported(packed, limited):
         Packing(frame, queue, sleep, on_dispatch, helpers=helpers).run(packed, at + look_ahead)
