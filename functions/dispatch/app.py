@@ -32,13 +32,14 @@ def handler(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, o
             request = gateway.dispatch_request(event, seconds)
             answer = request if isinstance(request, Answer) else dispatch(request)
         record_answer(answer.status)
-        logger.info(
-            "dispatch",
-            action="dispatch",
-            status=answer.status,
-            path=event.get("path"),
-            request=gateway.request_id(event),
-        )
+        if answer.status >= wiring.FAILED or wiring.logs_success():
+            logger.info(
+                "dispatch",
+                action="dispatch",
+                status=answer.status,
+                path=event.get("path"),
+                request=gateway.request_id(event),
+            )
     return gateway.respond(answer)
 
 

@@ -15,7 +15,7 @@ from botocore.credentials import Credentials as BotoCredentials
 from duetick.domain.packs import OutgoingMessage
 from duetick.network.sigv4 import Credentials, Signer
 from duetick.ports import Sending
-from duetick.transports.sqs import CONTENT_TYPE, SqsQueue
+from duetick.transports.sqs import CONTENT_TYPE, SEND, SqsQueue
 
 NOW = 1_000_000
 
@@ -156,9 +156,9 @@ def test_a_message_that_cannot_be_put_back_is_told_and_raises_nothing(
 def test_a_request_is_signed_as_botocore_signs_it() -> None:
     """Its own headers are signed with it, in the order of their names."""
     fixed = {"content-type": CONTENT_TYPE, "x-amz-target": "AmazonSQS.SendMessageBatch"}
-    signer = Signer(lambda: Credentials("key", "secret", "token"), "eu-west-1", "sqs", fixed)
+    signer = Signer(lambda: Credentials("key", "secret", "token"), "eu-west-1", "sqs")
     now = time.time_ns() // 1_000_000
-    ours = signer.headers("sqs.eu-west-1.amazonaws.com", "/", b"{}", now)
+    ours = signer.headers("sqs.eu-west-1.amazonaws.com", "/", b"{}", now, SEND)
     theirs = AWSRequest(
         "POST",
         "https://sqs.eu-west-1.amazonaws.com/",

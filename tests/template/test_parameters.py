@@ -138,8 +138,10 @@ def test_the_functions_take_every_number_that_the_template_takes(edge: str) -> N
     quotas = ("SCHEDULES", "GAP_SECONDS", "RUNS", "WRITES", "JOBS")
     kept = ("RETENTION_DAYS", "RETENTION_DEAD_DAYS")
     wanted = {f"DUETICK_QUOTA_{name}" for name in quotas} | {f"DUETICK_{name}" for name in kept}
+    wanted.add("DUETICK_FAN_OUT")
     assert values.keys() == wanted
     read = Settings.read({"DUETICK_STORE": "sqlite://", **values})
+    assert read.fan_out == int(numbers["FanOut"])
     assert read.quota_schedules == int(numbers["SchedulesPerUser"])
     assert read.quota_gap_seconds == int(numbers["SmallestGapSeconds"])
     assert read.quota_runs == int(numbers["RunsPerMinute"])

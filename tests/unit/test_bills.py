@@ -4,8 +4,20 @@ import json
 
 import pytest
 from duetick.cli.bills import Load, bill, bills
-from duetick.cli.costs import DAYS, Prices, Usage, at_rest, over, per_million, storage
+from duetick.cli.costs import (
+    BACKENDS,
+    DAYS,
+    WAYS,
+    Prices,
+    Usage,
+    at_rest,
+    over,
+    per_million,
+    storage,
+)
 from duetick.cli.main import main
+
+from tests.documents import TEXT
 
 SHOP = [Load(100_000, 1, 100), Load(1_000, 288, 3)]
 SHOP_ASKED = ["--schedules", "100000,1000", "--fires", "1,288", "--pack", "100,3"]
@@ -77,3 +89,11 @@ def test_a_wrong_number_is_refused_by_its_option(
     with pytest.raises(SystemExit):
         main(["costs", "--schedules", wrong, "--fires", "1"])
     assert "--schedules: expected a number of more than 0" in capsys.readouterr().err
+
+
+def test_the_readme_repeats_the_bill_of_a_shop() -> None:
+    found = bills(SHOP, Usage(), Prices())
+    for name in BACKENDS:
+        api, queue = (sum(found[f"{name}, {way}, a month of yours"].values()) for way in WAYS)
+        assert f"| {name} | {api:.0f} $ | {queue:.0f} $ |" in TEXT
+    assert f"duetick costs {' '.join(SHOP_ASKED)}" in TEXT

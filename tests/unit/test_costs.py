@@ -198,3 +198,12 @@ def test_the_readmes_repeat_what_comes_out() -> None:
     for seconds in LOOK_AHEADS:
         most = sum(look_ahead(seconds).values())
         assert re.search(rf"\| {seconds} s \|.*\| {most:.0f} \$ \|", TEXT), most
+
+
+def test_the_readme_of_operators_repeats_what_packs_cost() -> None:
+    for name in BACKENDS:
+        ways = (Usage(), over("queue"), replace(over("queue"), pack_fires=1.0))
+        api, packs, alone = (sum(per_million(name, usage).values()) for usage in ways)
+        row = f"| {name} | {api:.1f} $ | {packs:.1f} $ | {alone:.1f} $ |"
+        assert row in TEXT, row
+    assert f"An empty queue costs {sum(queue_at_rest().values()):.2f} $ a month" in TEXT

@@ -111,9 +111,9 @@ class Usage:
     pack_fires: float = 100.0
     pack_requests: float = 3.0
     pack_wait_seconds: float = 0.25
-    pack_seconds: float = 0.021
-    pack_fire_seconds: float = 0.011
-    pack_tick_seconds: float = 0.003
+    pack_seconds: float = 0.013
+    pack_fire_seconds: float = 0.004
+    pack_tick_seconds: float = 0.001
     pack_log_kb: float = 1.7
     pollers: int = 5
     poll_seconds: float = 20.0

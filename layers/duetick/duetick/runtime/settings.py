@@ -48,6 +48,7 @@ class Settings:
     dead_packs: str
     fan_out: int
     memory_mb: int
+    log_successes: int
     region: str
     local: bool
     quota_schedules: int
@@ -110,6 +111,9 @@ class Settings:
             look_ahead=(ahead or QUEUE_LOOK_AHEAD) if queue else ahead,
             queue=queue,
             fan_out=_number(env, "DUETICK_FAN_OUT", 8, 100),
+            log_successes=_number(
+                env, "DUETICK_LOG_SUCCESSES", 0 if queue else 100, 100, "a percentage from 0"
+            ),
             memory_mb=_number(env, "AWS_LAMBDA_FUNCTION_MEMORY_SIZE", 512, 10_240),
             dead_packs=env.get("DUETICK_DEAD_PACKS", ""),
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),

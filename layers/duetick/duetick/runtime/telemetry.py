@@ -16,7 +16,7 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
 )
 
 from duetick.core.correlation import stamp
-from duetick.core.log_lines import log_dead
+from duetick.core.log_lines import about, log_dead
 from duetick.domain.states import Reason, State
 
 if TYPE_CHECKING:
@@ -141,6 +141,11 @@ def record_answer(status: int) -> None:
     metrics.add_metric("Dispatches", MetricUnit.Count, 1)
     metrics.add_metric("DispatchErrors", MetricUnit.Count, int(status >= SERVER_ERROR))
     metrics.add_metric("Dead", MetricUnit.Count, 0)
+
+
+def record_success(occurrence: "Occurrence", status: int) -> None:
+    """Log a success in a pack."""
+    logger.info("dispatch", action="dispatch", status=status, **about(occurrence))
 
 
 def record_pack(report: "PackReport", named: Mapping[str, Any]) -> None:

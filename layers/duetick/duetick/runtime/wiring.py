@@ -6,6 +6,7 @@ Each part is imported when it is made: a tick starts without flows and dispatch.
 import time
 from contextlib import suppress
 from functools import cache, partial
+from itertools import count
 from typing import TYPE_CHECKING, Final, Protocol
 
 from duetick.core.store import Store
@@ -43,6 +44,9 @@ MB_OF_SLOT: Final = 2
 
 MOST_SLOTS: Final = 500
 """The most slots of a tick: a function has 1,024 open files and threads at most."""
+
+FAILED: Final = 400
+"""The statuses from here on are those of failures."""
 
 MOST_TAKEN_IN: Final = 500
 """The most rows of the inbox that a tick takes in."""
@@ -349,8 +353,26 @@ def take_in() -> int:
 def run_message(body: str, seconds: float) -> "PackReport":
     """Dispatch a message of the queue. `announce` tells of what it notes."""
     return dispatcher().run_message(
-        body, seconds, tell=tell, on_dispatch=observe, late_after=late_after()
+        body, seconds, tell=tell, on_dispatch=_observe_packed, late_after=late_after()
     )
+
+
+def _observe_packed(occurrence: "Occurrence", status: int) -> None:
+    """Call the flows' hooks for a delivery in a pack, and log it if it is one of the sample."""
+    observe(occurrence, status)
+    if status < FAILED and logs_success():
+        from duetick.runtime.telemetry import record_success
+
+        record_success(occurrence, status)
+
+
+def logs_success() -> bool:
+    """Return True for as many percent of the successes as have a line of their own, evenly."""
+    percent = settings().log_successes
+    return next(_successes) * percent % 100 < percent
+
+
+_successes = count()
 
 
 def late_after() -> int:
