@@ -145,7 +145,8 @@ def record_answer(status: int) -> None:
 
 def record_success(occurrence: "Occurrence", status: int) -> None:
     """Log a success in a pack."""
-    logger.info("dispatch", action="dispatch", status=status, **about(occurrence))
+    named: dict[str, Any] = about(occurrence)
+    logger.info("dispatch", action="dispatch", status=status, **named)
 
 
 def record_pack(report: "PackReport", named: Mapping[str, Any]) -> None:
