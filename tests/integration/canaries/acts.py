@@ -51,6 +51,7 @@ def users_write(office: Office) -> None:
     office.ask(f"PUT {MINE}{ONE}", tell, key="told")
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"action": "behind"}, key="behind")
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"action": "call"}, key="call")
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"action": "charge"}, key="charge")
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"input": None}, key="computed")
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"flow": "remote", "action": "work"}, key="remote")
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"action": "work"}, key="works")
@@ -69,7 +70,8 @@ def told(office: Office) -> None:
         office.ask(f"GET {base}")
         office.ask(f"GET {base}?state=x&token=canary-query")
         office.ask(f"GET {base}/by-external/{ONE[1:]}", key="crm-7")
-        for key in ("k", "twice", "told", "behind", "call", "computed", "works", "canary-none"):
+        keys = "k", "twice", "told", "behind", "call", "charge", "computed", "works", "canary-none"
+        for key in keys:
             for rest in ("", "/upcoming", "/history", "/explain", "/timeline"):
                 office.ask(f"GET {base}{ONE}{rest}", key=key)
             office.ask(f"GET {base}{ONE}/explain?at=2026-12-01T09:00:00Z", key=key)
@@ -207,6 +209,10 @@ def commands_speak(office: Office) -> None:
     office.command("upcoming", f"0 9 * * * {FAULT}")
     office.command("upcoming", "0 9 * * *")
     office.command("costs")
+    office.command("token", "--user", "ann")
+    office.command("new", "1 canary-none")
+    office.command("package", "--to", "tests")
+    office.command("layer", "canary-none")
 
 
 def forecasts_are_read(office: Office) -> None:

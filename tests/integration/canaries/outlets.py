@@ -100,6 +100,10 @@ ROUTES: Final = (
 
 COMMANDS: Final[dict[str, Reader]] = {
     "local": "operator",
+    "layer": "operator",
+    "new": "operator",
+    "package": "operator",
+    "token": "operator",
     "migrate": "operator",
     "recover": "operator",
     "costs": "operator",

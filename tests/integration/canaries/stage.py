@@ -21,7 +21,14 @@ from duetick.runtime import invoking, wiring
 from duetick.runtime.invoking import to_event
 
 from tests.integration.canaries.listening import Written, as_lambda_logs, listening
-from tests.integration.canaries.planted import DISPATCH, HEADERS, INPUT, LABELS
+from tests.integration.canaries.planted import (
+    DISPATCH,
+    HEADERS,
+    INPUT,
+    LABELS,
+    PARTNER,
+    SETTINGS,
+)
 from tests.integration.handlers import load_handler
 from tests.integration.local_product import NINE, Clock, Product, product
 
@@ -167,6 +174,8 @@ def office(folder: Path) -> Iterator[Office]:
     with mock.patch.dict(os.environ), pytest.MonkeyPatch.context() as patch:
         patch.setenv("DUETICK_FLOWS", "tests.integration.canaries.office")
         patch.setenv("DUETICK_DISPATCH_SECRET", DISPATCH)
+        patch.setenv("DUETICK_FLOW_SETTINGS", json.dumps(SETTINGS))
+        patch.setenv("DUETICK_FLOW_SETTINGS_SECRET", json.dumps(PARTNER))
         patch.delenv("DUETICK_TOKEN", raising=False)
         opened: list[Office] = []
         patch.setattr(invoking, "enqueue_in_thread", lambda _run: _of_all(opened))

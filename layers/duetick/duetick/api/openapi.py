@@ -2,7 +2,6 @@
 
 import json
 import re
-from importlib.metadata import version
 from typing import Any, Final, TypeAlias, get_args
 
 from pydantic import ConfigDict, TypeAdapter
@@ -12,6 +11,7 @@ from duetick.api.calls import WHY
 from duetick.api.routes import OWN, ROUTES, Route
 from duetick.domain.codes import Code
 from duetick.domain.verdicts import Verdict
+from duetick.version import VERSION
 
 Node: TypeAlias = dict[str, Any]
 
@@ -72,7 +72,7 @@ def document() -> Node:
             paths.setdefault(base + route.path, {})[route.method.lower()] = described
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Duetick", "version": version("duetick"), "description": _description()},
+        "info": {"title": "Duetick", "version": VERSION, "description": _description()},
         "servers": [*SERVERS],
         "paths": paths,
         "components": {

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -26,6 +25,7 @@ from duetick.domain.errors import DuetickError, NotPermitted, SchemaOutdated, St
 from duetick.domain.expression import next_fire
 from duetick.runtime.settings import Settings
 from duetick.stores import open_store
+from duetick.version import VERSION
 
 if TYPE_CHECKING:
     from duetick.cli.asking import Commands
@@ -87,7 +87,7 @@ def _about(chosen: argparse.Namespace) -> Iterator[Look]:
 
 def _machine() -> Iterator[Look]:
     """Look at what every command needs: this program, the zones, the settings of the shell."""
-    yield Look("program", True, f"duetick {version('duetick')}, Python {sys.version.split()[0]}")
+    yield Look("program", True, f"duetick {VERSION}, Python {sys.version.split()[0]}")
     yield _try("time zones", _zones)
     if os.environ.get("DUETICK_STORE"):
         yield _try("settings", _settings)
@@ -95,6 +95,8 @@ def _machine() -> Iterator[Look]:
 
 def _zones() -> str:
     """Return the version of the pinned time zone data; raise if it has no zone in it."""
+    from importlib.metadata import version
+
     next_fire("0 9 * * *", ZONE, 0)
     return f"tzdata {version('tzdata')}, from the package, not from the system"
 
@@ -344,10 +346,20 @@ def _stack(chosen: argparse.Namespace) -> Iterator[Look]:
     except CliProblem as problem:
         yield Look("stack", False, str(problem))
         return
-    yield Look("stack", True, f"{chosen.stack}, {stack.outputs['ApiUrl']}")
+    yield Look("stack", True, f"{stack.name}, {stack.outputs['ApiUrl']}")
+    yield _try("version", lambda: _version(stack.outputs.get("Version", "unknown")))
     yield _try("credentials", stack.who)
     yield _try("dispatch", lambda: _dispatch(stack.variables("TickFunction")))
     yield from _ask(chosen)
+
+
+def _version(deployed: str) -> str:
+    if deployed != VERSION:
+        raise CliProblem(
+            f"the stack is of Duetick {deployed}, and this command of {VERSION}: what one of them "
+            "does not know yet, the other may refuse. Deploy the newer one, or install its command"
+        )
+    return f"the stack and this command are of Duetick {VERSION}"
 
 
 def _dispatch(variables: dict[str, str]) -> str:

@@ -32,8 +32,9 @@ logger = logging.getLogger("duetick.local")
 UNAUTHORIZED: Final = (
     401,
     "unauthorized",
-    "The token is missing, wrong or expired. Each start of the local stack makes a new one, for "
-    f"{TOKEN_HOURS} hours: copy the command that it printed last, or start it again.",
+    "The token is missing, wrong or expired. One of the local stack holds for "
+    f"{TOKEN_HOURS} hours: `duetick token` prints another, "
+    "and so does the stack if you start it again.",
 )
 
 
