@@ -108,6 +108,7 @@ class Workers:
         for _ in range(count):
             ours, theirs = context.Pipe()
             context.Process(target=work, args=(theirs, environment), daemon=True).start()
+            theirs.close()  # so that the end of the process is the end of the pipe
             self._doors.append(ours)
         for door in self._doors:
             door.recv()
