@@ -96,7 +96,8 @@ def test_q04_by_the_queue_in_the_same_process_a_schedule_fires_too(with_queue: T
     rows = paste(history)["history"]
     assert isinstance(rows, list)
     assert rows[-1]["state"] == "succeeded"
-    assert with_queue.stop() == 0
+    with_queue.stop()
+    assert "Traceback" not in with_queue.wait_for("handed_on=")
 
 
 def test_the_commands_that_it_prints_make_a_schedule_that_fires(terminal: Terminal) -> None:
