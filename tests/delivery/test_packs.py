@@ -6,11 +6,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from duetick.core.context import Context
 from duetick.core.dispatch.packs import SETTLE_WITHIN_MS
-from duetick.domain.packs import LARGEST, MOST_LEASES, SHARE
+from duetick.domain.packs import LARGEST, MOST_LEASES, SHARE, read_message
 from duetick.domain.pausing import pause
 from duetick.domain.policies import Overlap, Policies
 from duetick.domain.schedule import IndexRow, Json, Schedule
@@ -18,6 +19,8 @@ from duetick.domain.schedule import IndexRow, Json, Schedule
 from tests.delivery.post import Post
 from tests.delivery.scene import AT_LEAST_ONCE, MINUTE, NINE, TWICE, Scene, fails
 from tests.lab.waiting import wait
+
+TOP = Path(__file__).parents[2]
 
 DAILY = "0 9 * * *"
 SECOND = 1_000
@@ -507,3 +510,13 @@ def test_o03_what_a_limit_covers_is_delivered_by_a_call_in_the_same_tick(
     assert {each.user_id for one in post.sent for each in one.occurrences} == {"ada"}
     assert (report.handed_on, report.delivered, report.claimed) == (4, 4, 8)
     assert ended(each_scene, "bob") == {FIRED: 4}
+
+
+def test_q01_an_event_of_the_mapping_is_read_and_one_of_long_ago_begins_nothing(
+    scene: Scene,
+) -> None:
+    post, event = Post(scene), json.loads((TOP / "events" / "packs.json").read_text())
+    scene.clock.now = 1_800_000_000_000
+    assert len(read_message(event["Records"][0]["body"]).packs[0]) == 2
+    assert post.answer(event) == {"batchItemFailures": []}
+    assert scene.ran == []
