@@ -495,7 +495,9 @@ class ErasedView(TypedDict):
 
 
 class AnyScheduleView(TypedDict):
-    """A schedule of any user in short, or a row without a record, which has no action."""
+    """A schedule of any user in short, or a row without a record, which has no action, no labels
+    and version 0.
+    """
 
     user: str
     key: str
@@ -504,6 +506,8 @@ class AnyScheduleView(TypedDict):
     timezone: str | None
     flow: str | None
     action: str | None
+    labels: dict[str, str]
+    version: int
     nextFireAt: IsoTime | None
     heldBy: HeldView | None
 
@@ -802,6 +806,25 @@ class ErrorView(TypedDict):
     problems: NotRequired[list[ProblemView]]
     limit: NotRequired[str]
     value: NotRequired[int]
+
+
+class PutView(TypedDict):
+    """The answer to one schedule of a batch: its status, and the schedule or the error. A schedule
+    that fires more often than the tick comes has a `warning`. One that a limit of the minute
+    refuses may be put again `retryAfter` so many seconds.
+    """
+
+    status: int
+    schedule: ScheduleView | None
+    warning: str | None
+    error: ErrorView | None
+    retryAfter: int | None
+
+
+class PutViews(TypedDict):
+    """The answers to a batch, in its order."""
+
+    schedules: list[PutView]
 
 
 class EnqueuedView(TypedDict):

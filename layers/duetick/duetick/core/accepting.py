@@ -1,6 +1,7 @@
 """The checks that every schedule must pass before a store takes it, however it is made."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from duetick.core.flows import Flows
@@ -10,9 +11,12 @@ from duetick.domain.cadence import least_gap
 from duetick.domain.errors import QuotaReached, Refusal, refusals_of
 from duetick.domain.expression import check_zone, parse, sub_minute
 from duetick.domain.pausing import end_over
+from duetick.domain.policies import DAY
 from duetick.domain.schedule import LARGEST_INPUT, Schedule, check_pace, dump_input
 
 MINUTE_SECONDS: Final = 60
+DAY_MS: Final = DAY * 1_000
+MOST_CONFIRMED: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +61,14 @@ def doubts_of(
     times = [lambda: _check_pace(schedule, quotas), lambda: _check_gap(schedule, quotas, now)]
     if not may_be_done:
         times.append(lambda: check_future(schedule, now))
-    doubt = refusals_of([lambda: confirm(schedule.cron, now)])
+    doubt = refusals_of([lambda: _confirm(schedule.cron, now // DAY_MS)])
     return doubt or refusals_of(times)
+
+
+@lru_cache(MOST_CONFIRMED)
+def _confirm(cron: str, day: int) -> None:
+    """Ask for the second opinion once a day of each text: it costs as much as all other checks."""
+    confirm(cron, day * DAY_MS)
 
 
 def find_flaws_of_work(schedule: Schedule, flows: Flows, quotas: Quotas) -> list[Refusal]:
