@@ -13,6 +13,7 @@ ROUTES: Final = (
     "POST /api/upcoming",
     "GET /api/schedules",
     "POST /api/schedules",
+    "POST /api/schedules/batch",
     "GET /api/schedules/by-external/{key}",
     "GET /api/schedules/{key}",
     "PUT /api/schedules/{key}",
@@ -27,6 +28,7 @@ ROUTES: Final = (
     "GET /api/users/{user}/actions",
     "GET /api/users/{user}/schedules",
     "POST /api/users/{user}/schedules",
+    "POST /api/users/{user}/schedules/batch",
     "GET /api/users/{user}/schedules/by-external/{key}",
     "GET /api/users/{user}/schedules/{key}",
     "PUT /api/users/{user}/schedules/{key}",
@@ -83,6 +85,7 @@ ROUTES: Final = (
     "GET /api/workers",
     "GET /api/locks",
     "GET /api/all-schedules",
+    "POST /api/all-schedules/batch",
     "GET /api/flows/{flow}/schedules",
     "POST /api/flows/{flow}/schedules/{id}/dispatch",
     "POST /api/schedules/by-external/{key}/dispatch",
@@ -122,6 +125,11 @@ COMMANDS: Final[dict[str, Reader]] = {
     "users": "operator",
     "upcoming": "operator",
     "doctor": "operator",
+    **{
+        f"{verb} {form}": "owner"
+        for verb in ("import", "export")
+        for form in ("crontab", "eventbridge", "pgboss", "apscheduler", "csv", "jsonl")
+    },
     "jobs add": "owner",
     "jobs list": "owner",
     "jobs show": "owner",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.expression import count, next_fire, parse
-from duetick.domain.expression.parts import Parts, as_aws, offsets_within, parts_of
+from duetick.domain.expression.parts import ExpressionParts, as_aws, offsets_within, parts_of
 from duetick.domain.expression.spelling import spell_out
 from duetick.domain.policies import DAY, MINUTE_MS
 
@@ -26,7 +26,7 @@ class NotAlike(InvalidSchedule):
     """A schedule that fires at other instants in EventBridge: the field that makes it so."""
 
 
-class Said(NamedTuple):
+class AwsExpression(NamedTuple):
     """An expression of EventBridge, and its time zone; None is UTC."""
 
     expression: str
@@ -35,7 +35,7 @@ class Said(NamedTuple):
 
 def say(
     cron: str, timezone: str | None, *, gap: "Gap" = "run", repeat: "Repeat" = "first", now: int
-) -> Said:
+) -> AwsExpression:
     """Return the expression and the zone by which EventBridge fires at the same instants.
 
     Raises CannotSay if it has no words for the expression, NotAlike if clock changes part the two.
@@ -43,12 +43,12 @@ def say(
     said = as_aws(cron)
     parts = parts_of(cron)
     if parts is None:
-        return _say_at(cron, timezone, gap) if said.startswith("at(") else Said(said)
+        return _say_at(cron, timezone, gap) if said.startswith("at(") else AwsExpression(said)
     theirs = count(_as_they_read(said, parts), timezone, *_span(now), gap="skip", repeat="first")
     if count(cron, timezone, *_span(now), gap=gap, repeat=repeat) == theirs:
-        return Said(said, timezone)
+        return AwsExpression(said, timezone)
     if parts.names_each_hour and _keeps_minutes(parts, timezone, now):
-        return Said(said)
+        return AwsExpression(said)
     raise _part(cron, timezone, parts, gap=gap, now=now)
 
 
@@ -56,7 +56,7 @@ def _span(now: int) -> tuple[int, int]:
     return now, now + LOOKED_AT_MS
 
 
-def _say_at(cron: str, timezone: str | None, gap: "Gap") -> Said:
+def _say_at(cron: str, timezone: str | None, gap: "Gap") -> AwsExpression:
     """Return a single time in UTC, which no clock change touches."""
     at = next_fire(cron, timezone, 0, gap=gap)
     if at is None:
@@ -64,17 +64,17 @@ def _say_at(cron: str, timezone: str | None, gap: "Gap") -> Said:
         raise NotAlike("cron", f"{parse(cron)} {skipped}", "never_fires")
     from datetime import UTC, datetime  # for the few that fire once
 
-    return Said(f"at({datetime.fromtimestamp(at / 1_000, UTC):%Y-%m-%dT%H:%M:%S})")
+    return AwsExpression(f"at({datetime.fromtimestamp(at / 1_000, UTC):%Y-%m-%dT%H:%M:%S})")
 
 
-def _as_they_read(said: str, parts: Parts) -> str:
+def _as_they_read(said: str, parts: ExpressionParts) -> str:
     """Return their expression so that ours reads it by their rule: no star keeps real time."""
     fields = said.removeprefix("cron(").removesuffix(")").split()
     fields[:2] = [spell_out(parts.minutes), spell_out(parts.hours)]
     return f"cron({' '.join(fields)})"
 
 
-def _keeps_minutes(parts: Parts, timezone: str | None, now: int) -> bool:
+def _keeps_minutes(parts: ExpressionParts, timezone: str | None, now: int) -> bool:
     """Return True if each offset of the zone maps the minutes to themselves: UTC names the same."""
     shifts = (offset // MINUTE_MS for offset in offsets_within(timezone, *_span(now)))
     return all(
@@ -83,7 +83,9 @@ def _keeps_minutes(parts: Parts, timezone: str | None, now: int) -> bool:
     )
 
 
-def _part(cron: str, timezone: str | None, parts: Parts, *, gap: "Gap", now: int) -> NotAlike:
+def _part(
+    cron: str, timezone: str | None, parts: ExpressionParts, *, gap: "Gap", now: int
+) -> NotAlike:
     """Return the refusal that names what parts the two."""
     where = f"{cron!r} in {timezone}"
     if not parts.is_fixed:

@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, Final
 
 from duetick.cli.transfer.apscheduler_triggers import object_of, timings, zone_name
-from duetick.cli.transfer.items import Found, Item, NotReadable, Refused
+from duetick.cli.transfer.items import NotReadable, RefusedItem, SourceItem, SourcePart
 from duetick.cli.transfer.pickles import NotAPickle, StandIn, read_pickle
 from duetick.domain.schedule import Json
 
@@ -33,20 +33,20 @@ LONGEST_SPREAD: Final = 86_400
 DEEPEST: Final = 50
 
 
-def read_rows(name: str, rows: Iterable[Mapping[str, Any]], now: int) -> Iterator[Found]:
+def read_rows(name: str, rows: Iterable[Mapping[str, Any]], now: int) -> Iterator[SourcePart]:
     """Yield the items of the rows of a job store (3) or a data store (4), as of `now`."""
     for row in rows:
         place = f"{name} {row.get('id')}"
         try:
             yield from _items(place, row, now)
         except NotReadable as problem:
-            yield Refused(place, str(row.get("id")), problem.why, problem.instead)
+            yield RefusedItem(place, str(row.get("id")), problem.why, problem.instead)
         except NotAPickle as problem:
             why = f"what its store has of it cannot be read ({problem})"
-            yield Refused(place, str(row.get("id")), why, "a store of APScheduler 3 or 4")
+            yield RefusedItem(place, str(row.get("id")), why, "a store of APScheduler 3 or 4")
 
 
-def _items(place: str, row: Mapping[str, Any], now: int) -> Iterator[Found]:
+def _items(place: str, row: Mapping[str, Any], now: int) -> Iterator[SourcePart]:
     job = _job_of_3(row) if "job_state" in row else _job_of_4(row)
     notes: list[str] = []
     policies = _policies(job, notes)
@@ -57,7 +57,7 @@ def _items(place: str, row: Mapping[str, Any], now: int) -> Iterator[Found]:
         more = [f"part {number} of {len(found)} of its trigger"] if len(found) > 1 else []
         fires = replace(timing, policies={**policies, **timing.policies}, enabled=job["enabled"])
         facts, missing = _facts(job)
-        yield Item(place, text, whole, fires, facts, (*notes, *told, *more, *missing))
+        yield SourceItem(place, text, whole, fires, facts, (*notes, *told, *more, *missing))
 
 
 def _job_of_3(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ WEEKS: Final = (range(1, 8), range(8, 15), range(15, 22), range(22, 29))
 """The days of a month in which a weekday is its first, second, third, fourth."""
 
 
-class Fields(NamedTuple):
+class CronFields(NamedTuple):
     """The parts of a cron trigger: values by field, and the days of a month that a position names.
 
     `starred` are the fields that begin with a star as written.
@@ -70,7 +70,7 @@ def _text_of_expression(one: object) -> str:
     return f"{state['first']}{last}{step}"
 
 
-def read_fields(texts: Mapping[str, str]) -> Fields:
+def read_fields(texts: Mapping[str, str]) -> CronFields:
     values: dict[str, frozenset[int]] = {}
     positions: list[str] = []
     for name, text in texts.items():
@@ -83,7 +83,7 @@ def read_fields(texts: Mapping[str, str]) -> Fields:
                 found |= _values(name, part)
         values[name] = frozenset(found)
     starred = frozenset(name for name, text in texts.items() if text.startswith("*"))
-    return Fields(values, positions, starred)
+    return CronFields(values, positions, starred)
 
 
 def _position(part: str) -> str | None:
@@ -119,7 +119,7 @@ def _number(name: str, text: str) -> int:
     return int(text)
 
 
-def expression_of(read: Fields, notes: list[str]) -> str:
+def expression_of(read: CronFields, notes: list[str]) -> str:
     """Return the expression that names the same minutes. Raises NotReadable if there is none."""
     _check_week(read)
     _check_second(read, notes)
@@ -146,7 +146,7 @@ def _parse(text: str) -> str:
         raise unreadable(problem, "another time") from None
 
 
-def _check_week(read: Fields) -> None:
+def _check_week(read: CronFields) -> None:
     if read.values["week"] != frozenset(range(1, 54)):
         raise NotReadable(
             "it names weeks of the year, which no expression here does",
@@ -154,7 +154,7 @@ def _check_week(read: Fields) -> None:
         )
 
 
-def _check_second(read: Fields, notes: list[str]) -> None:
+def _check_second(read: CronFields, notes: list[str]) -> None:
     seconds = read.values["second"]
     if len(seconds) > 1:
         raise NotReadable(
@@ -165,7 +165,7 @@ def _check_second(read: Fields, notes: list[str]) -> None:
         notes.append(f"it fires at the full minute here, not at second {min(seconds)}")
 
 
-def _clock(read: Fields) -> tuple[str, str]:
+def _clock(read: CronFields) -> tuple[str, str]:
     """Return minute and hour. A star keeps real time when clocks change, as it does there."""
     hours, minutes = read.values["hour"], read.values["minute"]
     hour = spell(hours, *BOUNDS["hour"])
@@ -181,7 +181,7 @@ def _step(minutes: frozenset[int]) -> str | None:
     return None
 
 
-def _days(read: Fields) -> tuple[str, str]:
+def _days(read: CronFields) -> tuple[str, str]:
     """Return day of month and day of week, so that both have to match."""
     dates = read.values["day"]
     weekdays = frozenset((day + 1) % 7 for day in read.values["day_of_week"])

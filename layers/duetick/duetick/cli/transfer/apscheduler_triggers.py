@@ -7,11 +7,11 @@ have other rules.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from duetick.cli.transfer.apscheduler_fields import (
     NAMES,
-    Fields,
+    CronFields,
     expression_of,
     read_fields,
     text_of,
@@ -19,14 +19,15 @@ from duetick.cli.transfer.apscheduler_fields import (
 from duetick.cli.transfer.items import NotReadable, Timing
 from duetick.cli.transfer.pickles import StandIn
 from duetick.domain.expression import count, parse
+from duetick.domain.expression.parts import offsets_within
 from duetick.domain.expression.spelling import spell
 from duetick.domain.schedule import Json
 
+if TYPE_CHECKING:
+    from duetick.domain.expression.instants import Gap, Repeat
+
 Told: TypeAlias = tuple[Timing, Sequence[str]]
 """A timing, and what is otherwise here."""
-
-Gap: TypeAlias = Literal["run", "skip"]
-Repeat: TypeAlias = Literal["first", "both"]
 
 YEAR_MS: Final = 366 * 86_400_000
 LOOKED_AT: Final = 3 * YEAR_MS
@@ -37,6 +38,9 @@ CLOCKS: Final = (
     "APScheduler may fire later, or leave it out"
 )
 TWICE: Final = "it fires twice where a clock change repeats its time, as there (repeat is both)"
+WALL: Final = (
+    "where clocks change, it follows the wall clock as there, and Duetick's rule in that hour"
+)
 MIDNIGHT: Final = (
     "APScheduler leaves out the first midnight after clocks went forward; here it fires"
 )
@@ -111,7 +115,7 @@ def _cron(state: Mapping[str, Any], now: int) -> list[Told]:
     return [_as_clocks_change(timing, read, notes, now)]
 
 
-def _as_clocks_change(timing: Timing, read: Fields, notes: list[str], now: int) -> Told:
+def _as_clocks_change(timing: Timing, read: CronFields, notes: list[str], now: int) -> Told:
     """Return the timing with the policies that are nearest to what APScheduler does."""
     if timing.timezone is None:
         return timing, notes
@@ -122,41 +126,29 @@ def _as_clocks_change(timing: Timing, read: Fields, notes: list[str], now: int) 
         notes.append(TWICE)
     if usual != _counted(timing, now, "skip", "first"):
         notes.append(CLOCKS)
-    elif 0 in read.values["hour"] and _goes_forward(timing, now):
+    elif 0 in read.values["hour"] and _has_changes(timing, now):
         notes.append(MIDNIGHT)
     return replace(timing, policies=policies), notes
 
 
-def _counted(timing: Timing, now: int, gap: Gap, repeat: Repeat) -> int:
+def _counted(timing: Timing, now: int, gap: "Gap", repeat: "Repeat") -> int:
     """Count the fire times of the years in which clock changes are looked for."""
     return count(timing.cron, timing.timezone, now, now + LOOKED_AT, gap=gap, repeat=repeat)
 
 
-def _goes_forward(timing: Timing, now: int) -> bool:
-    """Return True if clocks of the zone go forward, where not all hours are named."""
-    if timing.cron.split()[1] == "*":
-        return False
-    looked = replace(timing, cron="0-59/15 0-23 * * *")  # fixed: what is skipped fires, or not
-    return _counted(looked, now, "run", "both") != _counted(looked, now, "skip", "both")
+def _has_changes(timing: Timing, now: int) -> bool:
+    """Return True if clocks of the zone change, where not all hours are named."""
+    changes = offsets_within(timing.timezone, now, now + LOOKED_AT)
+    return len(changes) > 1 and timing.cron.split()[1] != "*"
 
 
 # The other triggers.
 
 
-def _interval(state: Mapping[str, Any], _now: int) -> list[Told]:
-    step = state["interval"]
-    if isinstance(step, timedelta):
-        seconds = step.total_seconds()
-    else:
-        weeks, days, hours, minutes, rest, micros = (float(part) for part in step)
-        whole = timedelta(
-            weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=rest, microseconds=micros
-        )
-        seconds = whole.total_seconds()
+def _interval(state: Mapping[str, Any], now: int) -> list[Told]:
+    seconds = _length(state["interval"])
     if seconds != int(seconds) or seconds < 1:
-        raise NotReadable(
-            f"its interval of {seconds} s is none of whole seconds", "rate(60 seconds)"
-        )
+        raise NotReadable(f"its interval of {seconds} s has no whole seconds", "rate(60 seconds)")
     start = _instant(state.get("start_date") or state.get("start_time")) or 0
     end = _instant(state.get("end_date") or state.get("end_time"))
     policies = _window(start, end)
@@ -164,15 +156,43 @@ def _interval(state: Mapping[str, Any], _now: int) -> list[Told]:
     if state.get("jitter"):
         policies["spread"] = round(float(state["jitter"]))
         notes.append("its random jitter is a fixed place in that window here (spread)")
-    fixed = _in_utc(int(seconds), start)
-    if fixed:
-        return [(Timing(fixed, None, policies), notes)]
-    notes.append("it counts from its creation here, not from its start there")
-    return [(Timing(_rate(int(seconds)), None, policies), notes)]
+    zone, local = _wall(state.get("start_time"), start)
+    fixed = _divides(int(seconds), local)
+    if fixed is None:
+        notes.append("it counts from its creation here, not from its start there")
+        return [(Timing(_rate(int(seconds)), None, policies), notes)]
+    timing = Timing(fixed, zone, policies)
+    if zone and len(offsets_within(zone, now, now + LOOKED_AT)) > 1:
+        notes.append(WALL)
+    return [(timing, notes)]
 
 
-def _in_utc(seconds: int, start: int) -> str | None:
-    """Return the cron in UTC that fires alike, if the interval divides an hour, a day or a week."""
+def _length(interval: object) -> float:
+    """Return the seconds of an interval: of version 3 a duration, of version 4 its parts."""
+    if isinstance(interval, timedelta):
+        return interval.total_seconds()
+    if not isinstance(interval, list | tuple):
+        raise NotReadable("its interval cannot be read", "a trigger of APScheduler")
+    names = ("weeks", "days", "hours", "minutes", "seconds", "microseconds")
+    parts = dict(zip(names, map(float, interval), strict=True))
+    return timedelta(**parts).total_seconds()
+
+
+def _wall(start: object, instant: int) -> tuple[str | None, int]:
+    """Return the zone whose wall clock an interval follows, and its start on that clock.
+
+    Version 4 adds to a local time, if its start is kept with a zone that has a name. In any other
+    case the interval is elapsed time, and the clock is UTC's.
+    """
+    named = isinstance(start, datetime) and isinstance(getattr(start.tzinfo, "key", None), str)
+    if not isinstance(start, datetime) or not named:
+        return None, instant
+    zone = zone_name(start.tzinfo)
+    return zone, _instant(start.replace(tzinfo=UTC)) or 0
+
+
+def _divides(seconds: int, start: int) -> str | None:
+    """Return the cron that fires alike, if the interval divides an hour, a day or a week."""
     if seconds % 60 or start % 60_000:
         return None
     minutes, at = seconds // 60, start // 60_000

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from duetick.cli.transfer.apscheduler import MAGIC
-from duetick.cli.transfer.exported import Exported, Tell, tell_clocks
+from duetick.cli.transfer.exported import Exported, TellLoss, tell_clocks
 from duetick.cli.transfer.rules import as_text, filled
-from duetick.domain.expression.parts import CannotSay, Parts, parts_of
+from duetick.domain.expression.parts import CannotSay, ExpressionParts, parts_of
 from duetick.domain.expression.spelling import spell, spell_out
 
 TASK: Final = "{flow}:{action}"
@@ -23,7 +23,7 @@ UNITS: Final[Mapping[str, int]] = {"second": 1, "minute": 60, "hour": 3_600, "da
 
 
 def write(
-    schedules: list[Exported], tell: Tell, *, now: int, task: str | None = None
+    schedules: list[Exported], tell: TellLoss, *, now: int, task: str | None = None
 ) -> Iterator[str]:
     """Yield a row for each schedule. `task` is the template of the function that it runs."""
     for one in schedules:
@@ -112,7 +112,7 @@ def _clock(text: str, values: frozenset[int], high: int) -> str:
     return text if text.startswith("*") and "," not in text else spell(values, 0, high)
 
 
-def _days(parts: Parts) -> list[tuple[str, str]]:
+def _days(parts: ExpressionParts) -> list[tuple[str, str]]:
     """Return day of month and day of week of each trigger."""
     restricts_dates = not parts.any_date or bool(parts.special_dates)
     restricts_weekdays = not parts.any_weekday or bool(parts.special_weekdays)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from duetick.cli.transfer.items import (
-    Found,
-    Item,
     NotReadable,
-    Refused,
+    RefusedItem,
     Remark,
+    SourceItem,
+    SourcePart,
     Timing,
     digest,
     slug,
@@ -74,7 +74,7 @@ class CrontabReader:
     _blank: int = 0
     _key: str | None = None
 
-    def read(self, name: str, text: str) -> Iterator[Found]:
+    def read(self, name: str, text: str) -> Iterator[SourcePart]:
         """Yield the items of a crontab."""
         for number, line in enumerate(text.splitlines(), 1):
             found = self._read_line(f"{name}:{number}", line.strip())
@@ -83,7 +83,7 @@ class CrontabReader:
         if self._blank:
             yield Remark(name, counted(self._blank, "line"), "blank, or comments")
 
-    def _read_line(self, place: str, line: str) -> Found | None:
+    def _read_line(self, place: str, line: str) -> SourcePart | None:
         if not line or line.startswith("#"):
             self._blank += 1
             named = NAMED.fullmatch(line)
@@ -95,7 +95,7 @@ class CrontabReader:
         try:
             return self._schedule(place, line)
         except NotReadable as problem:
-            return Refused(place, line, problem.why, problem.instead)
+            return RefusedItem(place, line, problem.why, problem.instead)
 
     def _set(self, place: str, line: str, name: str, value: str) -> Remark:
         plain = value[1:-1] if value[:1] == value[-1:] and value[:1] in ('"', "'") else value
@@ -105,7 +105,7 @@ class CrontabReader:
         why = REMARKS.get(name, "the lines below have it in {environment}")
         return Remark(place, line, why)
 
-    def _schedule(self, place: str, line: str) -> Item:
+    def _schedule(self, place: str, line: str) -> SourceItem:
         cron, rest, notes = _split_times(line)
         runs_as = None
         if self.with_user:
@@ -122,7 +122,7 @@ class CrontabReader:
             "place": place,
         }
         timing = Timing(_check_cron(cron), self._zone())
-        return Item(place, line, self._name(runs_as, command), timing, facts, notes)
+        return SourceItem(place, line, self._name(runs_as, command), timing, facts, notes)
 
     def _zone(self) -> str | None:
         zone = self.environment.get(ZONE) or self.timezone

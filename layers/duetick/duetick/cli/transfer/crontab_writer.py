@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from duetick.cli.transfer.crontab import KEY, ZONE
-from duetick.cli.transfer.exported import Exported, Tell
+from duetick.cli.transfer.exported import Exported, TellLoss
 from duetick.cli.transfer.rules import as_text, filled
 from duetick.domain.expression.parts import CannotSay, as_five, parts_of
 
@@ -18,7 +18,7 @@ DAY_AND_TIME = re.compile(r"(\w{3}) (\d\d:\d\d)")
 RUN_OF_USER = "duetick schedules run {key} --user {user}"
 
 
-def write(schedules: list[Exported], tell: Tell, run: str | None = None) -> Iterator[str]:
+def write(schedules: list[Exported], tell: TellLoss, run: str | None = None) -> Iterator[str]:
     """Yield the lines of a crontab. `run` is the template of the command of each line."""
     zone = None
     for one in sorted(schedules, key=lambda one: (one.zone, one.name)):
@@ -36,7 +36,7 @@ def write(schedules: list[Exported], tell: Tell, run: str | None = None) -> Iter
         yield from _lines(one, times, run or (RUN_OF_USER if one.user else COMMAND), tell)
 
 
-def _lines(one: Exported, times: list[str], run: str, tell: Tell) -> Iterator[str]:
+def _lines(one: Exported, times: list[str], run: str, tell: TellLoss) -> Iterator[str]:
     facts: dict[str, Json] = {
         name: shlex.quote(as_text(value)) for name, value in one.facts.items()
     }

@@ -10,7 +10,15 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from duetick.cli.transfer.documents import objects
-from duetick.cli.transfer.items import Found, Item, NotReadable, Refused, Remark, Timing, unreadable
+from duetick.cli.transfer.items import (
+    NotReadable,
+    RefusedItem,
+    Remark,
+    SourceItem,
+    SourcePart,
+    Timing,
+    unreadable,
+)
 from duetick.domain.expression import InvalidExpression, InvalidTimezone, check_zone, parse
 from duetick.domain.schedule import Json
 
@@ -24,7 +32,7 @@ UTC_ZONES: Final = frozenset({None, "", "UTC"})
 NO_EXPRESSION: Final = "list-schedules prints no expression"
 
 
-def read(name: str, text: str) -> Iterator[Found]:
+def read(name: str, text: str) -> Iterator[SourcePart]:
     """Yield the items of what the commands of AWS print: get-schedule, list-schedules, list-rules.
 
     A rule may have its `Targets` beside its own fields; each target is an item.
@@ -34,7 +42,7 @@ def read(name: str, text: str) -> Iterator[Found]:
             yield from read_document(f"{name}:{line}", document)
 
 
-def read_document(place: str, document: Mapping[str, Any]) -> Iterator[Found]:
+def read_document(place: str, document: Mapping[str, Any]) -> Iterator[SourcePart]:
     """Yield the items of one document."""
     for listed in ("Schedules", "Rules"):
         if isinstance(document.get(listed), list):
@@ -44,7 +52,7 @@ def read_document(place: str, document: Mapping[str, Any]) -> Iterator[Found]:
     yield from _read_one(place, document)
 
 
-def _read_one(place: str, one: Mapping[str, Any]) -> Iterator[Found]:
+def _read_one(place: str, one: Mapping[str, Any]) -> Iterator[SourcePart]:
     name = f"{place} {one.get('Name', '')}".strip()
     if "EventPattern" in one and not one.get("ScheduleExpression"):
         yield Remark(name, _shown(one), "a rule for events, which has no times")
@@ -55,12 +63,12 @@ def _read_one(place: str, one: Mapping[str, Any]) -> Iterator[Found]:
         try:
             yield _item(name, one, target, is_rule=rule, alone=len(targets) == 1)
         except NotReadable as problem:
-            yield Refused(name, _shown(one), problem.why, problem.instead)
+            yield RefusedItem(name, _shown(one), problem.why, problem.instead)
 
 
 def _item(
     place: str, one: Mapping[str, Any], target: Mapping[str, Any], *, is_rule: bool, alone: bool
-) -> Item:
+) -> SourceItem:
     named = str(one.get("Name", ""))
     group = str(one.get("GroupName") or USUAL_GROUP)
     if not named:
@@ -74,7 +82,7 @@ def _item(
     whole = named if group == USUAL_GROUP or is_rule else f"{group}/{named}"
     if not alone:
         whole = f"{whole}/{target.get('Id', '')}"
-    return Item(place, _shown(one), whole, timing, facts, notes)
+    return SourceItem(place, _shown(one), whole, timing, facts, notes)
 
 
 def _shown(one: Mapping[str, Any]) -> str:

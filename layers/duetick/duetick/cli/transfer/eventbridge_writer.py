@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from duetick.cli.transfer.exported import Exported, Tell
+from duetick.cli.transfer.exported import Exported, TellLoss
 from duetick.cli.transfer.items import digest
 from duetick.domain.eventbridge import NotAlike, say
 from duetick.domain.expression.parts import CannotSay, as_aws
@@ -23,7 +23,7 @@ ROLE: Final = "arn:aws:iam::ACCOUNT:role/NAME"
 
 
 def write(
-    schedules: list[Exported], tell: Tell, *, target: str, role: str, now: int
+    schedules: list[Exported], tell: TellLoss, *, target: str, role: str, now: int
 ) -> Iterator[str]:
     """Yield a document for each schedule, on a line of its own."""
     for one in schedules:
@@ -38,7 +38,7 @@ def write(
         yield json.dumps(_document(one, said, target, role, tell), ensure_ascii=False)
 
 
-def _tell_of_clocks(one: Exported, tell: Tell, now: int) -> None:
+def _tell_of_clocks(one: Exported, tell: TellLoss, now: int) -> None:
     policies = one.view["policies"]
     zone = one.view["timezone"]
     try:
@@ -57,7 +57,7 @@ def name_of(one: Exported) -> str:
     return f"{words}-{digest(one.name)}"
 
 
-def _document(one: Exported, said: str, target: str, role: str, tell: Tell) -> dict[str, Any]:
+def _document(one: Exported, said: str, target: str, role: str, tell: TellLoss) -> dict[str, Any]:
     policies = one.view["policies"]
     dates = {"StartDate": policies["startsAt"], "EndDate": policies["endsAt"]}
     return {
@@ -81,7 +81,7 @@ def _attempts(policies: dict[str, Any]) -> int:
     return 1 if policies["delivery"] == "at_most_once" else int(policies["retry"]["attempts"])
 
 
-def _window(one: Exported, spread: int, tell: Tell) -> dict[str, Any]:
+def _window(one: Exported, spread: int, tell: TellLoss) -> dict[str, Any]:
     if not spread:
         return {"Mode": "OFF"}
     minutes = min(-(-spread // 60), LONGEST_WINDOW)

@@ -67,10 +67,10 @@ class Exported:
         return sorted(self.policies.keys() - set(said))
 
 
-Tell: TypeAlias = Callable[[Exported, str], None]
+TellLoss: TypeAlias = Callable[[Exported, str], None]
 """A function that hears what a form cannot say of a schedule."""
 
-Write: TypeAlias = Callable[[list[Exported], Tell], Iterator[str]]
+Write: TypeAlias = Callable[[list[Exported], TellLoss], Iterator[str]]
 """A function that yields the lines of schedules in a form."""
 
 
@@ -90,7 +90,7 @@ def definition(one: Exported) -> dict[str, Json]:
     return {name: value for name, value in whole.items() if value not in (None, {})}
 
 
-def tell_clocks(one: Exported, tell: Tell, whose: str, now: int) -> None:
+def tell_clocks(one: Exported, tell: TellLoss, whose: str, now: int) -> None:
     """Tell of a schedule with a time that clock changes skip or repeat: others have other rules."""
     if one.zone == "UTC" or one.cron.startswith(("rate(", "at(")):
         return
@@ -101,7 +101,7 @@ def tell_clocks(one: Exported, tell: Tell, whose: str, now: int) -> None:
         tell(one, f"where a clock change skips or repeats one of its times, {whose} decides")
 
 
-def tell_withheld(one: Exported, tell: Tell) -> None:
+def tell_withheld(one: Exported, tell: TellLoss) -> None:
     """Tell of an input whose secrets an operator does not read."""
     if WITHHELD in one.input_text:
         tell(one, "its input holds secrets, which an operator does not read: they are withheld")

@@ -24,7 +24,7 @@ from duetick.cli.transfer import (
     pgboss_writer,
     tables,
 )
-from duetick.cli.transfer.exported import Exported, Tell, Write, definition, tell_withheld
+from duetick.cli.transfer.exported import Exported, TellLoss, Write, definition, tell_withheld
 
 if TYPE_CHECKING:
     from duetick.cli.asking import Commands
@@ -132,12 +132,12 @@ def _writer(chosen: argparse.Namespace) -> Write:
             return _write_json_lines
 
 
-def _write_json_lines(schedules: list[Exported], _tell: Tell) -> Iterator[str]:
+def _write_json_lines(schedules: list[Exported], _tell: TellLoss) -> Iterator[str]:
     for one in schedules:
         yield json.dumps(definition(one), ensure_ascii=False)
 
 
-def _write_csv(schedules: list[Exported], _tell: Tell) -> Iterator[str]:
+def _write_csv(schedules: list[Exported], _tell: TellLoss) -> Iterator[str]:
     yield from tables.csv_lines([definition(one) for one in schedules])
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.transfer import apscheduler, eventbridge, pgboss, tables
 from duetick.cli.transfer.crontab import CrontabReader
-from duetick.cli.transfer.items import Found, Reader
-from duetick.cli.transfer.rows import Row, rows_of_database, rows_of_file
+from duetick.cli.transfer.items import Reader, SourcePart
+from duetick.cli.transfer.rows import SourceRow, rows_of_database, rows_of_file
 from duetick.domain.expression import InvalidTimezone, check_zone
 from duetick.domain.schedule import Json
 
@@ -35,7 +35,7 @@ class Format:
 
     told: str
     add_options: Callable[["Options"], object]
-    items: Callable[[argparse.Namespace, int], Iterator[Found]]
+    items: Callable[[argparse.Namespace, int], Iterator[SourcePart]]
     usual: Mapping[str, Json]
 
 
@@ -53,8 +53,8 @@ def texts(chosen: argparse.Namespace) -> Iterator[tuple[str, str]]:
         yield ("stdin" if name == STDIN else name), text
 
 
-def _each_file(read: Reader) -> Callable[[argparse.Namespace, int], Iterator[Found]]:
-    def items(chosen: argparse.Namespace, _now: int) -> Iterator[Found]:
+def _each_file(read: Reader) -> Callable[[argparse.Namespace, int], Iterator[SourcePart]]:
+    def items(chosen: argparse.Namespace, _now: int) -> Iterator[SourcePart]:
         for name, text in texts(chosen):
             yield from read(name, text)
 
@@ -75,7 +75,7 @@ def _add_crontab(parser: "Options") -> None:
     )
 
 
-def _crontab(chosen: argparse.Namespace, _now: int) -> Iterator[Found]:
+def _crontab(chosen: argparse.Namespace, _now: int) -> Iterator[SourcePart]:
     zone = chosen.timezone or machine_zone()
     try:
         check_zone(zone)
@@ -127,7 +127,7 @@ def _add_apscheduler(parser: "Options") -> None:
 
 def _rows(
     chosen: argparse.Namespace, queries: list[str], names: list[str]
-) -> Iterator[tuple[str, list[Row]]]:
+) -> Iterator[tuple[str, list[SourceRow]]]:
     """Yield the rows of the database, or of each file."""
     if chosen.database:
         if chosen.files:
@@ -144,14 +144,14 @@ def _rows(
             raise CliProblem(f"{name} cannot be read ({problem.strerror}).") from problem
 
 
-def _pgboss(chosen: argparse.Namespace, _now: int) -> Iterator[Found]:
+def _pgboss(chosen: argparse.Namespace, now: int) -> Iterator[SourcePart]:
     schema = chosen.schema or "pgboss"
     queries = [pgboss.QUERY.format(schema=f"{_quoted(schema)}."), pgboss.QUERY.format(schema="")]
     for name, rows in _rows(chosen, queries, [pgboss.TABLE]):
-        yield from pgboss.read_rows(name, rows)
+        yield from pgboss.read_rows(name, rows, now)
 
 
-def _apscheduler(chosen: argparse.Namespace, now: int) -> Iterator[Found]:
+def _apscheduler(chosen: argparse.Namespace, now: int) -> Iterator[SourcePart]:
     prefix = f"{_quoted(chosen.schema)}." if chosen.schema else ""
     queries = [
         apscheduler.QUERY_3.format(table=prefix + _quoted(chosen.table)),
@@ -180,7 +180,7 @@ def _add_eventbridge(parser: "Options") -> None:
     parser.add_argument("--group", help="with --from aws: the schedules of that group alone")
 
 
-def _eventbridge(chosen: argparse.Namespace, now: int) -> Iterator[Found]:
+def _eventbridge(chosen: argparse.Namespace, now: int) -> Iterator[SourcePart]:
     if chosen.database is None:
         yield from _each_file(eventbridge.read)(chosen, now)
         return

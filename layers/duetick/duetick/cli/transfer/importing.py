@@ -15,10 +15,18 @@ from duetick.cli.putting import json_of, label, object_of
 from duetick.cli.schedules import add_connection
 from duetick.cli.showing import say, show_many, show_one
 from duetick.cli.transfer.formats import FORMATS, Format
-from duetick.cli.transfer.plan import Here, Plan, known, make_plan
+from duetick.cli.transfer.plan import Here, ImportPlan, known, make_plan
 from duetick.cli.transfer.report import COLUMNS, Line, counted, lines, sum_up
-from duetick.cli.transfer.rules import Rule, Rules, read_rules
-from duetick.cli.transfer.sending import Door, EveryUser, OneUser, Outcome, remove, send
+from duetick.cli.transfer.rules import MappingRule, MappingRules, read_rules
+from duetick.cli.transfer.sending import (
+    Destination,
+    EveryUser,
+    OneUser,
+    PutResult,
+    SeePuts,
+    remove,
+    send,
+)
 
 if TYPE_CHECKING:
     from duetick.cli.asking import Commands, Options
@@ -85,7 +93,7 @@ def _import(chosen: argparse.Namespace) -> None:
     _show(lines(plan, outcomes, left), chosen, source)
 
 
-def _rules(chosen: argparse.Namespace, one: Format) -> Rules:
+def _rules(chosen: argparse.Namespace, one: Format) -> MappingRules:
     """Return the rules of the file, and behind them that of the options."""
     fields: dict[str, Json] = {}
     if (chosen.flow is None) != (chosen.action is None):
@@ -97,15 +105,15 @@ def _rules(chosen: argparse.Namespace, one: Format) -> Rules:
     listed = [_with_usual(rule, one) for rule in read_rules(chosen.rules)] if chosen.rules else []
     policies = object_of("--policies", chosen.policies) if chosen.policies else None
     labels: dict[str, Json] = dict(map(label, chosen.label))
-    return Rules([*listed, Rule({}, fields)], chosen.prefix, policies, labels)
+    return MappingRules([*listed, MappingRule({}, fields)], chosen.prefix, policies, labels)
 
 
-def _with_usual(rule: Rule, one: Format) -> Rule:
+def _with_usual(rule: MappingRule, one: Format) -> MappingRule:
     """Return a rule of the file with the usual input, unless it names one."""
-    return Rule(rule.match, {**one.usual, **rule.fields}, rule.skips)
+    return MappingRule(rule.match, {**one.usual, **rule.fields}, rule.skips)
 
 
-def _door(chosen: argparse.Namespace) -> tuple[Door, str | None]:
+def _door(chosen: argparse.Namespace) -> tuple[Destination, str | None]:
     """Return the API, and the user whose all schedules of the import are, if an operator says."""
     if chosen.all_users:
         if chosen.user:
@@ -116,7 +124,7 @@ def _door(chosen: argparse.Namespace) -> tuple[Door, str | None]:
     return OneUser(asking.users_client(chosen)), chosen.user
 
 
-def _check_users(plan: Plan, chosen: argparse.Namespace) -> None:
+def _check_users(plan: ImportPlan, chosen: argparse.Namespace) -> None:
     """Check that each schedule has a user, or none does."""
     named = [one for one in plan.planned if one.wanted.user is not None]
     if chosen.all_users and len(named) < len(plan.planned):
@@ -132,14 +140,14 @@ def _check_users(plan: Plan, chosen: argparse.Namespace) -> None:
         )
 
 
-def _send(door: Door, plan: Plan, chosen: argparse.Namespace) -> list[Outcome]:
+def _send(door: Destination, plan: ImportPlan, chosen: argparse.Namespace) -> list[PutResult]:
     writes = [one for one in plan.planned if one.writes]
     return send(
         door,
         writes,
         dry_run=not chosen.yes,
-        takes_over=chosen.take_over and chosen.yes,
-        progress=Progress(len(writes), "put" if chosen.yes else "checked"),
+        takes_over=chosen.take_over,
+        see=_progress(len(writes), "put" if chosen.yes else "checked"),
         sleep=_wait,
     )
 
@@ -150,22 +158,19 @@ def _wait(seconds: float) -> None:
     time.sleep(seconds)
 
 
-class Progress:
-    """The progress on stderr: a line for each thousand."""
+def _progress(whole: int, done: str) -> SeePuts:
+    """Return the function that tells on stderr how far it is: after each thousand."""
+    counted = [0]
 
-    def __init__(self, whole: int, done: str) -> None:
-        self._whole = whole
-        self._done = done
-        self._count = 0
+    def see(more: int) -> None:
+        before, counted[0] = counted[0], counted[0] + more
+        if before // EACH != counted[0] // EACH:
+            say(f"{counted[0]:,} of {whole:,} {done} …")
 
-    def __call__(self, more: int) -> None:
-        """Count more. Say how many, after each thousand."""
-        before, self._count = self._count, self._count + more
-        if before // EACH != self._count // EACH:
-            say(f"{self._count:,} of {self._whole:,} {self._done} …")
+    return see
 
 
-def _remove(door: Door, plan: Plan, chosen: argparse.Namespace) -> Mapping[Here, str]:
+def _remove(door: Destination, plan: ImportPlan, chosen: argparse.Namespace) -> Mapping[Here, str]:
     """Return what became of the schedules that are gone from the source."""
     if not chosen.remove:
         return dict.fromkeys(plan.gone, "gone")

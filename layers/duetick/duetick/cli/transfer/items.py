@@ -24,7 +24,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class SourceItem:
     """An item that can be a schedule here.
 
     `place` and `text` show it to a reader of the report. `name` is the name that the source knows
@@ -43,7 +43,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedItem:
     """An item that cannot be a schedule here: why, and what to write instead."""
 
     place: str
@@ -61,9 +61,9 @@ class Remark:
     why: str
 
 
-Found: TypeAlias = Item | Refused | Remark
+SourcePart: TypeAlias = SourceItem | RefusedItem | Remark
 
-Reader: TypeAlias = Callable[[str, str], Iterable[Found]]
+Reader: TypeAlias = Callable[[str, str], Iterable[SourcePart]]
 """A function that yields the items of a file, by its name and its text."""
 
 

@@ -8,13 +8,30 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from duetick.cli.transfer.items import Found, Item, NotReadable, Refused, Timing, unreadable
-from duetick.domain.expression import InvalidExpression, InvalidTimezone, check_zone, parse
+from duetick.cli.transfer.items import (
+    NotReadable,
+    RefusedItem,
+    SourceItem,
+    SourcePart,
+    Timing,
+    unreadable,
+)
+from duetick.domain.expression import InvalidExpression, InvalidTimezone, check_zone, count, parse
+from duetick.domain.expression.parts import parts_of
+from duetick.domain.expression.spelling import spell_out
 from duetick.domain.schedule import Json
 
 TABLE: Final = "schedule"
 QUERY: Final = "SELECT * FROM {schema}schedule"
 DAY_OF_MONTH, DAY_OF_WEEK = 2, 4
+HOURS: Final = 24
+LOOKED_AT: Final = 3 * 366 * 86_400_000
+"""The time in which clock changes are looked for."""
+
+CLOCKS: Final = (
+    "where a clock change skips one of its times, it fires right after the change here; pg-boss "
+    "may fire later, or leave it out"
+)
 STEPS: Final = {DAY_OF_MONTH: "1-31", DAY_OF_WEEK: "0-6"}
 MOST_ATTEMPTS: Final = 185
 LONGEST_TIMEOUT: Final = 900
@@ -27,19 +44,19 @@ READ: Final = frozenset(
 """The options that have a counterpart. Any other is told."""
 
 
-def read_rows(name: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[Found]:
-    """Yield the items of rows."""
+def read_rows(name: str, rows: Iterable[Mapping[str, Any]], now: int) -> Iterator[SourcePart]:
+    """Yield the items of rows, as of `now`."""
     for row in rows:
         queue, key = str(row.get("name") or ""), str(row.get("key") or "")
         whole = f"{queue}/{key}" if key else queue
         place, text = f"{name} {whole}", f"{row.get('cron')} {row.get('timezone') or ''}".strip()
         try:
-            yield _item(place, text, whole, row)
+            yield _item(place, text, whole, row, now)
         except NotReadable as problem:
-            yield Refused(place, text, problem.why, problem.instead)
+            yield RefusedItem(place, text, problem.why, problem.instead)
 
 
-def _item(place: str, text: str, name: str, row: Mapping[str, Any]) -> Item:
+def _item(place: str, text: str, name: str, row: Mapping[str, Any], now: int) -> SourceItem:
     if not row.get("name"):
         raise NotReadable("the row has no name of a queue", "the table `schedule` of pg-boss")
     notes: list[str] = []
@@ -54,6 +71,8 @@ def _item(place: str, text: str, name: str, row: Mapping[str, Any]) -> Item:
     except InvalidTimezone as problem:
         raise unreadable(problem, "an IANA name, such as Europe/Berlin") from None
     cron = _cron(str(row.get("cron") or ""), notes)
+    if zone != "UTC":
+        cron = _as_clocks_change(cron, zone, notes, now)
     timing = Timing(cron, None if zone == "UTC" else zone, _policies(options, notes))
     facts: dict[str, Json] = {
         "name": str(row["name"]),
@@ -61,7 +80,7 @@ def _item(place: str, text: str, name: str, row: Mapping[str, Any]) -> Item:
         "data": _json(row.get("data")),
         "options": options,
     }
-    return Item(place, text, name, timing, facts, notes)
+    return SourceItem(place, text, name, timing, facts, notes)
 
 
 def _cron(text: str, notes: list[str]) -> str:
@@ -79,6 +98,20 @@ def _cron(text: str, notes: list[str]) -> str:
         return parse(" ".join(parts))
     except InvalidExpression as problem:
         raise unreadable(problem, "five fields such as 0 9 * * 1-5") from None
+
+
+def _as_clocks_change(cron: str, zone: str, notes: list[str], now: int) -> str:
+    """Return the cron that follows clock changes as cron-parser does: unless each hour is named, a
+    time that is repeated fires once.
+    """
+    parts = parts_of(cron)
+    if parts and len(parts.hours) < HOURS and not parts.is_fixed:
+        rest = cron.split()[2:]
+        cron = " ".join([spell_out(parts.minutes), spell_out(parts.hours), *rest])
+    until = now + LOOKED_AT
+    if count(cron, zone, now, until) != count(cron, zone, now, until, gap="skip"):
+        notes.append(CLOCKS)
+    return cron
 
 
 def _without_seconds(parts: list[str], notes: list[str]) -> list[str]:

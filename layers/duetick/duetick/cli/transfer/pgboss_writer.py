@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from duetick.cli.transfer.exported import Exported, Tell, tell_clocks
+from duetick.cli.transfer.exported import Exported, TellLoss, tell_clocks
 from duetick.cli.transfer.items import digest
 from duetick.cli.transfer.rules import as_text, filled
 from duetick.domain.expression.parts import CannotSay, as_five, parts_of
@@ -18,7 +18,7 @@ USUAL_TIMEOUT: Final = 25
 
 
 def write(
-    schedules: list[Exported], tell: Tell, *, now: int, queue: str | None = None
+    schedules: list[Exported], tell: TellLoss, *, now: int, queue: str | None = None
 ) -> Iterator[str]:
     """Yield a row for each schedule. `queue` is the template of its queue's name."""
     for one in schedules:
@@ -64,7 +64,7 @@ def _key(name: str) -> str:
     return name if plain == name else f"{plain}-{digest(name)}"
 
 
-def _options(one: Exported, tell: Tell) -> dict[str, Json]:
+def _options(one: Exported, tell: TellLoss) -> dict[str, Json]:
     policies = one.view["policies"]
     found: dict[str, Any] = {"tz": one.zone}
     missed = MISSED.get(policies["misfire"])

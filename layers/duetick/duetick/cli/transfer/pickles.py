@@ -81,6 +81,11 @@ def _attribute(owner: object, name: object) -> object:
     raise NotAPickle(f"it asks for an attribute {name!r}")
 
 
+def _bytes(text: object, *_: object) -> bytes:
+    """Return bytes as old pickles write them, as a text (`codecs.encode`)."""
+    return str(text).encode("latin-1")
+
+
 def _utc(*_: object) -> datetime.tzinfo:
     return datetime.UTC
 
@@ -103,6 +108,7 @@ KNOWN: Final[Mapping[tuple[str, str], object]] = {
     ("pytz", "_FixedOffset"): _fixed,
     ("dateutil.tz.tz", "tzutc"): _utc,
     ("copyreg", "_reconstructor"): _reconstruct,
+    ("_codecs", "encode"): _bytes,
     ("builtins", "object"): object,
     ("builtins", "getattr"): _attribute,
     ("builtins", "set"): set,
@@ -112,12 +118,16 @@ KNOWN: Final[Mapping[tuple[str, str], object]] = {
 """The names that have a counterpart. None of them can do more than make a value."""
 
 
+RENAMED: Final = {"__builtin__": "builtins", "copy_reg": "copyreg"}
+"""Modules that old pickles name as Python 2 did."""
+
+
 class _Reader(pickle.Unpickler):
     """An unpickler that loads no class and no function."""
 
     def find_class(self, module: str, name: str) -> object:
         """Return the counterpart of a name, or a stand-in of its own."""
-        found = KNOWN.get((module, name))
+        found = KNOWN.get((RENAMED.get(module, module), name))
         return found or type("StandIn", (StandIn,), {"ref": f"{module}:{name}"})
 
 

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from duetick.cli.transfer.items import Found, Item, Refused, Remark, digest
-from duetick.cli.transfer.rules import Rules, Wanted
+from duetick.cli.transfer.items import RefusedItem, Remark, SourceItem, SourcePart, digest
+from duetick.cli.transfer.rules import MappedSchedule, MappingRules
 from duetick.domain.schedule import Json
 
 SOURCE: Final = "import"
 STATE: Final = "import-state"
 DIGITS: Final = 16
 
-Step: TypeAlias = Literal["new", "changed", "same", "edited"]
+PutKind: TypeAlias = Literal["new", "changed", "same", "edited"]
 """What an import does with a schedule. `new`: it makes it. `changed`: it replaces it, for the
 source has changed. `same`: it leaves it. `edited`: it leaves it, for it was changed here and the
 source was not.
@@ -46,11 +46,11 @@ class Here(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedPut:
     """A schedule of the plan: what is done with it, and the body of its put."""
 
-    wanted: Wanted
-    step: Step
+    wanted: MappedSchedule
+    step: PutKind
     body: Mapping[str, Json]
     was_edited: bool = False
 
@@ -59,7 +59,7 @@ class Planned:
         """True if it is put."""
         return self.step in ("new", "changed")
 
-    def replacing(self, version: int) -> "Planned":
+    def replacing(self, version: int) -> "PlannedPut":
         """Return the put that replaces a schedule which no import of this source made."""
         given = self.body["labels"]
         labels: dict[str, Json] = {**given} if isinstance(given, dict) else {}
@@ -68,11 +68,11 @@ class Planned:
 
 
 @dataclass(slots=True)
-class Plan:
+class ImportPlan:
     """What an import does: a schedule for each item that can be one, and what is left out."""
 
-    planned: list[Planned] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    planned: list[PlannedPut] = field(default_factory=list)
+    refused: list[RefusedItem] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     gone: list[Here] = field(default_factory=list)
 
@@ -87,18 +87,18 @@ def known(listed: Iterable[Mapping[str, Any]], source: str) -> Iterator[Here]:
 
 
 def make_plan(
-    found: Iterable[Found],
-    rules: Rules,
+    found: Iterable[SourcePart],
+    rules: MappingRules,
     here: Iterable[Here],
     source: str,
     *,
     user: str | None = None,
-) -> Plan:
+) -> ImportPlan:
     """Compare the items with the schedules that are here, all of them of one `user` if given."""
-    plan, wanted = Plan(), dict[tuple[str | None, str], Wanted]()
+    plan, wanted = ImportPlan(), dict[tuple[str | None, str], MappedSchedule]()
     for item in found:
         one = _apply(item, rules, user)
-        if isinstance(one, Refused):
+        if isinstance(one, RefusedItem):
             plan.refused.append(one)
         elif isinstance(one, Remark):
             plan.remarks.append(one)
@@ -113,38 +113,40 @@ def make_plan(
     return plan
 
 
-def _apply(item: Found, rules: Rules, user: str | None) -> Wanted | Refused | Remark:
-    if not isinstance(item, Item):
+def _apply(
+    item: SourcePart, rules: MappingRules, user: str | None
+) -> MappedSchedule | RefusedItem | Remark:
+    if not isinstance(item, SourceItem):
         return item
     one = rules.apply(item)
     if one is None:
         return Remark(item.place, item.text, "a rule skips it")
-    if isinstance(one, Wanted) and user is not None:
+    if isinstance(one, MappedSchedule) and user is not None:
         if one.user not in (None, user):
             why = f"it is a schedule of {one.user}, and this import is for {user}"
-            return Refused(item.place, item.text, why, "without --user, as an operator")
-        return Wanted(one.item, user, one.key, one.definition)
+            return RefusedItem(item.place, item.text, why, "without --user, as an operator")
+        return MappedSchedule(one.item, user, one.key, one.definition)
     return one
 
 
-def _doubled(one: Wanted, first: Wanted) -> Refused:
+def _doubled(one: MappedSchedule, first: MappedSchedule) -> RefusedItem:
     why = f"its key {one.key} is that of {first.item.place}"
-    return Refused(one.item.place, one.item.text, why, "a key of its own, by a rule")
+    return RefusedItem(one.item.place, one.item.text, why, "a key of its own, by a rule")
 
 
-def _step(wanted: Wanted, found: Here | None, source: str) -> Planned:
+def _step(wanted: MappedSchedule, found: Here | None, source: str) -> PlannedPut:
     current = digest_of(wanted.definition)
     if found is None:
-        return Planned(wanted, "new", _body(wanted, source, f"{current}@1", 0))
+        return PlannedPut(wanted, "new", _body(wanted, source, f"{current}@1", 0))
     if found.digest == current:
-        return Planned(wanted, "edited" if found.is_edited else "same", {})
+        return PlannedPut(wanted, "edited" if found.is_edited else "same", {})
     body = _body(wanted, source, f"{current}@{found.version + 1}", found.version)
     if found.is_paused and not found.is_edited and "enabled" not in body:
         body["enabled"] = True  # the pause is that of the source, which has ended it
-    return Planned(wanted, "changed", body, was_edited=found.is_edited)
+    return PlannedPut(wanted, "changed", body, was_edited=found.is_edited)
 
 
-def _body(wanted: Wanted, source: str, state: str, version: int) -> dict[str, Json]:
+def _body(wanted: MappedSchedule, source: str, state: str, version: int) -> dict[str, Json]:
     chosen = wanted.definition.get("labels")
     labels: dict[str, Json] = {**chosen} if isinstance(chosen, dict) else {}
     whose: dict[str, Json] = {} if wanted.user is None else {"user": wanted.user}
@@ -157,9 +159,9 @@ def digest_of(definition: Mapping[str, Json]) -> str:
     return digest(json.dumps(definition, sort_keys=True), DIGITS)
 
 
-def sizes(planned: Sequence[Planned]) -> dict[Step, int]:
+def sizes(planned: Sequence[PlannedPut]) -> dict[PutKind, int]:
     """Return how many schedules have each step."""
-    counted: dict[Step, int] = {}
+    counted: dict[PutKind, int] = {}
     for one in planned:
         counted[one.step] = counted.get(one.step, 0) + 1
     return counted

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from duetick.cli.showing import field
-from duetick.cli.transfer.plan import Here, Plan, Planned
-from duetick.cli.transfer.sending import Outcome, is_taken
+from duetick.cli.transfer.plan import Here, ImportPlan, PlannedPut
+from duetick.cli.transfer.sending import PutResult, is_taken
 from duetick.domain.redaction import redact_text
 
 COLUMNS: Final = (
@@ -69,7 +69,7 @@ class Line:
         }
 
 
-def lines(plan: Plan, outcomes: Sequence[Outcome], left: Mapping[Here, str]) -> list[Line]:
+def lines(plan: ImportPlan, outcomes: Sequence[PutResult], left: Mapping[Here, str]) -> list[Line]:
     """Return the lines of a report: of the puts, of what stays, of what is no schedule.
 
     `left` are the schedules that are gone from the source, each with what was done with it.
@@ -94,7 +94,7 @@ def _of_gone(verdict: str) -> str | None:
     return None
 
 
-def _line(one: Planned, outcome: Outcome | None) -> Line:
+def _line(one: PlannedPut, outcome: PutResult | None) -> Line:
     wanted = one.wanted
     place, text = wanted.item.place, wanted.item.text
     named = wanted.user, wanted.key
@@ -110,7 +110,7 @@ def _line(one: Planned, outcome: Outcome | None) -> Line:
     return Line(place, text, one.step, *named, cron, "; ".join(notes) or None)
 
 
-def _why(error: Mapping[str, Any], one: Planned) -> str:
+def _why(error: Mapping[str, Any], one: PlannedPut) -> str:
     if is_taken(error):
         return TAKEN if one.step == "new" else MOVED
     return str(error["message"])

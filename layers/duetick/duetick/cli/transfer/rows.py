@@ -14,7 +14,7 @@ from duetick.cli.problem import CliProblem
 from duetick.cli.store_address import hide_secrets
 from duetick.domain.redaction import redact_text
 
-Row: TypeAlias = Mapping[str, Any]
+SourceRow: TypeAlias = Mapping[str, Any]
 
 SQLITE: Final = b"SQLite format 3\0"
 COPY: Final = re.compile(r'^COPY ([\w."]+) \(([^)]*)\) FROM stdin;$')
@@ -23,7 +23,7 @@ ESCAPED: Final = re.compile(r"\\(N|[bfnrtv]|x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re
 KNOWN: Final = "sqlite:///file.db, postgresql://user@host/database"
 
 
-def rows_of_database(url: str, queries: Sequence[str]) -> list[Row]:
+def rows_of_database(url: str, queries: Sequence[str]) -> list[SourceRow]:
     """Return the rows of the first query that the database can answer."""
     scheme = url.partition("://")[0]
     if scheme == "sqlite":
@@ -33,7 +33,7 @@ def rows_of_database(url: str, queries: Sequence[str]) -> list[Row]:
     raise CliProblem(f"No database is read at {hide_secrets(url)!r}; known are {KNOWN}.")
 
 
-def rows_of_file(path: Path, tables: Sequence[str], queries: Sequence[str]) -> list[Row]:
+def rows_of_file(path: Path, tables: Sequence[str], queries: Sequence[str]) -> list[SourceRow]:
     """Return the rows of a dump: a file of SQLite, a plain dump of pg_dump, CSV or JSON Lines."""
     data = path.read_bytes()
     if data.startswith(SQLITE):
@@ -50,7 +50,7 @@ def rows_of_file(path: Path, tables: Sequence[str], queries: Sequence[str]) -> l
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def _of_json(path: Path, text: str) -> Iterator[Row]:
+def _of_json(path: Path, text: str) -> Iterator[SourceRow]:
     from duetick.cli.transfer.documents import objects
 
     for _, one in objects(str(path), text):
@@ -58,7 +58,7 @@ def _of_json(path: Path, text: str) -> Iterator[Row]:
             yield one
 
 
-def rows_of_dump(text: str, tables: Sequence[str]) -> Iterator[Row]:
+def rows_of_dump(text: str, tables: Sequence[str]) -> Iterator[SourceRow]:
     """Yield the rows that a plain dump copies into one of the tables."""
     columns: list[str] | None = None
     for line in text.splitlines():
@@ -89,7 +89,7 @@ def _character(code: str) -> str:
     return chr(int(code, 8)) if code.isdigit() else code
 
 
-def _of_sqlite(path: Path, queries: Sequence[str]) -> list[Row]:
+def _of_sqlite(path: Path, queries: Sequence[str]) -> list[SourceRow]:
     if not path.is_file():
         raise CliProblem(f"There is no file {path}.")
     where = f"file:{quote(str(path.absolute()))}?mode=ro"
@@ -105,7 +105,7 @@ def _of_sqlite(path: Path, queries: Sequence[str]) -> list[Row]:
         raise CliProblem(f"{path} cannot be read: {problem}.") from problem
 
 
-def _of_postgres(url: str, queries: Sequence[str]) -> list[Row]:
+def _of_postgres(url: str, queries: Sequence[str]) -> list[SourceRow]:
     from pg8000.exceptions import DatabaseError
 
     from duetick.stores.postgres.address import read_address
@@ -113,7 +113,7 @@ def _of_postgres(url: str, queries: Sequence[str]) -> list[Row]:
 
     with closing(connect_to(read_address(url))()) as connection:
 
-        def ask(query: str) -> list[Row]:
+        def ask(query: str) -> list[SourceRow]:
             connection.run("BEGIN READ ONLY")
             try:
                 found = connection.run(query)
@@ -126,8 +126,8 @@ def _of_postgres(url: str, queries: Sequence[str]) -> list[Row]:
 
 
 def _first_answer(
-    queries: Sequence[str], ask: Callable[[str], list[Row]], wrong: type[Exception]
-) -> list[Row]:
+    queries: Sequence[str], ask: Callable[[str], list[SourceRow]], wrong: type[Exception]
+) -> list[SourceRow]:
     """Return the rows of the first query that the database takes: the tables of others differ."""
     told = ""
     for query in queries:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from duetick.cli.problem import CliProblem
-from duetick.cli.transfer.items import Item, Refused, key_of
+from duetick.cli.transfer.items import RefusedItem, SourceItem, key_of
 from duetick.core.wire import require_object
 from duetick.domain.errors import InvalidSchedule, kind_of
 from duetick.domain.schedule import Json
@@ -28,7 +28,7 @@ class NoSuchFact(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class MappingRule:
     """What the items that match run. Each pattern of `match` is found in a fact of the item; its
     named groups are facts of the item too.
     """
@@ -37,7 +37,7 @@ class Rule:
     fields: Mapping[str, Json]
     skips: bool = False
 
-    def facts_of(self, item: Item) -> Facts | None:
+    def facts_of(self, item: SourceItem) -> Facts | None:
         """Return the facts of an item that matches, or None."""
         facts: dict[str, Json] = {"name": item.name, **item.facts}
         for name, pattern in self.match.items():
@@ -49,10 +49,10 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MappedSchedule:
     """A schedule that an item becomes: its user (none: the caller's own), key and definition."""
 
-    item: Item
+    item: SourceItem
     user: str | None
     key: str
     definition: Mapping[str, Json]
@@ -64,17 +64,17 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class MappingRules:
     """The rules, of which the first that matches counts. `prefix` stands before each key. Policies
     and labels are those of all schedules, as far as their rule says nothing else.
     """
 
-    rules: Sequence[Rule]
+    rules: Sequence[MappingRule]
     prefix: str = ""
     policies: Mapping[str, Json] | None = None
     labels: Mapping[str, Json] = field(default_factory=dict)
 
-    def apply(self, item: Item) -> Wanted | Refused | None:
+    def apply(self, item: SourceItem) -> MappedSchedule | RefusedItem | None:
         """Return the schedule that an item becomes; None if a rule skips it."""
         for rule in self.rules:
             facts = rule.facts_of(item)
@@ -82,22 +82,24 @@ class Rules:
                 return None if rule.skips else self._fill(item, rule.fields, facts)
         return self._fill(item, {}, {})
 
-    def _fill(self, item: Item, fields: Mapping[str, Json], facts: Facts) -> Wanted | Refused:
+    def _fill(
+        self, item: SourceItem, fields: Mapping[str, Json], facts: Facts
+    ) -> MappedSchedule | RefusedItem:
         try:
             named = {name: filled(value, facts) for name, value in fields.items()}
         except NoSuchFact as problem:
             known = ", ".join(sorted(facts))
             why = f"its rule names {{{problem}}}, which it does not have"
-            return Refused(item.place, item.text, why, f"one of {known}")
+            return RefusedItem(item.place, item.text, why, f"one of {known}")
         whole = {**item.given, **named}
         if not whole.get("flow") or not whole.get("action"):
-            return Refused(item.place, item.text, NO_RULE, ADD_RULE)
+            return RefusedItem(item.place, item.text, NO_RULE, ADD_RULE)
         user = whole.pop("user", None)
         owner = None if user is None else as_text(user)
         key = key_of(f"{self.prefix}{as_text(whole.pop('key', item.name))}", owner or "")
-        return Wanted(item, owner, key, self._definition(item, whole))
+        return MappedSchedule(item, owner, key, self._definition(item, whole))
 
-    def _definition(self, item: Item, fields: Mapping[str, Json]) -> dict[str, Json]:
+    def _definition(self, item: SourceItem, fields: Mapping[str, Json]) -> dict[str, Json]:
         policies: dict[str, Json] = dict(item.timing.policies)
         for more in (self.policies, fields.get("policies")):
             policies |= _object(more)
@@ -144,7 +146,7 @@ def as_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def read_rules(path: Path) -> list[Rule]:
+def read_rules(path: Path) -> list[MappingRule]:
     """Read the rules of a file, TOML or JSON: a list `rule`, each with `match` and its fields."""
     try:
         text = path.read_text()
@@ -162,7 +164,7 @@ def read_rules(path: Path) -> list[Rule]:
     return [_read_rule(f"rule {n} of {path}", one) for n, one in enumerate(listed, 1)]
 
 
-def _read_rule(place: str, given: object) -> Rule:
+def _read_rule(place: str, given: object) -> MappingRule:
     if not isinstance(given, dict):
         raise CliProblem(f"{place}: expected a table, got {kind_of(given)}.")
     unknown = given.keys() - FIELDS - {"match", SKIP}
@@ -173,7 +175,7 @@ def _read_rule(place: str, given: object) -> Rule:
     if not isinstance(match, dict):
         raise CliProblem(f"{place}: match is a table of facts and patterns.")
     fields = {name: given[name] for name in FIELDS if name in given}
-    return Rule(dict(_patterns(place, match)), fields, given.get(SKIP) is True)
+    return MappingRule(dict(_patterns(place, match)), fields, given.get(SKIP) is True)
 
 
 def _patterns(place: str, match: Mapping[str, Any]) -> Iterator[tuple[str, re.Pattern[str]]]:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
-from duetick.cli.transfer.plan import Here, Planned
+from duetick.cli.transfer.plan import Here, PlannedPut
 from duetick.client import ApiError, Client
 from duetick.domain.schedule import Json
 from duetick.operators import Operators
@@ -26,25 +26,25 @@ IDLE_ROUNDS: Final = 3
 
 TOO_MANY: Final = HTTPStatus.TOO_MANY_REQUESTS
 
-Progress = Callable[[int], object]
+SeePuts: TypeAlias = Callable[[int], object]
 """A function that hears how many schedules have been put since the last call."""
 
 
-class Outcome(NamedTuple):
+class PutResult(NamedTuple):
     """What became of one put: the schedule as it is now, or the error."""
 
-    planned: Planned
+    planned: PlannedPut
     schedule: Mapping[str, Any] | None
     error: Mapping[str, Any] | None = None
     warning: str | None = None
     retry_after: int | None = None
 
 
-Placed: TypeAlias = tuple[int, Planned]
+Placed: TypeAlias = tuple[int, PlannedPut]
 """A put, and its place in the plan."""
 
 
-class Door(Protocol):
+class Destination(Protocol):
     """The API, for one user or for all."""
 
     def put(self, bodies: Sequence[Mapping[str, Json]], *, dry_run: bool) -> list[Any]: ...
@@ -103,22 +103,22 @@ class EveryUser:
 
 
 def send(
-    door: Door,
-    planned: Sequence[Planned],
+    door: Destination,
+    planned: Sequence[PlannedPut],
     *,
     dry_run: bool,
     takes_over: bool = False,
-    progress: Progress = lambda _count: None,
+    see: SeePuts = lambda _count: None,
     sleep: Callable[[float], object] = time.sleep,
-) -> list[Outcome]:
+) -> list[PutResult]:
     """Put what the plan writes. Return what became of each, in order.
 
     What a limit of the minute refuses is put again when that is over.
     """
-    done: dict[int, Outcome] = {}
+    done: dict[int, PutResult] = {}
     waiting, idle = [*enumerate(planned)], 0
     while waiting and idle < IDLE_ROUNDS:
-        found = _put_all(door, waiting, dry_run=dry_run, progress=progress)
+        found = _put_all(door, waiting, dry_run=dry_run, see=see)
         done |= found
         again = [(place, one) for place, one in waiting if _may_succeed(found[place])]
         if takes_over:
@@ -131,11 +131,11 @@ def send(
 
 
 def _put_all(
-    door: Door, waiting: Sequence[Placed], *, dry_run: bool, progress: Progress
-) -> dict[int, Outcome]:
+    door: Destination, waiting: Sequence[Placed], *, dry_run: bool, see: SeePuts
+) -> dict[int, PutResult]:
     """Put all once, several batches at a time."""
 
-    def put(batch: Sequence[Placed]) -> dict[int, Outcome]:
+    def put(batch: Sequence[Placed]) -> dict[int, PutResult]:
         try:
             answers = door.put([one.body for _, one in batch], dry_run=dry_run)
         except ApiError as problem:
@@ -143,38 +143,40 @@ def _put_all(
                 raise
             told = {"error": problem.code, "message": str(problem)}
             return {
-                place: Outcome(one, None, told, None, problem.retry_after or 1)
+                place: PutResult(one, None, told, None, problem.retry_after or 1)
                 for place, one in batch
             }
         pairs = zip(batch, answers, strict=True)
-        progress(sum(answer["error"] is None for answer in answers))
+        see(sum(answer["error"] is None for answer in answers))
         return {
-            place: Outcome(
+            place: PutResult(
                 one, answer["schedule"], answer["error"], answer["warning"], answer["retryAfter"]
             )
             for (place, one), answer in pairs
         }
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found: dict[int, Outcome] = {}
+        found: dict[int, PutResult] = {}
         for part in pool.map(put, _batches(waiting)):
             found |= part
     return found
 
 
-def _may_succeed(outcome: Outcome) -> bool:
+def _may_succeed(outcome: PutResult) -> bool:
     error = outcome.error
     return error is not None and (bool(outcome.retry_after) or error["error"] in MORE_TRIES)
 
 
-def _wait_for(outcome: Outcome) -> int:
+def _wait_for(outcome: PutResult) -> int:
     """Return the seconds to wait before a put is repeated."""
     if outcome.error and outcome.error["error"] == "version_conflict":
         return 0
     return min(outcome.retry_after or 1, LONGEST_WAIT)
 
 
-def _replaced(door: Door, waiting: Sequence[Placed], done: Mapping[int, Outcome]) -> list[Placed]:
+def _replaced(
+    door: Destination, waiting: Sequence[Placed], done: Mapping[int, PutResult]
+) -> list[Placed]:
     """Return the puts that replace what somebody else made under these names."""
     return [
         (place, one.replacing(door.version(*one.wanted.name)))
@@ -203,7 +205,7 @@ def _batches(waiting: Sequence[Placed]) -> Iterator[list[Placed]]:
 
 
 def remove(
-    door: Door, gone: Sequence[Here], *, sleep: Callable[[float], object] = time.sleep
+    door: Destination, gone: Sequence[Here], *, sleep: Callable[[float], object] = time.sleep
 ) -> list[tuple[Here, str]]:
     """Delete schedules. Return those that were not deleted, and why."""
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from duetick.cli.problem import CliProblem
 from duetick.cli.transfer.documents import objects
-from duetick.cli.transfer.items import Found, Item, NotReadable, Refused, Timing
+from duetick.cli.transfer.items import NotReadable, RefusedItem, SourceItem, SourcePart, Timing
 from duetick.core.wire import WRITABLE, require_json
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.expression import InvalidExpression, from_day_map
@@ -33,14 +33,14 @@ SHOWN: Final = frozenset(
 WITHHELD: Final = "[withheld]"
 
 
-def read_json_lines(name: str, text: str) -> Iterator[Found]:
+def read_json_lines(name: str, text: str) -> Iterator[SourcePart]:
     """Yield the items of JSON objects: one to a line, or in a list."""
     for line, one in objects(name, text):
         if isinstance(one, dict):
             yield _found(f"{name}:{line}", one)
 
 
-def read_csv(name: str, text: str) -> Iterator[Found]:
+def read_csv(name: str, text: str) -> Iterator[SourcePart]:
     """Yield the items of a CSV file, whose first line has the names of the columns."""
     rows = csv.reader(io.StringIO(text), strict=True)
     try:
@@ -60,11 +60,11 @@ def read_csv(name: str, text: str) -> Iterator[Found]:
         raise CliProblem(f"{name}:{rows.line_num} is not CSV: {problem}.") from None
 
 
-def _of_cells(place: str, titles: list[str], cells: list[str]) -> Found:
+def _of_cells(place: str, titles: list[str], cells: list[str]) -> SourcePart:
     text = ",".join(cells)
     if len(cells) != len(titles):
         why = f"the line has {len(cells)} cells, and the first line {len(titles)}"
-        return Refused(place, text, why, "one cell for each column, in quotes if it has commas")
+        return RefusedItem(place, text, why, "one cell for each column, in quotes if it has commas")
     given: dict[str, Json] = {}
     for title, cell in zip(titles, cells, strict=True):
         if cell == "":
@@ -72,7 +72,7 @@ def _of_cells(place: str, titles: list[str], cells: list[str]) -> Found:
         try:
             given[title] = _cell(title, cell)
         except InvalidSchedule as problem:
-            return Refused(
+            return RefusedItem(
                 place, text, str(problem), f'JSON in the column {title}, such as {{"a": 1}}'
             )
     return _found(place, given)
@@ -86,15 +86,15 @@ def _cell(title: str, cell: str) -> Json:
     return cell
 
 
-def _found(place: str, given: Mapping[str, Json]) -> Found:
+def _found(place: str, given: Mapping[str, Json]) -> SourcePart:
     text = " ".join(str(given.get(name) or "-") for name in ("key", "cron", "timezone"))
     try:
         return _item(place, text, given)
     except NotReadable as problem:
-        return Refused(place, text, problem.why, problem.instead)
+        return RefusedItem(place, text, problem.why, problem.instead)
 
 
-def _item(place: str, text: str, given: Mapping[str, Json]) -> Item:
+def _item(place: str, text: str, given: Mapping[str, Json]) -> SourceItem:
     unknown = [name for name in given if name not in {*NAMES, *SHOWN}]
     if unknown:
         raise NotReadable(f"{unknown[0]!r} is no field", f"the fields are {', '.join(NAMES)}")
@@ -116,7 +116,7 @@ def _item(place: str, text: str, given: Mapping[str, Json]) -> Item:
         enabled=enabled is not False,
     )
     facts: dict[str, Json] = {"key": name, "user": kept.get("user"), "input": kept.get("input")}
-    return Item(place, text, name, timing, facts, (), kept)
+    return SourceItem(place, text, name, timing, facts, (), kept)
 
 
 def _cron(value: Json) -> str:

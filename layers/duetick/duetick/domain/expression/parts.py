@@ -34,7 +34,7 @@ class CannotSay(InvalidExpression):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ExpressionParts:
     """The parts of an expression that recurs. Sunday is 0.
 
     `minute` and `hour` are as written: a star there keeps real time when clocks change. `dates` and
@@ -77,7 +77,7 @@ class Parts:
         return not self.minute.startswith("*") and not self.hour.startswith("*")
 
 
-def parts_of(text: str) -> Parts | None:
+def parts_of(text: str) -> ExpressionParts | None:
     """Return the parts of an expression; None for a rate and an `at`.
 
     Raises CannotSay for a day map whose days have times that no single expression names.
@@ -93,13 +93,13 @@ def parts_of(text: str) -> Parts | None:
     return _of_five(canonical.split())
 
 
-def _of_five(texts: list[str]) -> Parts:
+def _of_five(texts: list[str]) -> ExpressionParts:
     read = [fields.read(one, text) for one, text in zip(_FIVE, texts, strict=True)]
     either = not (read[2].starred or read[4].starred)
     return _parts(read, _special(read[2]), _special(read[4]), either=either)
 
 
-def _of_aws(texts: list[str]) -> Parts:
+def _of_aws(texts: list[str]) -> ExpressionParts:
     plain = ["*" if text == "?" else text for text in texts]
     read = [fields.read(one, text) for one, text in zip(_AWS, plain, strict=True)]
     years = None if texts[5] == "*" else read[5].values
@@ -114,10 +114,10 @@ def _parts(
     *,
     either: bool = False,
     years: frozenset[int] | None = None,
-) -> Parts:
+) -> ExpressionParts:
     minute, hour, date, month, weekday = read
     values = (minute.values, hour.values, date.values, month.values, weekday.values)
-    return Parts(minute.text, hour.text, *values, dates, weekdays, either, years)
+    return ExpressionParts(minute.text, hour.text, *values, dates, weekdays, either, years)
 
 
 def _special(read: Reading) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ def _from_aws(item: str) -> str:
     return f"{int(item[0]) - 1}{item[1:]}"
 
 
-def _of_days(text: str) -> Parts:
+def _of_days(text: str) -> ExpressionParts:
     named = {(DAYS.index(day), int(hour), int(minute)) for day, hour, minute in _TIME.findall(text)}
     weekdays, hours, minutes = (frozenset(part) for part in zip(*named, strict=True))
     if len(named) != len(weekdays) * len(hours) * len(minutes):
@@ -139,7 +139,7 @@ def _of_days(text: str) -> Parts:
             "for example, one schedule for each time: days(mon 09:00, tue 09:00)"
         )
     clock = (spell_out(minutes), spell_out(hours))
-    return Parts(*clock, minutes, hours, _ALL_DATES, _ALL_MONTHS, weekdays)
+    return ExpressionParts(*clock, minutes, hours, _ALL_DATES, _ALL_MONTHS, weekdays)
 
 
 def offsets_within(timezone: str | None, since: int, until: int) -> frozenset[int]:
@@ -200,7 +200,7 @@ def _check_rate(canonical: str) -> str:
     return canonical
 
 
-def _days_of_aws(parts: Parts) -> tuple[str, str]:
+def _days_of_aws(parts: ExpressionParts) -> tuple[str, str]:
     """Return day of month and day of week, of which EventBridge takes one alone."""
     restricts_dates = not parts.any_date or bool(parts.special_dates)
     restricts_weekdays = not parts.any_weekday or bool(parts.special_weekdays)
@@ -219,7 +219,7 @@ def _days_of_aws(parts: Parts) -> tuple[str, str]:
     return parts.special_dates[0], "?"
 
 
-def _weekday_of_aws(parts: Parts) -> str:
+def _weekday_of_aws(parts: ExpressionParts) -> str:
     if not parts.special_weekdays:
         return ",".join(map(_named, spell_out(parts.weekdays).split(",")))
     if parts.weekdays or len(parts.special_weekdays) > 1:
