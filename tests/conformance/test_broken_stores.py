@@ -1,17 +1,11 @@
 """The suite catches a broken store, and says what is broken in it."""
 
-import os
-from typing import Final
-
 import pytest
 from duetick.domain.errors import SchemaOutdated
 
 from tests.conformance.broken import AlteredStore, Broken, BrokenSuite
 from tests.conformance.defects import BROKEN
-from tests.conformance.judge import judge, names_of
-
-OTHERS: Final = 1 if "DUETICK_ALL_TESTS" in os.environ else 12
-"""Of the tests that a defect does not concern, each store runs one in so many."""
+from tests.conformance.judge import OTHERS, judge, names_of
 
 
 @pytest.mark.slow

@@ -165,10 +165,10 @@ class Trial:
 
 @pytest.fixture(
     params=[
-        pytest.param(("on_sqlite", 300), id="SQLite"),
-        pytest.param(("on_postgres", 200), id="Postgres", marks=pytest.mark.slow),
-        pytest.param(("on_dynamodb_local", 50), id="DynamoDB Local", marks=pytest.mark.slow),
-        pytest.param(("on_moto", 15), id="moto", marks=pytest.mark.slow),
+        pytest.param(("on_sqlite", 200), id="SQLite"),
+        pytest.param(("on_postgres", 120), id="Postgres", marks=pytest.mark.slow),
+        pytest.param(("on_dynamodb_local", 35), id="DynamoDB Local", marks=pytest.mark.slow),
+        pytest.param(("on_moto", 10), id="moto", marks=pytest.mark.slow),
     ],
 )
 def trial(request: pytest.FixtureRequest) -> Trial:

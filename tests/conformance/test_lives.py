@@ -53,4 +53,4 @@ def test_a01_random_lives_lose_and_double_no_time_on_postgres(
 def test_a01_random_lives_lose_and_double_no_time_on_dynamodb(
     dynamodb_local: DynamoDB, clocks: Clocks
 ) -> None:
-    each_life(lambda: opened(dynamodb_local.table_url(table_name())), range(30), clocks)
+    each_life(lambda: opened(dynamodb_local.table_url(table_name())), range(18), clocks)

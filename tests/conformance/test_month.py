@@ -39,4 +39,4 @@ def test_l01_users_add_up_on_postgres(postgres_url: str) -> None:
 
 @pytest.mark.slow
 def test_l01_users_add_up_on_dynamodb(dynamodb_local: DynamoDB) -> None:
-    lives_on(open_store(dynamodb_local.table_url(table_name())), 4)
+    lives_on(open_store(dynamodb_local.table_url(table_name())), 3)

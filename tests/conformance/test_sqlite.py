@@ -62,6 +62,7 @@ class TestSqliteFile(StoreConformance):
             connection.execute("DROP TRIGGER full_disk")
 
 
+@pytest.mark.slow
 class TestSqliteMemory(StoreConformance):
     """One connection, shared by threads; what it held is gone when it closes."""
 

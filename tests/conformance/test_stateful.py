@@ -34,7 +34,7 @@ def test_sqlite_and_the_model_agree() -> None:
 
 @pytest.mark.slow
 def test_sqlite_and_the_model_agree_for_long() -> None:
-    drive(lambda: "sqlite://", runs=150, steps=60)
+    drive(lambda: "sqlite://", runs=100, steps=50)
 
 
 @pytest.mark.slow
@@ -44,4 +44,4 @@ def test_postgres_and_the_model_agree(postgres_url: str) -> None:
 
 @pytest.mark.slow
 def test_dynamodb_and_the_model_agree(dynamodb_local: DynamoDB) -> None:
-    drive(lambda: dynamodb_local.table_url(table_name()), runs=10, steps=30)
+    drive(lambda: dynamodb_local.table_url(table_name()), runs=6, steps=30)

