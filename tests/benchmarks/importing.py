@@ -3,8 +3,9 @@
     python -m tests.benchmarks.importing [--schedules 10000] [--alone 500] [--store sqlite:///…]
 
 The whole command is measured: reading a CSV file, the plan, the batches, the report; against a
-local stack of another process, as an operator. Then a second import, which changes nothing; and, in the
-same run, some schedules by a PUT each, from eight threads. On Postgres name a store that is empty.
+local stack of another process, as an operator. Then a second import, which changes nothing; and, in
+the same run, some schedules by a PUT each, from eight threads. On Postgres name a store that is
+empty.
 """
 
 import argparse

@@ -12,6 +12,7 @@ from zlib import crc32
 
 from duetick.domain.accounts import Account
 from duetick.domain.attempts import Begun, CallerKey, Settled
+from duetick.domain.bells import PendingBell
 from duetick.domain.book import Book, Unreadable
 from duetick.domain.creation import Made
 from duetick.domain.ending import counts
@@ -351,7 +352,33 @@ class CrossedShelf:
         """See `ports.Shelf`."""
         return self._cross("unreadable", lambda: self._shelf.unreadable(since, limit))
 
+    # Bells.
+
+    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+        """See `ports.Shelf`."""
+        self._cross("mark_bells", lambda: self._shelf.mark_bells(names, now))
+
+    def pending_bells(self, limit: int) -> Sequence[PendingBell]:
+        """See `ports.Shelf`."""
+        return self._cross("pending_bells", lambda: self._shelf.pending_bells(limit))
+
+    def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
+        """See `ports.Shelf`."""
+        return self._cross("take_bell", lambda: self._shelf.take_bell(name, now, until))
+
+    def end_bell(self, name: ScheduleName, token: str) -> bool:
+        """See `ports.Shelf`."""
+        return self._cross("end_bell", lambda: self._shelf.end_bell(name, token))
+
+    def free_bell(self, name: ScheduleName, until: int) -> None:
+        """See `ports.Shelf`."""
+        self._cross("free_bell", lambda: self._shelf.free_bell(name, until))
+
     # Occurrences.
+
+    def next_due(self) -> int | None:
+        """See `ports.Shelf`."""
+        return self._cross("next_due", self._shelf.next_due)
 
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
         """See `ports.Shelf`."""

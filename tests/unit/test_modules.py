@@ -29,7 +29,6 @@ LOOKED_FOR: Final = {
     "cli.transfer.crontab_writer": "schedules as a crontab",
     "cli.transfer.eventbridge_writer": "schedules as EventBridge takes them",
     "cli.transfer.pgboss_writer": "schedules as rows of pg-boss",
-    "domain.eventbridge": "whether EventBridge fires at the same instants",
     "core.store.within": "a begin under a limit: O-03",
     "cli.pauses": "`duetick pause`, `resume` and `pauses`",
     "cli.workers": "`duetick workers` and `duetick locks`",

@@ -46,8 +46,10 @@ class Claims:
         elapsed: Callable[[], float] = time.monotonic,
         tell: Tell = tell_nobody,
         places: Places | None = None,
+        late: int = 0,
     ) -> None:
         self._store = store
+        self._late = late
         self._places = places or Places(store)
         self._limited = False
         self._tell = tell
@@ -147,6 +149,7 @@ class Claims:
             share=share,
             pauses=self._pauses(),
             limits=self._limits(),
+            late=self._late,
             may_go_on=may_go_on,
             on_poisoned=self._count_poisoned,
         )

@@ -63,6 +63,7 @@ def run_tick(
     threads: Threads = REAL,
     tell: Tell = tell_nobody,
     late_after: int | None = None,
+    late: int = 0,
 ) -> TickReport:
     """Claim until nothing is due or `budget` seconds are nearly spent; deliver what is claimed.
 
@@ -72,7 +73,8 @@ def run_tick(
     finished. `tell` hears of each occurrence that this tick knows to be dead, poisoned, or later
     than `late_after` (milliseconds); it must return at once. If a claim raises, that error is
     raised after the deliveries. If the store is older than its `witness`, StoreRestored is raised
-    before the first claim.
+    before the first claim. If bells ring for the rows, a tick claims those that are due for `late`
+    milliseconds.
     """
     at = store.now() if now is None else now
     if witness:
@@ -99,12 +101,13 @@ def run_tick(
         elapsed=elapsed,
         tell=tell,
         places=tick.places,
+        late=late,
     )
     raised = True
     try:
         tick.run(claims, sleep)
         if not claims.over:  # the last claim found something
-            tick.report.backlog = store.index.backlog(at)
+            tick.report.backlog = store.index.backlog(at - late)
         tick.purge()
         raised = False
     finally:
