@@ -24,8 +24,8 @@ SHA256 = "cc1047389ec1327174708664014e17f3fd8f3c1468cf78e09723763f3d4f7343"
 REGION = "us-east-1"
 PART = "DynamoDB Local"
 JVM = ("-Xmx2g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""Left alone it takes a quarter of the machine, and there may be several. Each lives for minutes: the
-better code of the second compiler comes too late to pay for itself.
+"""Left alone it takes a quarter of the machine, and there may be several. Each lives for minutes:
+the better code of the second compiler comes too late to pay for itself.
 """
 
 
