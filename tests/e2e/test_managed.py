@@ -286,6 +286,10 @@ def test_s01_the_hourly_count_makes_what_is_missing_and_deletes_what_has_no_row(
 
 
 def test_s01_a_retry_asks_for_a_tick_in_its_minute(journey: Journey) -> None:
-    due = datetime.fromisoformat(journey.retrying["dueAt"])
+    """The hourly tick is one of its own: it asks for what is due in its hour."""
+    failed, due = (
+        datetime.fromisoformat(journey.retrying[name]) for name in ("updatedAt", "nextAttemptAt")
+    )
     minute = -(-int(due.timestamp()) // 60)
-    assert f"wake-{minute}" in journey.wakes or minute % 60 == 0
+    hour = int(failed.timestamp()) // 3_600
+    assert f"wake-{minute}" in journey.wakes or minute // 60 > hour
