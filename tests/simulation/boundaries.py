@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 from zlib import crc32
 
+from duetick.core.store.index import OneClaim
 from duetick.domain.accounts import Account
 from duetick.domain.attempts import Begun, CallerKey, Settled
 from duetick.domain.bells import PendingBell
@@ -67,7 +68,9 @@ STALLS = (20_000, 70_000, 130_000, 400_000)
 
 
 class Boundaries:
-    """The crossings of one simulation. `crossed` counts them; `happened` counts the faults."""
+    """The crossings of one simulation. `crossed` counts them; `happened` counts the faults.
+    At those in `stalled` a process stood still for long.
+    """
 
     def __init__(self, slots: Slots, story: Story, witness: Witness, tell: Tell) -> None:
         self.slots = slots
@@ -75,6 +78,7 @@ class Boundaries:
         self.quiet = False
         self.crossed: Counter[str] = Counter()
         self.happened: Counter[tuple[str, Kind]] = Counter()
+        self.stalled: set[str] = set()
         self._story = story
         self.longest_pause = story.longest_pause
         self._tell = tell
@@ -137,6 +141,7 @@ class Boundaries:
         rare = 97 if name in ("act", "settle") else 397
         stalls = most > 5 and not self.quiet and drawn % rare == 0
         if stalls:
+            self.stalled.add(name)
             stall = STALLS[drawn // 397 % len(STALLS)]
             self._tell(f"{me.name} stands still for {stall // 1_000} s at `{name}`")
             self.slots.pause(stall)
@@ -230,6 +235,10 @@ class CrossedShelf:
                 user_id, key, now, altered, about=about, alone=alone, terms=terms
             )
             self._witness.saw_book((user_id, key), seen[-1], now, alone=alone)
+            if isinstance(answer, OneClaim):
+                self._witness.reaches(now)
+                self._saw("claims", answer.made)
+                return answer
             first = answer[0] if isinstance(answer, tuple) else None
             if isinstance(first, Begun):
                 self._began(first, now)

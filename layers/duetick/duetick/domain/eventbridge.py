@@ -44,7 +44,7 @@ def say(
     parts = parts_of(cron)
     if parts is None:
         return _say_at(cron, timezone, gap) if said.startswith("at(") else AwsExpression(said)
-    theirs = count(_as_they_read(said, parts), timezone, *_span(now), gap="skip", repeat="first")
+    theirs = count(as_they_read(said), timezone, *_span(now), gap="skip", repeat="first")
     if count(cron, timezone, *_span(now), gap=gap, repeat=repeat) == theirs:
         return AwsExpression(said, timezone)
     if parts.names_each_hour and _keeps_minutes(parts, timezone, now):
@@ -67,8 +67,13 @@ def _say_at(cron: str, timezone: str | None, gap: "Gap") -> AwsExpression:
     return AwsExpression(f"at({datetime.fromtimestamp(at / 1_000, UTC):%Y-%m-%dT%H:%M:%S})")
 
 
-def _as_they_read(said: str, parts: ExpressionParts) -> str:
-    """Return their expression so that ours reads it by their rule: no star keeps real time."""
+def as_they_read(said: str) -> str:
+    """Return an expression of EventBridge so that ours reads it by its rule: no star keeps real
+    time.
+    """
+    parts = parts_of(said)
+    if parts is None:
+        return said
     fields = said.removeprefix("cron(").removesuffix(")").split()
     fields[:2] = [spell_out(parts.minutes), spell_out(parts.hours)]
     return f"cron({' '.join(fields)})"

@@ -6,7 +6,7 @@ Nothing of it is loaded by a deployment whose tick comes each minute.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Final
 
@@ -18,6 +18,7 @@ from duetick.core.store import Store
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.occurrence import Occurrence, ScheduleName
 from duetick.domain.policies import MINUTE_MS
+from duetick.ports.bells import Bells
 from duetick.runtime.eventbridge import ScheduleGroup
 from duetick.runtime.telemetry import logger
 
@@ -36,14 +37,35 @@ WORKERS: Final = 8
 MOST_COUNTED: Final = 1_000
 
 
+@cache
+def _group(trigger: Trigger) -> ScheduleGroup:
+    return ScheduleGroup(trigger)
+
+
+@contextmanager
+def _several() -> Iterator[Each]:
+    """Yield a way to do several at once: EventBridge answers in some tens of milliseconds."""
+    with ThreadPoolExecutor(WORKERS, "duetick-bells") as pool:
+        yield pool.map
+
+
 class Managed:
     """The bells of a store, as far as its trigger is known: before a deployment has named the
     group, marks stay, and nobody is woken.
     """
 
-    def __init__(self, store: Store, elapsed: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: Store,
+        elapsed: Callable[[], float] = time.monotonic,
+        *,
+        bells: Callable[[Trigger], Bells] = _group,
+        several: Callable[[], AbstractContextManager[Each]] = _several,
+    ) -> None:
         self._store = store
         self._elapsed = elapsed
+        self._bells = bells
+        self._several = several
         self._read: tuple[float, Trigger | None] | None = None
 
     def trigger(self) -> Trigger | None:
@@ -88,7 +110,7 @@ class Managed:
         if found is None or at >= (soon // HOUR_MS + 1) * HOUR_MS:
             return
         try:
-            _group(found).wake(at)
+            self._bells(found).wake(at)
         except Exception:
             logger.exception("no tick was asked for", extra={"action": "wake_failed"})
 
@@ -96,7 +118,7 @@ class Managed:
         """Delete bells. Raises BellsUnavailable."""
         keeper = self._keeper()
         if keeper:
-            with _several() as each:
+            with self._several() as each:
                 keeper.delete(names, each)
 
     def go_on(self, may_go_on: Callable[[], bool]) -> int:
@@ -111,8 +133,8 @@ class Managed:
         if found is None:
             return 0
         found = mark_rest(self._store, found, may_go_on)
-        with _several() as each:
-            BellKeeper(self._store, _group(found)).keep_pending(may_go_on, each)
+        with self._several() as each:
+            BellKeeper(self._store, self._bells(found)).keep_pending(may_go_on, each)
         found = settle(self._store, found)
         self._read = self._elapsed(), found
         due = self._store.shelf.next_due() if found.settled else 0
@@ -128,7 +150,7 @@ class Managed:
     def look(self, now: int) -> BellLook | None:
         """Return the hourly look at the bells, if any ring."""
         found = self.trigger()
-        return BellLook(self._store, _group(found), now) if found else None
+        return BellLook(self._store, self._bells(found), now) if found else None
 
     def end_look(self, look: BellLook, may_go_on: Callable[[], bool]) -> CountedBells:
         """Return the bells that were missing, and those without a row."""
@@ -137,16 +159,4 @@ class Managed:
 
     def _keeper(self) -> BellKeeper | None:
         found = self.trigger()
-        return BellKeeper(self._store, _group(found)) if found else None
-
-
-@cache
-def _group(trigger: Trigger) -> ScheduleGroup:
-    return ScheduleGroup(trigger)
-
-
-@contextmanager
-def _several() -> Iterator[Each]:
-    """Yield a way to do several at once: EventBridge answers in some tens of milliseconds."""
-    with ThreadPoolExecutor(WORKERS, "duetick-bells") as pool:
-        yield pool.map
+        return BellKeeper(self._store, self._bells(found)) if found else None

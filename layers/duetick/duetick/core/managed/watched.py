@@ -45,9 +45,9 @@ class Followers:
         self.erases: Callable[[Sequence[ScheduleName]], object] = ignore
 
 
-def watched(shelf: Shelf, followers: Followers) -> Shelf:
+def watched(shelf: Shelf, followers: Followers, clock: Clock) -> Shelf:
     """Return the shelf with its changes watched."""
-    return cast("Shelf", WatchedShelf(shelf, followers))
+    return cast("Shelf", WatchedShelf(shelf, followers, clock))
 
 
 class Watching:
@@ -84,9 +84,10 @@ class Watching:
 class WatchedShelf:
     """A shelf whose changes are watched. Everything else is the shelf's own."""
 
-    def __init__(self, shelf: Shelf, followers: Followers) -> None:
+    def __init__(self, shelf: Shelf, followers: Followers, clock: Clock) -> None:
         self._shelf = shelf
         self._followers = followers
+        self._clock = clock
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._shelf, name)
@@ -113,7 +114,7 @@ class WatchedShelf:
     def erase(self, user_id: str) -> int:
         """See `ports.Shelf`. The marks lead back to the bells if the data then stays."""
         names = [(user_id, key) for key in self._keys_of(user_id)]
-        self._shelf.mark_bells(names, self._shelf.now())
+        self._shelf.mark_bells(names, self._clock())
         self._followers.erases(names)
         return self._shelf.erase(user_id)
 

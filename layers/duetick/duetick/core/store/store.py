@@ -52,12 +52,12 @@ class Store:
         tick_seconds: int = EACH_MINUTE,
         followers: "Followers | None" = None,
     ) -> None:
+        self.now: Clock = clock or shelf.now
         if followers:
             from duetick.core.managed.watched import watched
 
-            shelf = watched(shelf, followers)
+            shelf = watched(shelf, followers, self.now)
         self.shelf = shelf
-        self.now: Clock = clock or shelf.now
         self.schedules = Schedules(
             shelf,
             self.now,
