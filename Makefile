@@ -10,7 +10,7 @@ SOURCE = layers functions tests
 # These have slow tests alone, and `make quick` does not even read them.
 ONLY_SLOW = tests/e2e tests/integration/api/test_contract.py
 
-.PHONY: run cloud test quick lint format lock openapi setup lab
+.PHONY: run cloud test quick lint format lock openapi pages package setup lab
 
 run: setup
 	@$(BIN)/duetick local --port $(PORT) --store '$(STORE)'
@@ -41,13 +41,24 @@ format: setup
 openapi: setup
 	$(BIN)/python -m duetick.api > layers/duetick/duetick/api/openapi.json
 
+# The pages and the TypeScript client are built anew after a change of their sources or of the API's
+# document; a test compares.
+pages: setup
+	@$(BIN)/python -m tests.lab.pages
+
+# A release: the wheel, from which `duetick new` and `duetick package` work anywhere, and the deployable
+# for whoever takes it as it is.
+package: setup
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/duetick package --to dist/stack
+
 # The lock is made anew after a change of pyproject.toml; it needs uv.
 lock:
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url \
 		--no-emit-find-links --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links --python-version 3.13 -c requirements.lock \
-		pyproject.toml -o layers/deps/requirements.txt
+		--extra layer pyproject.toml -o layers/deps/requirements.txt
 
 # What the tests run against besides Python: a failure here is told again by the tests that need it.
 lab: setup

@@ -19,7 +19,7 @@ PAGES: Final = {
         TOP / "README.md",
         *sorted(path for folder in FOLDERS for path in folder.rglob("README.md")),
     )
-    if "node_modules" not in path.parts
+    if not {"node_modules", "skeleton"} & set(path.parts)
 }
 """Their texts, by path."""
 

@@ -37,7 +37,6 @@ def handler(_event: object, context: wiring.LambdaContext) -> dict[str, int]:
     """Run one tick in the time that the function has. Its id is that of the invocation."""
     with in_tick(context.aws_request_id):
         try:
-            wiring.take_in()
             report = run_tick(
                 store,
                 transport,
@@ -49,6 +48,7 @@ def handler(_event: object, context: wiring.LambdaContext) -> dict[str, int]:
                 tell=wiring.tell,
                 late_after=LATE,
                 late=wiring.managed().late() if wiring.is_managed() else 0,
+                take_in=wiring.take_in,
             )
             record_tick(report)
             if wiring.is_managed():

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar
+from typing import TypedDict, TypeVar
 
 import boto3
 from duetick.core.store import Store
@@ -21,11 +21,12 @@ from duetick.domain.attempts import SUCCEEDED, Begun, Outcome
 from duetick.domain.policies import Delivery, Policies
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import Reason, State
-from duetick.stores.dynamodb.shelf import DynamoShelf
-from duetick.stores.dynamodb.table import Table, connect
+from duetick.ports import Shelf
+from duetick.stores.dynamodb.shelf import open_dynamodb
 
 from tests.lab.credentials import DUMMY
 from tests.lab.dynamodb import REGION, DynamoDB, start_dynamodb_local, table_name
+from tests.lab.dynamodb_service import watch
 
 HOUR = 3_600_000
 NOON = 1_800_000_000_000
@@ -38,9 +39,6 @@ READS = frozenset({"GetItem", "Query", "BatchGetItem"})
 WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
 T = TypeVar("T")
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
 
 class Consumed(TypedDict):
     """What one table was asked for."""
@@ -48,33 +46,24 @@ class Consumed(TypedDict):
     CapacityUnits: float
 
 
-class Operation(Protocol):
-    """A request's description, as botocore has it."""
-
-    name: str
-
-
 class Meter:
-    """Adds up what DynamoDB says that each request consumed."""
+    """Adds up what DynamoDB says that each request of a shelf consumed. `requests` counts them."""
 
-    def __init__(self, client: "DynamoDBClient") -> None:
+    def __init__(self, shelf: Shelf) -> None:
         self.writes = 0.0
         self.reads = 0.0
-        events = client.meta.events
-        events.register("provide-client-params.dynamodb", self._ask)
-        events.register("after-call.dynamodb", self._add)
+        self.requests = 0
+        watch(shelf, self._ask, self._add)
 
-    @staticmethod
-    def _ask(params: dict[str, object], model: Operation, **_: object) -> None:
-        if model.name in READS | WRITES:
-            params["ReturnConsumedCapacity"] = "INDEXES"
+    def _ask(self, operation: str, request: dict[str, object]) -> None:
+        self.requests += 1
+        if operation in READS | WRITES:
+            request["ReturnConsumedCapacity"] = "INDEXES"
 
-    def _add(
-        self, parsed: dict[str, Consumed | list[Consumed]], model: Operation, **_: object
-    ) -> None:
-        consumed = parsed.get("ConsumedCapacity", [])
+    def _add(self, operation: str, answer: dict[str, Consumed | list[Consumed]]) -> None:
+        consumed = answer.get("ConsumedCapacity", [])
         for each in consumed if isinstance(consumed, list) else [consumed]:
-            if model.name in READS:
+            if operation in READS:
                 self.reads += each["CapacityUnits"]
             else:
                 self.writes += each["CapacityUnits"]
@@ -88,11 +77,11 @@ class Bench:
     """A table of hourly schedules, fired hour after hour."""
 
     def __init__(self, dynamodb: DynamoDB, schedules: int, shards: int, policies: Policies) -> None:
-        client = connect(REGION, dynamodb.endpoint)
         self.table = table_name()
-        shelf = DynamoShelf(Table(self.table, client), shards, checks_clock=False)
+        url = f"{dynamodb.table_url(self.table)}&shards={shards}"
+        shelf = open_dynamodb(url, checks_clock=False)
         self.store = Store(shelf, lambda: self.now)
-        self.meter = Meter(client)
+        self.meter = Meter(shelf)
         self.now = NOON
         self.store.migrate()
         for number in range(schedules):

@@ -43,6 +43,11 @@ FROM (
 WHERE i.user_id = chosen.user_id AND i.key = 'digest'
 """
 
+SPREAD = """
+UPDATE schedule_index SET next_fire_at = :due - :minute * ((hashtext(user_id) & 65535) % :times)
+WHERE next_fire_at = :due
+"""
+
 
 @dataclass
 class Table:
@@ -73,9 +78,13 @@ class Table:
             connection.run("CHECKPOINT")
         return self
 
-    def make_due(self, count: int) -> int:
-        """Make that many due, at places all over the table; the time at which they are."""
-        self.tick += 1
+    def make_due(self, count: int, times: int = 1) -> int:
+        """Make that many due, at places all over the table; the time at which they are.
+
+        With several `times`, each is due for one of the last so many minutes, whatever its cron
+        says. No two ticks have a time in common.
+        """
+        self.tick += times
         due = START + self.tick * MINUTE
         with connect(self.url) as connection:
             _put_back(connection)
@@ -87,6 +96,8 @@ class Table:
                 rows=self.rows,
                 count=count,
             )
+            if times > 1:
+                connection.run(SPREAD, due=due, minute=MINUTE, times=times)
         return due
 
 

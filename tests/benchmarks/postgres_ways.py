@@ -40,6 +40,20 @@ FROM (VALUES {rows}) AS v (user_id, key, next_at) WHERE i.user_id = v.user_id AN
 """
 
 
+FLOOR_IN_ONE = """
+WITH advanced AS (
+    UPDATE schedule_index SET next_fire_at = :far, mark = :now WHERE next_fire_at <= :now
+    RETURNING user_id, key, cron, timezone, flow, redefined_at
+)
+INSERT INTO occurrences (user_id, key, nominal_at, origin, id, cron, timezone, flow, state,
+    due_at, attempts, priority, fence, lease_until, exclusive, redefined_at, count, created_at,
+    updated_at)
+SELECT user_id, key, :now, 'schedule', 'occ_0123456789abcdef01234567', cron, timezone, flow,
+    'queued', :now, 0, 0, 1, :lease, 1, redefined_at, 1, :now, :now
+FROM advanced RETURNING user_id, key
+"""
+
+
 def ours(store: Store, limit: int = 1_000) -> Way:
     """Chunk after chunk until nothing is due: recorded, leased, and made into occurrences."""
 
@@ -63,6 +77,19 @@ def floor(url: str) -> Way:
         rows = connection.run(FLOOR_UPDATE, now=now, far=far[0])
         connection.run(FLOOR_INSERT, now=now, far=far[0], lease=now + 60_000)
         connection.run("COMMIT")
+        return len(rows or ())
+
+    return claim
+
+
+def floor_in_one(url: str) -> Way:
+    """One statement that advances with a constant and records as many rows."""
+    connection = connect(url)
+    far = [FAR]
+
+    def claim(now: int) -> int:
+        far[0] += 1
+        rows = connection.run(FLOOR_IN_ONE, now=now, far=far[0], lease=now + 60_000)
         return len(rows or ())
 
     return claim

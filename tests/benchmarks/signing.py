@@ -2,8 +2,8 @@
 
 import time
 
+from duetick.network.sigv4 import Credentials, Signer
 from duetick.transports.http import Headers
-from duetick.transports.sigv4 import Credentials, Signer
 
 SIGNER = Signer(lambda: Credentials("AKID", "secret", "token"), "eu-central-1")
 

@@ -66,28 +66,25 @@ class Watch:
 
     def __init__(self, log: io.StringIO, store: Store) -> None:
         self._log = log
-        self._requests = 0
         self._meter: Meter | None = None
         if isinstance(store.shelf, DynamoShelf):
-            client = store.shelf.client
-            self._meter = Meter(client)
-            client.meta.events.register("before-send.dynamodb", self._count)
-
-    def _count(self, **_: object) -> None:
-        self._requests += 1
+            self._meter = Meter(store.shelf)
 
     def spent(self, work: Callable[[], int]) -> Spent:
         """Of each; the work says how many there were."""
-        written, asked, read = self._log.tell(), self._requests, self._read()
+        written, asked, read = self._log.tell(), self._asked(), self._read()
         began = time.process_time()
         times = work()
         cpu = time.process_time() - began
         return Spent(
             cpu / times,
             (self._log.tell() - written) / 1_024 / times + LAMBDA_LOG_KB,
-            (self._requests - asked) / times,
+            (self._asked() - asked) / times,
             (self._read() - read) / times,
         )
+
+    def _asked(self) -> int:
+        return self._meter.requests if self._meter else 0
 
     def _read(self) -> float:
         return self._meter.reads if self._meter else 0.0

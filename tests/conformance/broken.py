@@ -52,7 +52,7 @@ class AlteredDatabase(SqliteDatabase):
             session._queries = load("sqlite") | self.altered
             yield session
 
-    claiming = transaction
+    purging = transaction
 
 
 def _refused() -> sqlite3.Connection:

@@ -23,6 +23,7 @@ from tests.conformance.broken_stores import (
     works_from_memory,
 )
 from tests.conformance.defects_of_fairness import FAIRNESS
+from tests.conformance.defects_of_forecasts import FORECASTS
 from tests.conformance.defects_of_jobs import JOBS
 from tests.conformance.defects_of_ledgers import LEDGERS
 from tests.conformance.defects_of_limits import LIMITS
@@ -551,4 +552,4 @@ DATABASES = (
     ),
 )
 
-BROKEN = (*CLAIMS, *FAIRNESS, *CHANGES, *LEDGERS, *DATABASES, *PURGES, *LIMITS, *JOBS)
+BROKEN = (*CLAIMS, *FAIRNESS, *CHANGES, *LEDGERS, *DATABASES, *PURGES, *LIMITS, *JOBS, *FORECASTS)

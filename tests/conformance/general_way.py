@@ -5,16 +5,21 @@ from collections.abc import Sequence
 from duetick.domain.attempts import Begun, Settled
 from duetick.domain.failures import Event
 from duetick.domain.occurrence import Leased, Occurrence
-from duetick.ports import Shelf
+from duetick.ports import Chunk, Fair, Glance, Shelf
 from duetick.stores.dynamodb.shelf import DynamoShelf
-from duetick.stores.postgres.claim import PostgresClaim
 from duetick.stores.postgres.shelf import PostgresShelf
 from duetick.stores.sql.queries import migrations
+from duetick.stores.sql.shelf import SqlShelf
 from duetick.stores.sqlite.shelf import SqliteShelf
 
 
 class GeneralWay:
     """Of a shelf for which nothing is everyday."""
+
+    def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
+        """A tick asks one by one."""
+        del now, ahead, note
+        return None
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
         """Nothing begins in one write."""
@@ -35,7 +40,11 @@ class GeneralWay:
 
 
 class GeneralPostgres(GeneralWay, PostgresShelf):
-    """Postgres."""
+    """Postgres. A claim locks what it reads."""
+
+    def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        """The way that decides every chunk."""
+        return SqlShelf.claim(self, now, limit, ahead, fair)
 
 
 class GeneralSqlite(GeneralWay, SqliteShelf):
@@ -49,7 +58,7 @@ class GeneralDynamo(GeneralWay, DynamoShelf):
 def general(shelf: Shelf) -> Shelf:
     """The same database without its fast ways."""
     if isinstance(shelf, PostgresShelf):
-        return GeneralPostgres(shelf._database, PostgresClaim(), migrations("postgres"))
+        return GeneralPostgres(shelf._database, migrations("postgres"))
     if isinstance(shelf, SqliteShelf):
         return GeneralSqlite(shelf._file)
     assert isinstance(shelf, DynamoShelf)

@@ -4,10 +4,14 @@ from collections.abc import Sequence
 from typing import get_args
 
 from duetick.core.store import Listing, Store
+from duetick.domain.alike import Selection
 from duetick.domain.attempts import CallerKey
+from duetick.domain.forecasting import Outlook
+from duetick.domain.minutes import MinuteSpan
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import State
 from duetick.ports import Counted
+from duetick.testing.conformance.samples import DAY, MINUTE
 
 from tests.conformance.chances import USER
 from tests.conformance.sides import Sides
@@ -15,6 +19,12 @@ from tests.conformance.sides import Sides
 KEYS = ("a", "b")
 BARE = "bare"
 ALL = 10_000
+MINE = frozenset({USER, "bob"})
+SELECTIONS = (
+    Selection(apart=MINE),
+    Selection(user_id=USER, apart=MINE),
+    Selection(flow="flow", action="act", apart=MINE, by_action=frozenset({"flow"})),
+)
 LISTINGS: tuple[Listing, ...] = (None, "all", "active", "paused", "done")
 COUNTED: tuple[Counted, ...] = get_args(Counted)
 
@@ -39,10 +49,37 @@ def lookups(sides: Sides, now: int) -> None:
         _list(sides, listing, now)
     sides.each("holds", lambda store, _: [_holds(store, name, now) for name in ("k0", "k1")])
     sides.each("find, before now", lambda store, _: store.ledger.find(USER, limit=4, before=now))
+    for selection in SELECTIONS:
+        _forecast(sides, selection, now)
     for state in (State.DEAD, State.SCHEDULED, State.RETRYING, State.QUEUED, State.PROCESSING):
         _find(sides, state)
     for state in (State.CANCELLED, State.SUCCEEDED, State.QUEUED):
         _find(sides, state, (USER, KEYS[0]))
+
+
+def _forecast(sides: Sides, selection: Selection, now: int) -> None:
+    minute = now - now % MINUTE
+    sides.each("forecast", lambda store, _: _ahead(store, selection, minute, now))
+    sides.each(
+        "forecast of later", lambda store, _: _ahead(store, selection, minute + DAY // 2, now)
+    )
+
+
+def _ahead(store: Store, selection: Selection, since: int, now: int) -> object:
+    """What is due in a day, as of now."""
+    outlook = Outlook(MinuteSpan(since, since + DAY), now, store.pauses.since(now))
+    place: str | None = ""
+    while place is not None:
+        page = store.shelf.alike(selection, now, outlook.span.until, place)
+        outlook.add(page.rows)
+        outlook.add_waiting(page.waiting)
+        outlook.totals["unreadable"] += page.unreadable
+        place = page.place
+    totals, found = outlook.finish(), outlook.sums[0]
+    by_minute = {
+        n: both for n, both in enumerate(zip(found.due, found.movable, strict=True)) if both[0]
+    }
+    return totals, by_minute, found.ragged, found.densest
 
 
 def _list(sides: Sides, state: Listing, now: int) -> None:

@@ -1,6 +1,6 @@
 """A session of a broken store, in which single queries do something else."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from duetick.stores.sql.session import Database, Params, QueryCall, Row, Session
@@ -25,6 +25,15 @@ class Meddled:
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """Run it, unless it has that name."""
         return [1 for _ in params] if name == self._name else self._session.each(name, params)
+
+    def start(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """Run them, but for those of that name."""
+        answers = self.several(calls)
+        return lambda: answers
+
+    def every(self, name: str, params: Iterable[Params]) -> int:
+        """Run it, unless it has that name."""
+        return sum(self.each(name, [*params]))
 
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
         """Run them, but for those of that name."""
@@ -57,8 +66,18 @@ class MeddledDatabase:
             yield self._wrap(session)
 
     @contextmanager
-    def claiming(self) -> Iterator[Session]:
-        with self._database.claiming() as session:
+    def claiming(self, *, waits: bool = True) -> Iterator[Session]:
+        with self._database.claiming(waits=waits) as session:
+            yield self._wrap(session)
+
+    @contextmanager
+    def looking(self) -> Iterator[Session]:
+        with self._database.looking() as session:
+            yield self._wrap(session)
+
+    @contextmanager
+    def volatile(self) -> Iterator[Session]:
+        with self._database.volatile() as session:
             yield self._wrap(session)
 
     def migration(self) -> AbstractContextManager[Session]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from duetick.core.ids import new_id
 from duetick.domain.accounts import Account, LedgerEntry
+from duetick.domain.alike import Alike, AlikePage, Selection, Waits, alike, spent_runs, waits
 from duetick.domain.attempts import Begun, CallerKey, Settled, refuse_key
 from duetick.domain.bells import PendingBell
 from duetick.domain.book import Book, Unreadable, lease_again
@@ -47,6 +48,7 @@ from duetick.ports import (
     Counted,
     Effects,
     Fair,
+    Glance,
     JobsFound,
     KeyHeld,
     Listed,
@@ -319,6 +321,11 @@ class MemoryShelf:
         self._write(book)
         return new
 
+    def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
+        """A dictionary answers each question at once."""
+        del now, ahead, note
+        return None
+
     def backlog(self, until: int, limit: int) -> int:
         rows = [book.row for book in self.books.values()]
         return min(limit, sum(row is not None and row.next_fire_at <= until for row in rows))
@@ -493,6 +500,30 @@ class MemoryShelf:
                 if definitions
             ],
         )
+
+    def alike(self, selection: Selection, now: int, until: int, place: str = "") -> AlikePage:
+        del place
+        rows: list[Alike] = []
+        unreadable = 0
+        for book in self.books.values():
+            record, broken = book.record, book.unreadable
+            row, action = book.row or (broken and broken.row), record.action if record else ""
+            if row and selection.takes(row.user_id, row.flow, action):
+                unreadable += broken is not None
+                under_way = MemoryPages(self, (book.user_id, book.key)).unfinished()
+                spent = spent_runs(record.runs if record else 0, under_way)
+                rows += [alike(row, book.mark, action=action, spent=spent)] if book.row else []
+        return AlikePage(rows, [*self._waiting(selection, now, until)], unreadable)
+
+    def _waiting(self, selection: Selection, now: int, until: int) -> Iterator[Waits]:
+        for one in self.ledger.values():
+            found = waits(one, now, until, action=self._action_of(one))
+            if found and selection.takes(one.user_id, one.flow, self._action_of(one)):
+                yield found
+
+    def walk_units(self, books: int) -> int | None:
+        del books
+        return None
 
     def acquire(self, lock: NamedLock, now: int) -> bool:
         with self.lock:

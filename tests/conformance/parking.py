@@ -59,9 +59,12 @@ def interleave(
         return first.result(LONGEST), second.result(LONGEST)
 
 
+WRITES: Final = ("INSERT", "UPDATE", "DELETE", "WITH made", "WITH advanced")
+
+
 def _writes(name: str) -> bool:
     """Return True if the query of that name writes."""
-    return load("postgres")[name].lstrip().startswith(("INSERT", "UPDATE", "DELETE", "WITH made"))
+    return load("postgres")[name].lstrip().startswith(WRITES)
 
 
 class ParkingSession(Meddled):
@@ -83,6 +86,10 @@ class ParkingSession(Meddled):
         self._stop([name] if params else [])
         return self._session.each(name, params)
 
+    def start(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        self._stop([name for name, _ in calls])
+        return self._session.start(calls)
+
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
         self._stop([name for name, _ in calls])
         return self._session.last(calls)
@@ -96,7 +103,7 @@ class ParkingTable(Table):
     """A table that stops before the first write of a schedule's item."""
 
     def __init__(self, table: Table, stop: Callable[[], None]) -> None:
-        super().__init__(table.name, table.client)
+        super().__init__(table.name, table.service)
         self._stop = stop
 
     def put(self, item: Item, rev: int | None = None) -> None:

@@ -2,40 +2,33 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import NamedTuple
 
 import pytest
 from duetick.core.store import Store
 from duetick.domain.schedule import Schedule
 from duetick.stores import open_store
-from duetick.stores.dynamodb.shelf import DynamoShelf
-from duetick.stores.dynamodb.table import connect
 from duetick.testing import Capability, StoreConformance
 from duetick.testing.conformance.suite import StoreSuite
 
 from tests.conformance.parts import EveryPath, EveryStatement
 from tests.lab.dynamodb import DynamoDB, table_name
+from tests.lab.dynamodb_service import watched
 from tests.lab.process import LOCALHOST
 from tests.lab.ready import ReadyTable
 
 pytestmark = pytest.mark.slow
 
 NOBODY = f"{LOCALHOST}:1"
-TRIES_AGAIN = "retry-config-dynamodb"
-"""botocore's name for what repeats a request that failed."""
 
 
 class OutOfReach(Exception):
     """No item can be written."""
 
 
-def _fail(**_: object) -> None:
-    raise OutOfReach
-
-
-_connected = cache(connect)
-"""To make a client takes longer than most of these tests; threads may share one."""
+def _fail(operation: str, _request: object) -> None:
+    if operation in ("PutItem", "TransactWriteItems"):
+        raise OutOfReach
 
 
 class Table(NamedTuple):
@@ -61,7 +54,7 @@ class DynamoSuite(StoreSuite):
 
     @pytest.fixture(autouse=True)
     def _empty(self, table: Table, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        monkeypatch.setattr("duetick.stores.dynamodb.shelf.connect", _connected)
+        monkeypatch.setattr("duetick.stores.dynamodb.service.FIRST_WAIT", 0.001)
         self._endpoint, self._url = table.endpoint, table.place.ready()
         self._open: list[Store] = []
         yield
@@ -83,23 +76,14 @@ class DynamoSuite(StoreSuite):
 
     @contextmanager
     def failing_writes(self, store: Store) -> Iterator[type[Exception]]:
-        assert isinstance(store.shelf, DynamoShelf)
-        events = store.shelf.client.meta.events
-        for operation in ("PutItem", "TransactWriteItems"):
-            events.register(f"before-call.dynamodb.{operation}", _fail)
-        yield OutOfReach
-        for operation in ("PutItem", "TransactWriteItems"):
-            events.unregister(f"before-call.dynamodb.{operation}", _fail)
+        with watched(store.shelf, _fail):
+            yield OutOfReach
 
     def unmigrated(self, store: Store) -> Store:
         return open_store(self._endpoint.table_url(table_name()) + self.options)
 
     def unreachable(self, store: Store) -> Store:
-        """Return a store that tries once: botocore waits for seconds between its tries."""
-        made = open_store(f"dynamodb://any?region=eu-west-1&endpoint=http://{NOBODY}")
-        assert isinstance(made.shelf, DynamoShelf)
-        made.shelf.client.meta.events.unregister("needs-retry.dynamodb", unique_id=TRIES_AGAIN)
-        return made
+        return open_store(f"dynamodb://any?region=eu-west-1&endpoint=http://{NOBODY}")
 
     def another(self, store: Store) -> Store:
         return self._opened()

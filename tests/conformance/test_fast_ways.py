@@ -17,7 +17,7 @@ from duetick.domain.schedule import Record
 from duetick.domain.states import State
 from duetick.ports import Shelf
 from duetick.stores.dynamodb.shelf import open_dynamodb
-from duetick.stores.postgres.shelf import open_postgres
+from duetick.stores.postgres.shelf import PostgresShelf, open_postgres
 from duetick.stores.sql.queries import load
 from duetick.stores.sqlite.shelf import open_sqlite
 from hypothesis import Phase, given, settings
@@ -377,6 +377,8 @@ def test_a_fast_way_of_sqlite_that_is_broken_is_caught(
 def check_catches(ways: Ways, backend: str, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
     check, name, part, instead = BREAKS[broken]
     queries = load(backend)
+    if isinstance(ways.fast.shelf, PostgresShelf):  # its functions were made of the right queries
+        monkeypatch.setattr(ways.fast.shelf, "_keeps", False)
     for each in [one for one in queries if one.startswith(name)]:
         assert part in queries[each]
         monkeypatch.setitem(queries, each, queries[each].replace(part, instead))

@@ -19,13 +19,12 @@ from duetick.stores.dynamodb.items import item_key
 from duetick.stores.dynamodb.shelf import open_dynamodb
 from duetick.stores.dynamodb.table import Item, Table
 from duetick.stores.postgres.address import read_address
-from duetick.stores.postgres.claim import PostgresClaim
 from duetick.stores.postgres.connecting import connect_to
 from duetick.stores.postgres.database import PostgresDatabase, PostgresSession
-from duetick.stores.postgres.shelf import open_postgres
+from duetick.stores.postgres.shelf import PostgresShelf, open_postgres
 from duetick.stores.sql.queries import load, migrations
 from duetick.stores.sql.schema import OF_USERS
-from duetick.stores.sql.session import Session
+from duetick.stores.sql.session import Database, Session
 
 from tests.conformance.general_way import GeneralDynamo, GeneralPostgres
 from tests.conformance.meddled import MeddledDatabase
@@ -85,9 +84,11 @@ class PostgresBench:
         self.other.migrate()
         database = PostgresDatabase(connect_to(read_address(url)), 2, code=1)
         self._parking = MeddledDatabase(database, self._wrap)
-        shelf = GeneralPostgres(self._parking, PostgresClaim(), migrations("postgres"))
-        self.parked = Store(shelf)
+        self.parked = Store(self._open(self._parking))
         self._asking = connect(url)
+
+    def _open(self, database: Database) -> PostgresShelf:
+        return GeneralPostgres(database, migrations("postgres"))
 
     def _wrap(self, session: Session) -> Session:
         return ParkingSession(session, self.parking)
@@ -105,6 +106,17 @@ class PostgresBench:
         self._asking.close()
         self.parked.close()
         self.other.close()
+
+
+class FastBench(PostgresBench):
+    """The one that is parked claims without locks: between its read and its write."""
+
+    def _open(self, database: Database) -> PostgresShelf:
+        return PostgresShelf(database, migrations("postgres"))
+
+    def clear(self, name: ScheduleName) -> None:
+        super().clear(name)
+        self.parked = Store(self._open(self._parking))
 
 
 BLOCKED = """SELECT EXISTS (SELECT 1 FROM pg_stat_activity
@@ -141,6 +153,15 @@ class DynamoBench:
 def on_postgres(postgres: Postgres) -> Iterator[Bench]:
     url = fresh_database(postgres)
     bench = PostgresBench(url)
+    yield bench
+    bench.close()
+    drop_database(postgres, url)
+
+
+@pytest.fixture(scope="module")
+def claiming_fast(postgres: Postgres) -> Iterator[Bench]:
+    url = fresh_database(postgres)
+    bench = FastBench(url)
     yield bench
     bench.close()
     drop_database(postgres, url)
@@ -213,6 +234,14 @@ def test_j13_of_two_changes_at_once_one_came_first(
     bench: Bench, scene: str, parked: str, other: str
 ) -> None:
     told = wrong(bench, scene, parked, other)
+    assert not told, "\n".join(told)
+
+
+@pytest.mark.parametrize(("scene", "parked", "other"), [one for one in PAIRS if one[1] == "claim"])
+def test_j13_a_claim_without_locks_came_first_or_last(
+    claiming_fast: Bench, scene: str, parked: str, other: str
+) -> None:
+    told = wrong(claiming_fast, scene, parked, other)
     assert not told, "\n".join(told)
 
 

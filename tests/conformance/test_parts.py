@@ -52,8 +52,6 @@ class NotingDatabase(AlteredDatabase):
             noted.asked = self._asked
             yield session
 
-    claiming = transaction
-
 
 @pytest.mark.slow
 def test_the_parts_run_every_statement() -> None:

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 from duetick.domain.schedule import Occurrence
+from duetick.network.exchange import LONGEST_BODY, BadAnswer, Channel, HttpAnswer
 from duetick.runtime.secrets import fixed_source
-from duetick.transports.exchange import LONGEST_BODY, BadAnswer, Channel, HttpAnswer
 from duetick.transports.http import HttpTransport, bearer
 from hypothesis import given
 from hypothesis import strategies as st

@@ -12,9 +12,9 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotoCredentials
 from duetick.domain.identity import to_path
 from duetick.domain.schedule import Occurrence
+from duetick.network.sigv4 import Credentials, Signer
 from duetick.runtime.secrets import Guard, SecretTexts
 from duetick.transports.http import HttpTransport, bearer
-from duetick.transports.sigv4 import Credentials, Signer
 
 from tests.delivery.endpoint import (
     OK,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from duetick.domain.schedule import Occurrence
+from duetick.network import exchange
 from duetick.runtime.secrets import fixed_source
-from duetick.transports import exchange
 from duetick.transports.http import HttpTransport, bearer
 
 from tests.delivery.endpoint import OK, Endpoint, answer, endpoint

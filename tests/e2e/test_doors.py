@@ -24,6 +24,14 @@ def test_a_token_of_another_client_of_the_pool_opens_nothing(deployed: Deployed)
     assert deployed.as_user(deployed.user("dora"), "GET", "/api/schedules").status == 200
 
 
+def test_a_deployment_that_was_not_told_to_has_no_door_for_agents(deployed: Deployed) -> None:
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    answer = deployed.as_user(deployed.user("agnes"), "POST", "/api/mcp", ping)
+    assert answer.status in (403, 404)
+    assert "result" not in answer.body
+    assert deployed.call("POST", "/api/mcp", ping)[0] in (403, 404)
+
+
 def test_d05_an_iam_deny_of_a_users_path_holds(deployed: Deployed) -> None:
     """A caller who is denied two users reaches them by no escape of their names."""
     api = deployed.outputs["ApiId"]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.town import AUTHORIZER, TOKENS, Town
+from tests.lab.agents import Calls, official_agent
 from tests.lab.emulated_aws import EmulatedAws
 from tests.lab.sam import Sam
 
@@ -23,13 +24,15 @@ HELLO = {
 }
 PAGE = "https://app.example.com"
 PATHS = json.loads(files("duetick.api").joinpath("openapi.json").read_text())["paths"]
+OF_USERS = (
+    *("/api/schedules", "/api/actions", "/api/flows", "/api/forecast", "/api/jobs"),
+    "/api/upcoming",
+)
 OWN = [
     (method.upper(), path)
     for path, item in PATHS.items()
     for method in item
-    if path.startswith(
-        ("/api/schedules", "/api/actions", "/api/flows", "/api/jobs", "/api/upcoming")
-    )
+    if path.startswith(OF_USERS)
 ]
 JOB = {name: HELLO[name] for name in ("flow", "action", "input")}
 BODIES: dict[tuple[str, str], Any] = {
@@ -38,6 +41,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/api/schedules/{key}"): {"cron": "@daily"},
     ("POST", "/api/upcoming"): {"cron": "@daily"},
     ("POST", "/api/schedules/batch"): {"schedules": [{**HELLO, "key": "theirs"}]},
+    ("POST", "/api/forecast"): {"schedule": {"cron": "@daily", "copies": 2}},
     ("POST", "/api/jobs"): JOB,
     ("POST", "/api/jobs/batch"): {"jobs": [JOB]},
 }
@@ -55,7 +59,7 @@ def town(
     parameters: dict[str, str],
 ) -> Town:
     """The stack with users of either kind, and bob's schedule."""
-    parameters = {**parameters, "AllowedOrigin": PAGE}
+    parameters = {**parameters, "AllowedOrigin": PAGE, "Agents": "true"}
     if request.param == "lambda":
         given = {**parameters, "Users": "lambda", "AuthorizerArn": _authorizer(emulated_aws)}
         outputs = sam.deploy(emulated_aws, quiet, "village", given)
@@ -258,7 +262,7 @@ def test_a_method_that_a_route_does_not_take_is_refused_with_those_it_does(town:
     assert (answer.status, told["allow"]) == (405, "DELETE, GET, PATCH, PUT")
 
 
-@pytest.mark.parametrize("path", ["/api/schedules", "/api/schedules/theirs/history"])
+@pytest.mark.parametrize("path", ["/api/schedules", "/api/schedules/theirs/history", "/api/mcp"])
 def test_a_page_asks_without_a_token_what_it_may_do_and_is_told_nothing_else(
     town: Town, path: str
 ) -> None:
@@ -274,3 +278,51 @@ def test_a_page_may_read_what_its_user_is_answered(town: Town) -> None:
     told = {name.lower(): value for name, value in answer.headers.items()}
     assert (answer.status, told["access-control-allow-origin"]) == (200, PAGE)
     assert "ETag" in told["access-control-expose-headers"]
+
+
+NAMED = (
+    *("get_schedule", "change_schedule", "pause_schedule", "resume_schedule", "delete_schedule"),
+    *("schedule_history", "explain_schedule"),
+)
+"""The tools that take the key of a schedule."""
+
+
+def test_an_agent_acts_for_its_user_and_for_nobody_else(town: Town) -> None:
+    """The official SDK, in each of its modes, through the gateway and its authorizer."""
+    before = town.call(town.bob, "GET", "/api/schedules/theirs")
+    calls: Calls = [
+        ("create_schedule", {**HELLO, "key": "mine"}),
+        ("list_schedules", {"state": "all"}),
+        ("delete_schedule", {"key": "mine"}),
+        *((tool, {"key": key}) for tool in NAMED for key in ("theirs", "never-was")),
+    ]
+    host = {"Host": f"{town.outputs['UsersApiId']}.execute-api.localhost:{town.aws.port}"}
+    url = f"http://127.0.0.1:{town.aws.port}/v1/api/mcp"
+    for mode, told in official_agent(url, town.ann, calls, host).items():
+        made, listed, deleted, *others = told["results"]
+        assert made["structuredContent"]["key"] == "mine", mode
+        assert [one["key"] for one in listed["structuredContent"]["schedules"]] == ["mine"], mode
+        assert deleted["structuredContent"] == {"deleted": "mine"}, mode
+        assert others[0::2] == others[1::2], mode
+        assert "canary" not in str(others), mode
+    assert town.call(town.bob, "GET", "/api/schedules/theirs") == before
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_an_agent_that_asks_for_a_stream_is_told_that_there_is_none(
+    town: Town, method: str
+) -> None:
+    answer = town.send(town.bob, method, "/api/mcp")
+    told = {name.lower(): value for name, value in answer.headers.items()}
+    assert (answer.status, told["allow"]) == (405, "POST")
+    assert town.send(None, method, "/api/mcp").status == 401
+
+
+@pytest.mark.parametrize("token", [None, "x.y.z"])
+def test_no_agent_gets_in_without_a_genuine_token(town: Town, token: str | None) -> None:
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    assert town.call(token, "POST", "/api/mcp", ping)[0] == 401
+    assert town.call(town.bob, "POST", "/api/mcp", ping) == (
+        200,
+        {"jsonrpc": "2.0", "id": 1, "result": {}},
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from duetick.core.store import Store
 from duetick.domain.policies import Policies
@@ -13,6 +13,7 @@ from duetick.ports import Clock
 from duetick.stores.dynamodb.shelf import open_dynamodb
 
 from tests.lab.dynamodb import DynamoDB, table_name
+from tests.lab.dynamodb_service import watched
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
@@ -23,18 +24,10 @@ HOUR = 60 * MINUTE
 
 
 class DynamoStore(Store):
-    """A store on a table, and the client of its requests."""
+    """A store on a table."""
 
     def __init__(self, url: str, clock: Clock) -> None:
-        shelf = open_dynamodb(url, checks_clock=False)
-        super().__init__(shelf, clock)
-        self.client = shelf.client
-
-
-class Operation(Protocol):
-    """A request's description, as botocore has it."""
-
-    name: str
+        super().__init__(open_dynamodb(url, checks_clock=False), clock)
 
 
 class Crash(Exception):
@@ -112,14 +105,8 @@ def schedule(
 @contextmanager
 def requests(store: DynamoStore, seen: Callable[[str, dict[str, object]], None]) -> Iterator[None]:
     """Call `seen` with the name and the parameters of each request before it is sent."""
-
-    def before(params: dict[str, object], model: Operation, **_: object) -> None:
-        seen(model.name, params)
-
-    events = store.client.meta.events
-    events.register("provide-client-params.dynamodb", before)
-    yield
-    events.unregister("provide-client-params.dynamodb", before)
+    with watched(store.shelf, seen):
+        yield
 
 
 def outcomes(store: Store, user_id: str = "ada") -> dict[tuple[str, int], list[Occurrence]]:

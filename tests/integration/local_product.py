@@ -1,6 +1,7 @@
 """The local stack's parts on a clock of the test's own: real handlers behind real HTTP."""
 
 import json
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from urllib.parse import urlsplit
 
 import pytest
@@ -83,8 +85,10 @@ class Product:
 
 
 @contextmanager
-def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[Product]:
-    """The product on a store of that address."""
+def product(
+    address: str, clock: Clock, patch: pytest.MonkeyPatch, project: Path = TOP
+) -> Iterator[Product]:
+    """The product on a store of that address, with the flows of a project."""
     store = open_store(address, clock=clock)
     for made_once in (
         wiring.settings,
@@ -102,9 +106,8 @@ def product(address: str, clock: Clock, patch: pytest.MonkeyPatch) -> Iterator[P
     patch.setattr(wiring, "store", lambda: store)
     # A thread of the local stack would race with the test: a tick delivers, unless a test says so.
     patch.setattr(wiring, "hand_on", lambda: None)
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("DUETICK_STORE", address)
-        stack = LocalStack(TOP, address, 0, lambda: clock.now / 1_000)
+    with mock.patch.dict(os.environ, DUETICK_STORE=address):
+        stack = LocalStack(project, address, 0, lambda: clock.now / 1_000)
         serving = threading.Thread(target=stack.server.serve_forever, args=(0.01,))
         serving.start()
         try:

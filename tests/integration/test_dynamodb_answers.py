@@ -10,6 +10,7 @@ from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.table import Item, Key, Table, Update
 
 from tests.integration.dynamodb_case import HOUR, NOON, Case, DynamoStore, schedule
+from tests.lab.dynamodb_service import watch
 
 
 @pytest.fixture
@@ -95,12 +96,12 @@ def test_m01_a_put_whose_answer_is_lost_can_be_asked_for_again(case: Case) -> No
     """By its token: without one, it would be taken for a change of somebody else's."""
     store = case.migrated()
     kept = store.schedules.put(schedule())
-    bodies: list[str] = []
+    written: list[bool] = []
 
-    def before(params: dict[str, str], **_: object) -> None:
-        bodies.append(str(params["body"]))
+    def before(operation: str, request: dict[str, object]) -> None:
+        if operation in ("PutItem", "UpdateItem", "TransactWriteItems"):
+            written.append("ClientRequestToken" in request)
 
-    for operation in ("PutItem", "UpdateItem", "TransactWriteItems"):
-        store.client.meta.events.register(f"before-call.dynamodb.{operation}", before)
+    watch(store.shelf, before)
     store.schedules.put(schedule(given="new"), if_version=kept.version)
-    assert ["ClientRequestToken" in body for body in bodies] == [True]
+    assert written == [True]

@@ -20,6 +20,7 @@ from tests.integration.dynamodb_case import (
     schedule,
 )
 from tests.lab.dynamodb import DynamoDB
+from tests.lab.dynamodb_service import watch
 
 KEYS = ("a", "b", "c")
 FAILED = Outcome(State.FAILED, Reason.FAILED, "it went wrong")
@@ -38,11 +39,13 @@ class CrashAt:
     def __init__(self, store: DynamoStore, place: int, *, after: bool) -> None:
         self.place = place
         self.crashed = False
-        event = "after-call" if after else "before-call"
-        store.client.meta.events.register(f"{event}.dynamodb", self._count)
+        if after:
+            watch(store.shelf, after=self._count)
+        else:
+            watch(store.shelf, before=self._count)
 
-    def _count(self, model: "object", **_: object) -> None:
-        if getattr(model, "name", "") in ("GetItem", "Query", "BatchGetItem"):
+    def _count(self, operation: str, _body: object) -> None:
+        if operation in ("GetItem", "Query", "BatchGetItem"):
             return
         self.place -= 1
         if self.place < 0:

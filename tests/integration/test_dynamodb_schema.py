@@ -1,14 +1,9 @@
 """The table is made out of band, whoever makes it; what is wrong with it is said in words."""
 
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from io import BytesIO
-from typing import cast
 
 import pytest
-from botocore.awsrequest import AWSPreparedRequest, AWSResponse
-from botocore.compat import HTTPHeaders
 from duetick.core.deployment import GRACE, deploy
 from duetick.core.flows import Flows
 from duetick.domain.errors import (
@@ -22,10 +17,11 @@ from duetick.domain.errors import (
 from duetick.stores import open_store
 from duetick.stores.dynamodb import clock
 from duetick.stores.dynamodb.schema import SCHEMA_KEY, table_definition
-from duetick.stores.dynamodb.table import Table, connect, keyed
+from duetick.stores.dynamodb.table import keyed
 
 from tests.integration.dynamodb_case import Case, schedule
 from tests.lab.dynamodb import REGION, DynamoDB
+from tests.lab.dynamodb_service import answer_with
 from tests.lab.process import free_port
 
 
@@ -54,8 +50,8 @@ def test_i10_a_table_that_is_gone_and_may_not_be_made_is_told_as_that_at_once(ca
     """As a stack's migrate function finds it, which may make none."""
     store, waited = case.migrated(), list[float]()
     case.endpoint.client().delete_table(TableName=case.table)
-    denied = _answer_with(b'{"__type": "AccessDeniedException", "message": "dynamodb:CreateTable"}')
-    store.client.meta.events.register("before-send.dynamodb.CreateTable", denied)
+    denied = b'{"__type": "AccessDeniedException", "message": "dynamodb:CreateTable"}'
+    answer_with(store.shelf, denied, "CreateTable")
     with pytest.raises(SchemaOutdated, match=r"There is no table .*CreateTable") as gone:
         deploy(store, lambda: Flows({}), patience=280.0, elapsed=lambda: 0.0, sleep=waited.append)
     assert waited == []
@@ -76,8 +72,7 @@ def test_i10_a_table_that_is_gone_is_named_by_what_claims_and_by_what_counts(cas
 def test_i10_a_right_that_is_missing_is_waited_for_a_minute_at_most(case: Case) -> None:
     """A role that was only just made is not known everywhere at once."""
     store, at = case.migrated(), [0.0]
-    denied = _answer_with(b'{"__type": "AccessDeniedException", "message": "dynamodb:GetItem"}')
-    store.client.meta.events.register("before-send.dynamodb", denied)
+    answer_with(store.shelf, b'{"__type": "AccessDeniedException", "message": "dynamodb:GetItem"}')
 
     def sleep(seconds: float) -> None:
         at[0] += seconds
@@ -200,37 +195,9 @@ def test_i10_a_service_that_does_not_answer_is_an_error_that_says_so() -> None:
 
 @pytest.mark.usefixtures("without_waiting")
 def test_i10_throttling_is_tried_again_and_then_surfaces(case: Case) -> None:
-    case.migrated()
-    client = connect(REGION, case.endpoint.endpoint)
-    tries: list[str] = []
-    client.meta.events.register("before-send.dynamodb", _throttle(tries))
-    with pytest.raises(StoreUnavailable, match="exceeded"):
-        Table(case.table, client).get(SCHEMA_KEY)
-    assert len(tries) > 3
-
-
-class Body(BytesIO):
-    """The body of an answer, as botocore reads one."""
-
-    def stream(self) -> Iterator[bytes]:
-        yield self.read()
-
-
-def _answer_with(said: bytes) -> Callable[..., None]:
-    """An answer in place of the service's."""
-
-    def answer(request: AWSPreparedRequest, **_: object) -> AWSResponse:
-        return AWSResponse(request.url, 400, HTTPHeaders(), Body(said))
-
-    return cast("Callable[..., None]", answer)
-
-
-def _throttle(tries: list[str]) -> Callable[..., None]:
-    """An answer in place of the service's: it says that it is asked too much."""
+    store = case.migrated()
     said = b'{"__type": "ProvisionedThroughputExceededException", "message": "exceeded"}'
-
-    def answer(request: AWSPreparedRequest, **_: object) -> AWSResponse:
-        tries.append(request.url)
-        return AWSResponse(request.url, 400, HTTPHeaders(), Body(said))
-
-    return cast("Callable[..., None]", answer)
+    tries = answer_with(store.shelf, said)
+    with pytest.raises(StoreUnavailable, match="exceeded"):
+        store.check_schema()
+    assert len(tries) > 3

@@ -23,6 +23,7 @@ EVERYDAY = (
     *("occurrence_begin", "occurrence_move_leased", "occurrences_in_place"),
     *("occurrences_of_schedule", "occurrences_of_user", "schedule_get"),
 )
+FORECASTING = ("alike_rows", "alike_rows_of_user")
 
 
 def params_of(query: str) -> dict[str, str | int | None]:
@@ -53,7 +54,7 @@ def sqlite() -> Iterator[sqlite3.Connection]:
     shelf.close()
 
 
-@pytest.mark.parametrize("name", [*PURGING, *WRITING, *EVERYDAY])
+@pytest.mark.parametrize("name", [*PURGING, *WRITING, *EVERYDAY, *FORECASTING])
 def test_j10_no_query_of_sqlite_reads_the_whole_history(
     sqlite: sqlite3.Connection, name: str
 ) -> None:
@@ -69,10 +70,23 @@ def test_j10_what_ended_is_found_by_its_end_on_sqlite(sqlite: sqlite3.Connection
     assert "USING INDEX idx_occurrences_ended (updated_at<?)" in " ".join(r[3] for r in rows)
 
 
+def test_j10_what_waits_is_counted_by_the_indexes_of_what_has_not_ended_on_sqlite(
+    sqlite: sqlite3.Connection,
+) -> None:
+    query = load("sqlite")["waiting_alike"]
+    rows = [row[3] for row in sqlite.execute(f"EXPLAIN QUERY PLAN {query}", params_of(query))]
+    assert "SEARCH o USING INDEX idx_occurrences_waiting (due_at<?)" in rows
+    assert "SCAN o USING INDEX idx_occurrences_leased" in rows
+    assert [one for one in rows if one.startswith("SCAN occurrences")] == []
+
+
 def test_j10_no_query_of_postgres_reads_the_whole_history(postgres_url: str) -> None:
     """One database for all of them, for it takes a while to fill."""
     store_on(postgres_url)
-    for opening, names in ((BEGIN, EVERYDAY), (CLAIMING, (*PURGING, *WRITING))):
+    for opening, names in (
+        (BEGIN, (*EVERYDAY, *FORECASTING, "waiting_alike")),
+        (CLAIMING, (*PURGING, *WRITING)),
+    ):
         wire = Wire(connect(postgres_url))
         wire.begin(opening)
         for name in names:

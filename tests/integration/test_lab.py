@@ -5,9 +5,11 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from botocore.credentials import Credentials
@@ -254,3 +256,115 @@ def test_the_lambda_runtime_reports_one_cold_start(
     assert cold.init_ms is not None
     assert cold.init_ms > 0
     assert warm.init_ms is None
+
+
+def layer_of(modules: Mapping[str, str]) -> dict[str, bytes]:
+    """A layer with some modules."""
+    made = BytesIO()
+    with ZipFile(made, "w") as archive:
+        for name, source in modules.items():
+            archive.writestr(f"python/{name}.py", source)
+    return {"ZipFile": made.getvalue()}
+
+
+GREETS = """
+import greeting
+
+def handler(event, _):
+    return greeting.TEXT
+"""
+
+
+@pytest.mark.slow
+def test_a_process_of_a_function_starts_from_the_layer_that_it_was_invoked_with(
+    emulated_aws: EmulatedAws,
+) -> None:
+    """Another version takes the place of the layer, as in a nested stack, whose old one goes at
+    once. Calls come all the while: one that began before finds its layer.
+    """
+    functions = emulated_aws.client("lambda")
+    emulated_aws.function("greets", GREETS)
+
+    def publish(name: str, modules: Mapping[str, str]) -> str:
+        made = functions.publish_layer_version(LayerName=name, Content=layer_of(modules))
+        return str(made["LayerVersionArn"])
+
+    many = publish("many", {f"module_{number}": "" for number in range(800)})  # it takes a while
+
+    def replace(number: int) -> None:
+        layers = [many, publish("greeting", {"greeting": f"TEXT = {number}"})]
+        functions.update_function_configuration(FunctionName="greets", Layers=layers)
+        if number > 1:
+            functions.delete_layer_version(LayerName="greeting", VersionNumber=number - 1)
+
+    def call(_: int) -> bytes:
+        found: bytes = functions.invoke(FunctionName="greets", Payload="{}")["Payload"].read()
+        return found
+
+    replace(1)
+    with ThreadPoolExecutor(4) as beside:
+        answers = beside.map(call, range(4))
+        for number in (2, 3):
+            replace(number)
+        found = list(answers)
+    assert [one for one in found if not one.isdigit()] == []
+
+
+INNER = """
+Transform: AWS::Serverless-2016-10-31
+Parameters:
+  Answer: {Type: String}
+Resources:
+  Queue: {Type: "AWS::SQS::Queue"}
+  Echo:
+    Type: AWS::Serverless::Function
+    Properties:
+      Runtime: python3.13
+      Handler: index.handler
+      InlineCode: |
+        import os
+        def handler(event, context):
+            return os.environ["ANSWER"]
+      Environment: {Variables: {ANSWER: !Ref Answer}}
+Outputs:
+  Queue: {Value: !GetAtt Queue.QueueName}
+  Echo: {Value: !Ref Echo}
+"""
+OUTER = """
+Parameters:
+  Answer: {Type: String}
+Resources:
+  Inner:
+    Type: AWS::CloudFormation::Stack
+    Properties: {TemplateURL: "%s", Parameters: {Answer: !Ref Answer}}
+Outputs:
+  Queue: {Value: !GetAtt Inner.Outputs.Queue}
+  Echo: {Value: !GetAtt Inner.Outputs.Echo}
+"""
+
+
+@pytest.mark.slow
+def test_a_nested_stack_may_be_serverless_and_keeps_what_an_update_leaves_alone(
+    emulated_aws: EmulatedAws,
+) -> None:
+    store, stacks = emulated_aws.client("s3"), emulated_aws.client("cloudformation")
+    store.create_bucket(Bucket="nested")
+    store.put_object(Bucket="nested", Key="inner.yaml", Body=INNER)
+    asked = {
+        "StackName": "outer",
+        "TemplateBody": OUTER % "https://s3.us-east-1.amazonaws.com/nested/inner.yaml",
+        "Capabilities": ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
+    }
+    seen, patience = [], {"Delay": 1, "MaxAttempts": 60}
+    for act, answer in (("create", "first"), ("update", "second")):
+        given = [{"ParameterKey": "Answer", "ParameterValue": answer}]
+        getattr(stacks, f"{act}_stack")(**asked, Parameters=given)
+        waiter = stacks.get_waiter(f"stack_{act}_complete")
+        waiter.wait(StackName="outer", WaiterConfig=patience)
+        outputs = emulated_aws.outputs("outer")
+        functions = emulated_aws.client("lambda")
+        said = functions.invoke(FunctionName=outputs["Echo"], Payload="{}")["Payload"].read()
+        seen.append((outputs["Queue"], said))
+    (queue, first), (same, second) = seen
+    assert (first, second) == (b'"first"', b'"second"')
+    assert queue == same != ""

@@ -13,7 +13,7 @@ from tests.lab.postgres import connect
 
 ROWS = 20_000
 SENT = (*claim.SENT, "stem", "next_at", "marks", "done", "done_marks")
-PLACES = ";".join(f"({page},1)" for page in range(100))
+PLACES = claim.tids(f"({page},1)" for page in range(100))
 
 
 @pytest.fixture
@@ -48,20 +48,18 @@ def test_i11_statistics_that_mislead_do_not_change_how_due_rows_are_read(
     table: Table, wire: Wire, told: int, now: int, limit: int
 ) -> None:
     misled(table, told, now)
-    read = plan(
-        wire,
-        "claim_select",
-        {"from": claim.LOWEST, "until": START, "limit": limit, "leave_out": "[]"},
-    )
-    assert "Index Scan using idx_schedule_index_next_fire_at" in read
-    assert "Sort" not in read
-    assert "Seq Scan" not in read
+    for query in ("claim_select", "claim_read"):
+        until = {"from": claim.LOWEST, "until": START}
+        read = plan(wire, query, {**until, "limit": limit, "leave_out": "[]"})
+        assert "Index Scan using idx_schedule_index_next_fire_at" in read
+        assert "Sort" not in read
+        assert "Seq Scan" not in read
 
 
 def test_i11_rows_are_written_by_their_place(table: Table, wire: Wire) -> None:
     misled(table, FAR, START)
     params: dict[str, str | int | None] = {
-        **dict.fromkeys(SENT, ""),
+        **dict.fromkeys(SENT, claim.EMPTY),
         **{f"{name}_of_all": None for name in claim.SENT},
         "places": PLACES,
         "advanced": PLACES,
@@ -73,11 +71,57 @@ def test_i11_rows_are_written_by_their_place(table: Table, wire: Wire) -> None:
     assert "Index Scan" not in read
 
 
+def test_i11_a_chunk_without_locks_is_written_by_place_and_version(
+    table: Table, wire: Wire
+) -> None:
+    misled(table, FAR, START)
+    params: dict[str, str | int | None] = {
+        **dict.fromkeys(
+            (*SENT, "words", "versions", "lists", "serials", "first", "last"), claim.EMPTY
+        ),
+        **{f"{name}_of_all": None for name in claim.SENT},
+        "places": PLACES,
+        "now": START,
+    }
+    read = plan(wire, "claim_advance", params)
+    assert read.count("Tid Scan on schedule_index") == 1
+    assert "xmin = r.version" in read
+    for wrong in ("Seq Scan", "Index Scan", "Hash Join", "Sort"):
+        assert wrong not in read
+
+
+def test_i11_rows_that_are_locked_after_they_were_read_are_found_by_place(
+    table: Table, wire: Wire
+) -> None:
+    misled(table, FAR, START)
+    read = plan(wire, "claim_lock", {"places": PLACES, "versions": claim.EMPTY})
+    assert "Tid Scan on schedule_index" in read
+    assert "Seq Scan" not in read
+
+
+def test_i11_ranges_are_verified_by_name_and_time(table: Table, wire: Wire) -> None:
+    misled(table, FAR, START)
+    names = '["user-1", "user-2"]'
+    times = {"first": claim.array([0, 0]), "last": claim.array([1, 1])}
+    read = plan(wire, "claim_verify", {"users": names, "keys": names, **times})
+    assert "occurrences_pkey" in read
+    assert "AND (nominal_at > r.first) AND (nominal_at <= r.last)" in read.split("Index Cond")[1]
+    assert "Seq Scan" not in read
+
+
+def test_i11_a_look_reads_the_ends_of_indexes(table: Table, wire: Wire) -> None:
+    misled(table, FAR, START)
+    read = plan(wire, "look", {"now": START, "ahead": 0, "note": "witness"})
+    assert "using idx_schedule_index_next_fire_at" in read
+    assert "using idx_occurrences_leased" in read
+    assert "using idx_occurrences_waiting" in read
+
+
 def test_i11_what_is_known_of_ranges_is_looked_up_by_name_and_time(
     table: Table, wire: Wire
 ) -> None:
     misled(table, FAR, START)
-    times = ",".join(["0"] * 100)
+    times = claim.array([0] * 100)
     read = plan(wire, "claim_known", {"places": PLACES, "first": times, "last": times})
     assert "Tid Scan on schedule_index" in read
     assert "occurrences_pkey" in read

@@ -171,3 +171,26 @@ def test_a_restart_under_load_is_told_and_loses_nothing(
     assert left == [[0]]
     for worker in workers:
         worker.store.close()
+
+
+def test_t05_a_crash_undoes_no_claim_of_which_one_was_begun(
+    own_postgres: EmbeddedPostgres,
+) -> None:
+    """A claim does not wait for the disk. The begin that follows does, and carries it there."""
+    database = urlsplit(fresh_database(own_postgres)).path.removeprefix("/")
+    table = Table(with_database(own_postgres.url, database), 30).filled()
+    now, store = table.make_due(30), open_store(table.url)
+    first = store.index.claim_due(now, 10)
+    assert isinstance(store.ledger.begin(first[-1], now=now), Begun)
+    store.index.claim_due(now, 10)
+    restarted(own_postgres, "crash")
+    again: list[Occurrence] = []
+    while chunk := store.index.claim_due(now, 10):
+        again += chunk
+    assert not {one.identity for one in first} & {one.identity for one in again}
+    assert 10 <= len(again) <= 20  # those that were never claimed, and those that the crash undid
+    with connect(table.url) as connection:
+        kept = connection.run("SELECT id, state FROM occurrences")
+    assert len(kept) == 30
+    assert [name for name, state in kept if state == State.PROCESSING] == [first[-1].id]
+    store.close()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from duetick.cli.main import main
+from duetick.cli.new import SKELETON
 from duetick.cli.problem import CliProblem
 
 from tests.documents import TOP, blocks, inline
@@ -36,9 +37,8 @@ def test_each_python_example_runs(code: str) -> None:
 
 @pytest.fixture
 def followed(tmp_path: Path) -> Path:
-    """A folder in which somebody has done what the README says."""
-    shutil.copytree(TOP / "layers" / "flows", tmp_path / "layers" / "flows")
-    shutil.copy(TOP / "pyproject.toml", tmp_path)
+    """A repository of somebody's own, who has done what the README says."""
+    shutil.copytree(SKELETON, tmp_path, dirs_exist_ok=True)
     for path, code in files().items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(code)
@@ -47,7 +47,7 @@ def followed(tmp_path: Path) -> Path:
 
 def done(folder: Path, *command: str) -> str:
     """What Python prints there; it has to succeed."""
-    paths = os.pathsep.join([str(folder / "layers/flows"), str(TOP / "layers/duetick")])
+    paths = os.pathsep.join([str(folder), str(TOP / "layers/duetick")])
     ran = subprocess.run(
         [sys.executable, *command],
         cwd=folder,
@@ -61,14 +61,20 @@ def done(folder: Path, *command: str) -> str:
 
 
 def test_the_flow_that_is_shown_passes_the_test_that_is_shown(followed: Path) -> None:
-    assert sorted(files()) == ["layers/flows/flows/garden.py", "tests/test_garden.py"]
+    assert sorted(files()) == ["flows/garden.py", "tests/test_garden.py"]
     passed = done(followed, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_garden.py")
     assert "2 passed" in passed
 
 
-def test_the_flow_that_is_shown_passes_make_lint(followed: Path) -> None:
-    done(followed, "-m", "ruff", "check", "--no-cache", *files())
-    done(followed, "-m", "ruff", "format", "--no-cache", "--check", *files())
+def test_the_flow_that_is_shown_passes_make_lint_in_a_clone(tmp_path: Path) -> None:
+    shutil.copytree(TOP / "layers/flows", tmp_path / "layers/flows")
+    shutil.copy(TOP / "pyproject.toml", tmp_path)
+    there = {path.replace("flows/", "layers/flows/flows/"): code for path, code in files().items()}
+    for path, code in there.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(code)
+    done(tmp_path, "-m", "ruff", "check", "--no-cache", *there)
+    done(tmp_path, "-m", "ruff", "format", "--no-cache", "--check", *there)
 
 
 def test_there_are_python_examples() -> None:
@@ -89,7 +95,8 @@ def commands(program: str) -> list[list[str]]:
 def test_each_make_target_that_is_named_is_there() -> None:
     named = set(re.findall(r"make ([a-z]+)", "\n".join(blocks("sh"))))
     named |= {found[1] for text in inline() if (found := re.match(r"make ([a-z]+)", text))}
-    made = set(re.findall(r"^([a-z]+):", (TOP / "Makefile").read_text(), re.MULTILINE))
+    both = (TOP / "Makefile").read_text() + (SKELETON / "Makefile").read_text()
+    made = set(re.findall(r"^([a-z]+):", both, re.MULTILINE))
     assert {"run", "test", "quick"} <= named
     assert named <= made
 

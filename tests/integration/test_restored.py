@@ -11,6 +11,7 @@ from aws_lambda_powertools.utilities.parameters.ssm import SSMProvider
 from duetick.cli.context import LocalContext
 from duetick.cli.main import main
 from duetick.cli.recover import _describe
+from duetick.cli.tree import handler_of
 from duetick.core.recovery import Recovered
 from duetick.core.verify import verify
 from duetick.domain.errors import ConfigurationError, StoreRestored, WitnessUnavailable
@@ -192,7 +193,7 @@ def test_migrate_recovers_and_the_hourly_step_refuses(
     week_old: tuple[Path, Clock],
 ) -> None:
     with running(*week_old) as made:
-        handle = made.stack._handler("migrate")
+        handle = handler_of("migrate")
         with pytest.raises(StoreRestored):
             handle({"Step": "audit"}, LocalContext())
         foreseen = handle({"Step": "recover"}, LocalContext())

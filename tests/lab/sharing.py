@@ -4,16 +4,18 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-STACKS = "tests/e2e"
-"""These build the template once and share its stacks. They wait more than they compute."""
+TOGETHER = ("tests/e2e", "tests/web")
+"""The tests of each of these share what takes long to start: deployed stacks, a browser."""
 
 
 class ByFile(LoadScopeScheduling):
-    """A process takes one file after another; one process takes all that need a deployed stack."""
+    """A process takes one file after another; one process takes all that need a deployed stack, and
+    one all that need a browser.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.split("::", 1)[0]
-        return STACKS if path.startswith(f"{STACKS}/") else path
+        return next((one for one in TOGETHER if path.startswith(f"{one}/")), path)
 
 
 @pytest.hookimpl(optionalhook=True)

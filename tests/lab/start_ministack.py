@@ -16,8 +16,8 @@ sys.executable = sys.argv.pop()
 
 from ministack.app import main  # type: ignore[import-not-found]  # noqa: E402
 from ministack.core import iam_actions, lambda_runtime  # type: ignore[import-not-found]  # noqa: E402
-from ministack.services import apigateway_v1, eventbridge, scheduler  # type: ignore[import-not-found]  # noqa: E402
-from ministack.services.cloudformation import provisioners  # type: ignore[import-not-found]  # noqa: E402
+from ministack.services import apigateway_v1, cloudformation, eventbridge, lambda_svc, scheduler  # type: ignore[import-not-found]  # noqa: E402
+from ministack.services.cloudformation import engine, provisioners  # type: ignore[import-not-found]  # noqa: E402
 
 end = lambda_runtime.kill_workers
 
@@ -40,8 +40,35 @@ def _end_one(worker: Any) -> None:  # noqa: ANN401
 lambda_runtime.kill_workers = end_when_idle
 
 import_operation = apigateway_v1._import_operation
+parse_template = engine._parse_template
+update_resource = provisioners._update_resource
 map_settings = provisioners._apigw_method_settings
 make_alarm = provisioners._cw_metric_alarm_record
+
+
+def parse_and_transform(body: str) -> object:
+    """A nested stack's template is transformed as its parent's is: ministack would refuse what is
+    serverless in it.
+    """
+    return engine._apply_transforms(parse_template(body))
+
+
+def update_with_attributes(*asked: Any) -> object:  # noqa: ANN401
+    """What stays as it is in a nested stack keeps its attributes: ministack forgets them there, and
+    keeps them in a stack that stands alone.
+    """
+    _kind, _id, _old, _new, stack, logical_id, *known = asked
+    if not known:
+        before = cloudformation._stacks[stack]["_resources"].get(logical_id, {})
+        known = [before.get("Attributes")]
+    return update_resource(*asked[:6], *known)
+
+
+def keep_layers() -> None:
+    """A process of a function that starts keeps the layers that it starts from, as on AWS.
+
+    ministack would delete them under it, as soon as the function has others.
+    """
 
 
 def import_with_answers(
@@ -81,6 +108,9 @@ def make_alarm_of_one_metric(name: str, props: dict[str, Any]) -> object:
     return make_alarm(name, props)
 
 
+engine._parse_template = parse_and_transform
+provisioners._update_resource = update_with_attributes
+lambda_svc._sweep_extract_cache = keep_layers
 apigateway_v1._import_operation = import_with_answers
 provisioners._cw_metric_alarm_record = make_alarm_of_one_metric
 provisioners._apigw_method_settings = map_as_routes

@@ -12,6 +12,7 @@ from zlib import crc32
 
 from duetick.core.store.index import OneClaim
 from duetick.domain.accounts import Account
+from duetick.domain.alike import AlikePage, Selection
 from duetick.domain.attempts import Begun, CallerKey, Settled
 from duetick.domain.bells import PendingBell
 from duetick.domain.book import Book, Unreadable
@@ -43,6 +44,7 @@ from duetick.ports import (
     Dialect,
     Effects,
     Fair,
+    Glance,
     JobsFound,
     Listed,
     Migrated,
@@ -319,6 +321,14 @@ class CrossedShelf:
         """See `ports.Shelf`. No story has an operator who looks."""
         return self._shelf.tally(dead_since, limit)
 
+    def alike(self, selection: Selection, now: int, until: int, place: str = "") -> AlikePage:
+        """See `ports.Shelf`. No story has anybody who forecasts."""
+        return self._shelf.alike(selection, now, until, place)
+
+    def walk_units(self, books: int) -> int | None:
+        """See `ports.Shelf`."""
+        return self._shelf.walk_units(books)
+
     def every_book(self, place: str = "") -> Iterator[Listed]:
         """See `ports.Shelf`."""
         return iter(self._cross("every_book", lambda: list(self._shelf.every_book(place))))
@@ -352,6 +362,10 @@ class CrossedShelf:
                 for one in occurrences
             )
             self._tell(f"{self._boundaries.slots.current.name} {what} {named}")
+
+    def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
+        """See `ports.Shelf`."""
+        return self._cross("look", lambda: self._shelf.look(now, ahead, note))
 
     def backlog(self, until: int, limit: int) -> int:
         """See `ports.Shelf`."""

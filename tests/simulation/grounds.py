@@ -6,15 +6,17 @@ system does: what was not committed is gone.
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from duetick.core.store import Store
 from duetick.ports import Shelf, Transaction
+from duetick.stores.dynamodb.place import connect
+from duetick.stores.dynamodb.service import Body, Service
 from duetick.stores.dynamodb.shelf import DynamoShelf
-from duetick.stores.dynamodb.table import Table, connect
+from duetick.stores.dynamodb.table import Table
 from duetick.stores.postgres.address import read_address
 from duetick.stores.postgres.connecting import connect_to
 from duetick.stores.postgres.database import PostgresDatabase
@@ -31,7 +33,6 @@ from tests.lab.postgres import connect as connect_to_postgres
 from tests.simulation.boundaries import Boundaries
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
     from pg8000.core import CoreConnection
 
 TABLE: Final = "CREATE TABLE IF NOT EXISTS effects (occurrence text, attempt integer)"
@@ -85,6 +86,14 @@ class CrossedSession:
         """See `Session`."""
         return self._boundaries.inside(name, lambda: self._session.each(name, params))
 
+    def start(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """See `Session`."""
+        return self._boundaries.inside(_names(calls), lambda: self._session.start(calls))
+
+    def every(self, name: str, params: Iterable[Params]) -> int:
+        """See `Session`."""
+        return self._boundaries.inside(name, lambda: self._session.every(name, params))
+
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
         """See `Session`. The answer of the commit crosses, too."""
         name = _names(calls)
@@ -123,8 +132,15 @@ class CrossedDatabase(MeddledDatabase):
         self._boundaries.inside("after the commit", lambda: None)
 
     @contextmanager
-    def claiming(self) -> Iterator[Session]:
-        with super().claiming() as session:
+    def claiming(self, *, waits: bool = True) -> Iterator[Session]:
+        with super().claiming(waits=waits) as session:
+            yield session
+            self._boundaries.inside("before the commit", lambda: None)
+        self._boundaries.inside("after the commit", lambda: None)
+
+    @contextmanager
+    def volatile(self) -> Iterator[Session]:
+        with super().volatile() as session:
             yield session
             self._boundaries.inside("before the commit", lambda: None)
         self._boundaries.inside("after the commit", lambda: None)
@@ -284,20 +300,23 @@ class InTurn:
         """Nothing is open."""
 
 
-class CrossedClient:
-    """A client whose every request crosses a boundary."""
+class CrossedService:
+    """A service whose every request crosses a boundary."""
 
-    def __init__(self, client: "DynamoDBClient", boundaries: Boundaries) -> None:
-        self._client = client
+    def __init__(self, service: Service, boundaries: Boundaries) -> None:
+        self._service = service
         self._boundaries = boundaries
+        self.close = service.close
 
-    def __getattr__(self, name: str) -> object:
-        method = getattr(self._client, name)
+    @property
+    def date(self) -> int | None:
+        """See `Service`."""
+        return self._service.date
 
-        def request(**given: object) -> object:
-            return self._boundaries.inside(name, lambda: method(**given))
-
-        return request
+    def call(self, operation: str, request: Body) -> dict[str, Any]:
+        """See `Service`."""
+        call = self._service.call
+        return self._boundaries.inside(operation, lambda: call(operation, request))
 
 
 class DynamoGround:
@@ -306,7 +325,7 @@ class DynamoGround:
     name = "dynamodb"
 
     def __init__(self, endpoint: str) -> None:
-        self._client = connect(REGION, endpoint)
+        self._service = connect(REGION, endpoint)
         self._table = self._effects = ""
 
     def clear(self) -> None:
@@ -314,16 +333,17 @@ class DynamoGround:
         self._drop()
         self._table, self._effects = table_name(), table_name()
         Store(self.open(), lambda: 0).migrate()
-        self._client.create_table(
-            TableName=self._effects,
-            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-            BillingMode="PAY_PER_REQUEST",
-        )
+        made = {
+            "TableName": self._effects,
+            "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+            "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        }
+        self._service.call("CreateTable", made)
 
     def open(self) -> Shelf:
         """See `Ground`."""
-        shelf = DynamoShelf(Table(self._table, self._client), 1, checks_clock=False)
+        shelf = DynamoShelf(Table(self._table, self._service), 1, checks_clock=False)
         shelf._pool = cast("Any", InTurn())
         return shelf
 
@@ -333,7 +353,7 @@ class DynamoGround:
     def cross(self, shelf: Shelf, boundaries: Boundaries) -> None:
         """See `Ground`."""
         assert isinstance(shelf, DynamoShelf)
-        shelf._table.client = cast("DynamoDBClient", CrossedClient(self._client, boundaries))
+        shelf._table.service = CrossedService(self._service, boundaries)
 
     def write(self, transaction: Transaction, occurrence: str, attempt: int) -> None:
         """See `Ground`."""
@@ -342,14 +362,14 @@ class DynamoGround:
 
     def written(self) -> Counter[str]:
         """See `Ground`."""
-        items = self._client.scan(TableName=self._effects)["Items"]
+        items = self._service.call("Scan", {"TableName": self._effects})["Items"]
         return Counter(item["o"]["S"] for item in items)
 
     def _drop(self) -> None:
         for name in filter(None, (self._table, self._effects)):
-            self._client.delete_table(TableName=name)
+            self._service.call("DeleteTable", {"TableName": name})
 
     def close(self) -> None:
         """See `Ground`."""
         self._drop()
-        self._client.close()
+        self._service.close()

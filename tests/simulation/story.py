@@ -67,6 +67,7 @@ PORT: Final = (
     "named",
     "events",
     "backlog",
+    "look",
     "row",
     "leaving",
     "forget",

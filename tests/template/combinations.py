@@ -27,16 +27,25 @@ NETWORKS: list[dict[str, str]] = [
     {**NETWORK, "PrivateApi": "true"},
     {**NETWORK, "PrivateApi": "true", "Egress": "endpoints"},
 ]
+FLOWS: dict[str, str] = {
+    "FlowsLayerArn": "arn:aws:lambda:eu-central-1:123456789012:layer:flows:7",
+    "ActionPolicyArns": "arn:aws:iam::123456789012:policy/mail",
+    "Settings": '{"sender": "me@example.com"}',
+    "SettingsSecretArn": KEPT_IN,
+}
+"""What a team gives of its own."""
+
 USERS: list[dict[str, str]] = [
     {},
     {"Users": "none"},
     {"UserPoolArn": POOL, "UserPoolClientId": CLIENT},
-    {"Users": "lambda", "AuthorizerArn": AUTHORIZER},
+    {"Users": "lambda", "AuthorizerArn": AUTHORIZER, "Agents": "true"},
 ]
 MANAGED = {"Trigger": "managed", "TickMinutes": "60"}
 SECRETS: list[dict[str, str]] = [{}, {"DispatchSecretArn": KEPT_IN}]
 BUS = "arn:aws:events:eu-central-1:123456789012:event-bus/operations"
 GIVEN: dict[str, str] = {
+    **FLOWS,
     "EventBus": BUS,
     "RowFlow": "reminders/remind",
     "RetentionByFlow": "reminders=365 noise=7/14",
@@ -72,7 +81,7 @@ def combinations() -> list[dict[str, str]]:
 def covering() -> list[dict[str, str]]:
     """Some combinations: each choice of each kind stands in one of them, beside other choices."""
     every = combinations()
-    return [*every[:1], *every[7::11], *every[-1:]]
+    return [*every[:1], *every[7::11], {**every[-1], **FLOWS}]
 
 
 def spoken(parameters: dict[str, str]) -> str:
@@ -83,6 +92,7 @@ def spoken(parameters: dict[str, str]) -> str:
         network if "VpcId" in parameters else "",
         parameters.get("Users", ""),
         "given" if "UserPoolArn" in parameters else "",
+        "agents" if "Agents" in parameters else "",
         "secret" if "DispatchSecretArn" in parameters else "",
         parameters.get("Trigger", ""),
     ]

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import yaml
+from duetick.cli.template import read_template
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,29 +14,10 @@ Values: TypeAlias = dict[str, Any]
 Value: TypeAlias = Any
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads !Ref and its like in their long form."""
-
-
-def _long_form(loader: _Loader, tag: str, node: yaml.Node) -> Values:
-    name = tag if tag in ("Ref", "Condition") else f"Fn::{tag}"
-    if isinstance(node, yaml.ScalarNode):
-        value: object = loader.construct_scalar(node)
-        return {name: str(value).split(".", 1) if tag == "GetAtt" else value}
-    if isinstance(node, yaml.SequenceNode):
-        return {name: loader.construct_sequence(node, deep=True)}
-    assert isinstance(node, yaml.MappingNode)
-    return {name: loader.construct_mapping(node, deep=True)}
-
-
-_Loader.add_multi_constructor("!", _long_form)
-
-
 @cache
 def template() -> Values:
     """The whole template."""
-    parsed: Values = _Loader(TEMPLATE.read_text()).get_single_data()
-    return parsed
+    return read_template(TEMPLATE.read_text())
 
 
 class Deployment:

@@ -49,6 +49,22 @@ def test_users_routes_are_there_only_with_an_authorizer(parameters: dict[str, st
                 assert one["security"] == wanted
 
 
+@pytest.mark.parametrize("name", ["Api", "UsersApi"])
+def test_the_gateways_own_refusals_have_the_form_of_our_errors(name: str) -> None:
+    body = definition(Deployment(Users="cognito"), name)
+    refusals = body["x-amazon-apigateway-gateway-responses"]
+    told = {
+        kind: one["responseTemplates"]["application/json"].replace(
+            "$context.error.messageString", '"Missing Authentication Token"'
+        )
+        for kind, one in refusals.items()
+    }
+    assert {kind: json.loads(text) for kind, text in told.items()} == {
+        "DEFAULT_4XX": {"error": "refused", "message": "Missing Authentication Token"},
+        "DEFAULT_5XX": {"error": "unavailable", "message": "Missing Authentication Token"},
+    }
+
+
 @every
 def test_a_browser_may_ask_without_a_token_where_an_origin_is_allowed(
     parameters: dict[str, str],
@@ -59,8 +75,10 @@ def test_a_browser_may_ask_without_a_token_where_an_origin_is_allowed(
         made = Deployment(**parameters, **origin)
         body = definition(made, "UsersApi")
         asked = [methods.get("options") for methods in body["paths"].values()]
-        assert [one and one["security"] for one in asked] == [[] if origin else None] * 7
-        assert ("x-amazon-apigateway-gateway-responses" in body) == bool(origin)
+        known = 8 + ("Agents" in parameters)
+        assert [one and one["security"] for one in asked] == [[] if origin else None] * known
+        refusals = body["x-amazon-apigateway-gateway-responses"].values()
+        assert ["responseParameters" in one for one in refusals] == [bool(origin)] * 2
         assert "options" not in str(made.resources["Api"])
 
 
@@ -69,15 +87,17 @@ def test_a_browser_may_ask_without_a_token_where_an_origin_is_allowed(
     [
         "/api/actions",
         "/api/flows",
+        "/api/forecast",
         "/api/jobs",
         "/api/jobs/{proxy+}",
+        "/api/mcp",
         "/api/upcoming",
         "/api/schedules",
         "/api/schedules/{proxy+}",
     ],
 )
 def test_the_gateway_answers_a_browser_by_itself_as_the_local_stack_does(path: str) -> None:
-    made = definition(Deployment(Users="cognito", **PAGE), "UsersApi")
+    made = definition(Deployment(Users="cognito", Agents="true", **PAGE), "UsersApi")
     asked = made["paths"][path]["options"]
     integration = asked["x-amazon-apigateway-integration"]
     assert "uri" not in integration
@@ -99,6 +119,27 @@ def test_the_gateway_answers_a_browser_by_itself_as_the_local_stack_does(path: s
 
 
 METHODS = {"get", "put", "post", "patch", "delete"}
+
+
+@pytest.mark.parametrize("users", ["cognito", "lambda"])
+def test_an_agent_gets_in_only_where_the_deployment_says_so_and_with_a_users_token(
+    users: str,
+) -> None:
+    closed = Deployment(Users=users)
+    assert "/api/mcp" not in definition(closed, "UsersApi")["paths"]
+    assert "AgentsCalledByUsersApi" not in closed.resources
+    opened = Deployment(Users=users, Agents="true")
+    methods = definition(opened, "UsersApi")["paths"]["/api/mcp"]
+    assert methods.keys() == {"post", "get", "delete"}
+    for method in methods.values():
+        assert method["security"] == [{"user": []}]
+        assert "SchedulesFunction" in str(method["x-amazon-apigateway-integration"]["uri"])
+    called = opened.resources["AgentsCalledByUsersApi"]["Properties"]
+    assert str(called["SourceArn"]["Fn::Sub"]).endswith("${UsersApi}/*/*/api/mcp")
+    for made in (closed, opened):
+        variables = made.resources["SchedulesFunction"]["Properties"]["Environment"]["Variables"]
+        assert variables.get("DUETICK_AGENTS") == ("true" if made is opened else None)
+        assert "DUETICK_AGENTS" not in str(made.resources["DispatchFunction"])
 
 
 def test_each_path_of_operators_leads_to_the_schedules_function_but_those_of_flows() -> None:

@@ -39,6 +39,7 @@ OWNER: Final = "postgresql://owner@db.example.com/app"
         ({"UserPoolArn": POOL}, "UserPoolClientId"),
         ({"UserPoolClientId": CLIENT}, "UserPoolArn"),
         ({"Users": "none", "AllowedOrigin": "https://app.example.com"}, "Users=cognito"),
+        ({"Users": "none", "Agents": "true"}, "Users=cognito"),
         ({"AlarmEmail": "a@example.com", "AlarmTopicArn": "arn:aws:sns:x:1:y"}, "AlarmTopicArn"),
         ({**POSTGRES, "PostgresSecurityGroupId": "sg-1"}, "VpcId"),
         ({**POSTGRES, "PostgresOwnerAddress": OWNER}, "PostgresOwnerSecretArn"),

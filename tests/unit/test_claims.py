@@ -1,11 +1,19 @@
 """The occurrences that a claim makes, decided once for rows that are alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
 from duetick.domain import claims
-from duetick.domain.claims import Template, Templates, due_row, fires_of, name_for, spread_ms
+from duetick.domain.claims import (
+    DueRow,
+    Template,
+    Templates,
+    due_row,
+    fires_of,
+    name_for,
+    spread_ms,
+)
 from duetick.domain.firing import Decision, Times, decide
 from duetick.domain.group_pauses import Hole
 from duetick.domain.occurrence import poison
@@ -182,3 +190,63 @@ def test_j13_a_template_within_a_room_fires_the_oldest_and_leaves_the_rest_due(r
         assert within.mark == fires[room].nominal_at - 1
     else:
         assert within is whole
+
+
+USUALLY = st.builds(
+    Policies,
+    misfire=st.sampled_from(Misfire),
+    grace=st.sampled_from([0, 150, 3_600]),
+    longest_lateness=st.sampled_from([None, None, 600, 7_200]),
+    spread=st.sampled_from([0, 0, 0, 60]),
+    ends_at=st.sampled_from([None, None, NOON, NOON + MINUTE, NOON + 90 * DAY]),
+)
+SELDOM = (
+    "not a cron",
+    "0 0 31 2 1",
+    "at(2027-03-01T12:00:00)",
+    "rate(7 minutes)",
+    "days(mon 09:00)",
+)
+OFTEN = ("* * * * *", "*/5 * * * *", "0 * * * *", "30 9 * * *", "0 0 1 * *", "15 2 * * SUN")
+DUE = st.builds(
+    lambda cron, zone, late, policies, mark: (
+        *("ann", "k", cron, zone, NOON - late, "f", NOON - DAY, 0),
+        *(policies.dump(), None if mark is None else NOON - late - mark),
+    ),
+    st.sampled_from(OFTEN + SELDOM),
+    st.sampled_from([None, "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kathmandu"]),
+    st.integers(-10, 100).map(lambda minutes: minutes * MINUTE)
+    | st.integers(-5 * MINUTE, 90 * DAY),
+    st.just(Policies()) | USUALLY,
+    st.none() | st.integers(-DAY, DAY),
+)
+
+
+@given(st.lists(DUE, max_size=30), st.sampled_from([0, 2 * MINUTE, 10 * MINUTE]))
+def test_j09_the_usual_decision_is_that_of_the_template(rows: list[DueRow], ahead: int) -> None:
+    """Whatever rows were decided before: what is known of an expression grows with them."""
+    templates = Templates(NOON, ahead)
+    for row in rows:
+        if row[4] > NOON + ahead:
+            continue  # it is not due
+        usual, template = templates.usual(row), Templates(NOON, ahead).of(row)
+        if usual is not None:
+            made, next_at, mark = usual
+            assert (next_at, mark) == (template.next_at, template.mark)
+            named = [[name_for(row, one, "") for one in each] for each in (made, template.made)]
+            assert named[0] == named[1]
+
+
+def test_j09_a_backlog_of_many_times_is_decided_by_few_looks() -> None:
+    templates, looked = Templates(NOON, 0), 0
+    for late in (7, 59, 3, 42, *range(60)):
+        row = due_row(IndexRow("ann", "k", "0 3 * * *", None, NOON - late * MINUTE), None)
+        before = [*vars_of(templates)]
+        assert templates.usual(row) is not None
+        looked += before != [*vars_of(templates)]
+    assert looked == 2
+
+
+def vars_of(templates: Templates) -> Iterator[tuple[int, int]]:
+    """What is known of each expression."""
+    return ((one.since, one.busy) for one in templates._quiet.values())

@@ -11,6 +11,7 @@ from duetick.api import views
 from duetick.client import Client
 from duetick.occurrences import OccurrencesClient
 from duetick.operators import Operators
+from duetick.statics import StaticClient
 
 DOCUMENT = json.loads(files("duetick.api").joinpath("openapi.json").read_text())
 SCHEMAS = DOCUMENT["components"]["schemas"]
@@ -23,6 +24,7 @@ METHODS: dict[str, Callable[..., object]] = {
     "list_actions": Client.actions,
     "list_flows": Client.flows,
     "preview": Client.preview,
+    "forecast": Client.forecast,
     "list_schedules": Client.list,
     "create_schedule": Client.create,
     "get_by_external": Client.by_external,
@@ -45,6 +47,7 @@ METHODS: dict[str, Callable[..., object]] = {
     "explain_job": Client.explain_job,
     "history": Client.history,
     "explain": Client.explain,
+    "show_timeline": Client.timeline,
     "start_backfill": Client.start_backfill,
     "list_backfills": Client.backfills,
     "get_backfill": Client.backfill,
@@ -71,6 +74,10 @@ METHODS: dict[str, Callable[..., object]] = {
     "list_pauses": Operators.pauses,
     "pause_group": Operators.pause,
     "resume_group": Operators.resume,
+    "get_static_schedule": StaticClient.get,
+    "static_history": StaticClient.history,
+    "static_timeline": StaticClient.timeline,
+    "explain_static": StaticClient.explain,
     "pause_static_schedule": Operators.pause_static,
     "resume_static_schedule": Operators.resume_static,
     "list_limits": Operators.limits,

@@ -27,12 +27,19 @@ COMPLETE = {
 class CloudFormation:
     """As much of it as is asked."""
 
-    def __init__(self, stack: dict[str, object]) -> None:
+    def __init__(self, stack: Mapping[str, object], **nested: Mapping[str, object]) -> None:
+        self._stacks = {f"arn:aws:cloudformation:x:1:stack/{one}/2": nested[one] for one in nested}
         self._stack = stack
 
-    def describe_stacks(self, **_: str) -> dict[str, object]:
+    def describe_stacks(self, **asked: str) -> dict[str, object]:
         """One."""
-        return {"Stacks": [self._stack]}
+        return {"Stacks": [self._stacks.get(asked["StackName"], self._stack)]}
+
+    def describe_stack_resources(self, **_: str) -> dict[str, object]:
+        """The stacks in it, and a queue."""
+        kinds = dict.fromkeys(self._stacks, "AWS::CloudFormation::Stack") | {"q": "AWS::SQS::Queue"}
+        named = ("PhysicalResourceId", "ResourceType")
+        return {"StackResources": [dict(zip(named, one, strict=True)) for one in kinds.items()]}
 
 
 @pytest.fixture
@@ -74,6 +81,37 @@ def test_a_stack_that_was_not_made_to_its_end_is_told(
     regions({"StackStatus": "ROLLBACK_COMPLETE"})
     with pytest.raises(CliProblem, match="ROLLBACK_COMPLETE"):
         Deployed.find("duetick").operators().of("you")
+
+
+OURS = {
+    "StackStatus": "CREATE_COMPLETE",
+    "Outputs": [
+        {"OutputKey": "ApiUrl", "OutputValue": URL},
+        {"OutputKey": "MigrateFunction", "OutputValue": "migrate"},
+    ],
+}
+
+
+def within(monkeypatch: pytest.MonkeyPatch, **nested: Mapping[str, object]) -> None:
+    """A stack of an application, which repeats an output, with others in it."""
+    stacks = CloudFormation(COMPLETE, **nested)
+    monkeypatch.setattr(Session, "create_client", lambda *_: stacks)
+
+
+def test_a_stack_in_another_one_is_found_by_the_name_of_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    within(monkeypatch, other={"StackStatus": "CREATE_COMPLETE"}, **{"my-app-Duetick-1A": OURS})
+    found = Deployed.find("my-app")
+    assert (found.name, found.outputs["MigrateFunction"]) == ("my-app-Duetick-1A", "migrate")
+
+
+def test_of_several_stacks_in_another_one_the_caller_has_to_name_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    within(monkeypatch, one=OURS, two=OURS)
+    with pytest.raises(CliProblem, match=r"several of Duetick's: one, two\. Name one"):
+        Deployed.find("my-app")
 
 
 def test_a_stack_that_cannot_be_reached_is_not_taken_for_the_local_one(

@@ -8,6 +8,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 from duetick import actions
+from duetick.api.agents.tools import TOOLS
 from duetick.api.models import NewSchedule, PoliciesShape, RetryShape
 from duetick.api.routes import ROUTES
 from duetick.api.views import OccurrenceView, ScheduleView
@@ -47,11 +48,13 @@ from tests.template.parsed import template
 
 LONGEST = 250
 PACKAGE = TOP / "layers/duetick/duetick"
-DISPATCH = {
+BESIDE = {
+    "POST /api/mcp",
     "GET /api/flows/{flow}/schedules",
     "POST /api/flows/{flow}/schedules/{id}/dispatch",
     "POST /api/schedules/by-external/{key}/dispatch",
 }
+"""The routes that the API's document does not have."""
 SPEAKING = [
     *TOP.glob("functions/*/app.py"),
     *(
@@ -151,7 +154,7 @@ def test_the_table_of_transitions_is_the_code() -> None:
 def test_the_table_of_routes_is_the_code() -> None:
     told = {inline(row[0])[0] for row in rows(section(AUTHORS, "The API"))}
     made = {f"{one.method} {one.bases[0]}{one.path}" for one in ROUTES}
-    assert told == made | DISPATCH
+    assert told == made | BESIDE
 
 
 def test_the_tables_of_errors_are_the_code() -> None:
@@ -272,6 +275,11 @@ def test_the_table_of_verdicts_is_the_code() -> None:
         name for row in rows(section(AUTHORS, "Why did it not fire?")) for name in inline(row[0])
     ]
     assert sorted(told) == sorted(get_args(Verdict))
+
+
+def test_the_table_of_tools_is_the_code() -> None:
+    told = [name for row in rows(section(AUTHORS, "Agents")) for name in inline(row[0])]
+    assert sorted(told) == sorted(TOOLS)
 
 
 def test_each_quota_has_its_setting() -> None:

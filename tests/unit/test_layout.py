@@ -1,10 +1,19 @@
 """The tree holds what DESIGN lists, and nothing else; pins stand in agreement."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
+import tomllib
+from importlib.resources import files
 from pathlib import Path
+
+import pytest
+from duetick.version import VERSION
+from packaging.requirements import Requirement
+
+from tests.template.parsed import template
 
 TOP = Path(__file__).parents[2]
 ALLOWED = {
@@ -75,13 +84,35 @@ def test_the_layer_installs_the_versions_that_are_tested() -> None:
     assert {name: locked[name] for name in deployed} == deployed
 
 
+def requirements(extra: str = "") -> list[Requirement]:
+    """What the package asks for, for an extra, as ranges."""
+    project = tomllib.loads(_pyproject())["project"]
+    given = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    return [Requirement(one) for one in given]
+
+
 def test_the_layer_brings_each_dependency_of_the_package() -> None:
-    wanted = re.search(r"^dependencies = \[(.*?)\]", _pyproject(), re.DOTALL | re.MULTILINE)
-    assert wanted
-    declared = dict(re.findall(r'"([\w-]+)==([\w.]+)"', wanted[1]))
     deployed = pins(TOP / "layers/deps/requirements.txt")
-    assert declared
-    assert {name: deployed[name] for name in declared} == declared
+    wanted = [*requirements(), *requirements("layer")]
+    assert len(wanted) > 5
+    assert all(one.specifier.contains(deployed[one.name]) for one in wanted)
+
+
+@pytest.mark.parametrize("extra", ["client", "testing", "cli", "postgres", "dynamodb"])
+def test_what_is_tested_is_in_the_ranges_that_a_package_takes(extra: str) -> None:
+    locked = pins(TOP / "requirements.lock")
+    for one in [*requirements(), *requirements(extra)]:
+        assert one.specifier.contains(locked[one.name]), one
+        assert ">=" in str(one.specifier), one
+
+
+def test_the_version_is_the_same_wherever_it_is_said() -> None:
+    changes = (TOP / "layers/duetick/CHANGELOG.md").read_text()
+    assert re.findall(r"^## ([\d.]+)$", changes, re.MULTILINE)[0] == VERSION
+    assert template()["Outputs"]["Version"]["Value"] == VERSION
+    document = json.loads(files("duetick.api").joinpath("openapi.json").read_text())
+    assert document["info"]["version"] == VERSION
+    assert f'version = "{VERSION}"' not in _pyproject()  # it reads duetick/version.py
 
 
 def test_boto3_stays_out_of_the_layer() -> None:

@@ -19,9 +19,16 @@ LOOKED_FOR: Final = {
     "api.records": "the operations of the API that are about no user alone",
     "api.__main__": "`python -m duetick.api` writes the document",
     "cli.upcoming": "`duetick upcoming`",
+    "cli.local_flows": "the flows of the local stack, loaded again after a change",
+    "cli.new": "`duetick new`",
+    "cli.start": "the command's start: it says which extra is missing",
+    "cli.template": "the template of a release",
+    "cli.welcome": "what the local stack prints at its start",
     "api.backfills": "the operations of operators on backfills",
     "api.group_pauses": "the routes of the pauses of a user, of a flow, of everything",
     "api.jobs": "the routes of a user's jobs",
+    "api.statics": "the routes of static schedules, which have no user",
+    "cli.wrong": "the command that shows more of each thing that is wrong",
     "api.recovery": "the route of a recovery, whose work no other route pays for",
     "api.puts": "the routes of batches of schedules",
     "api.limits": "the routes of the limits of a user, of a flow, of an action",
@@ -52,10 +59,12 @@ LOOKED_FOR: Final = {
     "ports.witness": "the witness of a store, outside it",
     "runtime.steps": "the steps of functions/migrate that operators ask for",
     "runtime.database": "loaded only if a secret opens the database",
-    "runtime.loading": "finds the flows of a deployment",
     "stores.connections": "a connection factory of the application's own",
+    "stores.dynamodb.alike": "what a forecast reads of a table, and what that costs",
+    "stores.sql.alike": "what a forecast reads of a database",
     "stores.dynamodb.claim": "a claim of due rows on DynamoDB",
-    "stores.dynamodb.clock": "the check of the host's clock: J-03",
+    "stores.dynamodb.botocore_service": "what botocore does for DynamoDB, where it must",
+    "stores.dynamodb.own_writes": "the check of an action's own writes",
     "stores.dynamodb.erasure": "erase on DynamoDB",
     "stores.dynamodb.operations": "the record of operations on DynamoDB: O-01",
     "stores.postgres.roles": "the users of the database and their rights",
@@ -69,11 +78,13 @@ LOOKED_FOR: Final = {
 
 
 def modules() -> dict[str, Path]:
-    """The modules of the layer by name, without the packages' own and the published tests."""
+    """The modules of the layer by name, without the packages' own, the published tests, and what
+    `duetick new` writes.
+    """
     return {
         ".".join(path.relative_to(LAYER).with_suffix("").parts): path
         for path in LAYER.rglob("*.py")
-        if path.name != "__init__.py" and "testing" not in path.parts
+        if path.name != "__init__.py" and not {"testing", "skeleton"} & set(path.parts)
     }
 
 

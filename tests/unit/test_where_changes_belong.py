@@ -8,6 +8,7 @@ import pytest
 from tests.documents import DEVELOPERS, PAGES, TOP, inline, rows, section
 
 PACKAGE = TOP / "layers/duetick/duetick"
+WEB = TOP / "layers/duetick/web"
 PATH = re.compile(r"\w[\w./-]*/[\w./-]*|[\w-]+\.(?:py|yaml|toml|sql|csv)")
 IN_FILE = re.compile(r"`([\w./-]+\.\w+)` \((`[^)]*`)\)")
 """A path, and in brackets behind it the names to look for."""
@@ -22,6 +23,8 @@ CHANGES = [
     "A metric with its alarm",
     "A setting and its parameter",
     "A verb of a book",
+    "A page, or an action in one",
+    "A version",
     "Other changes",
     "The simulator",
 ]
@@ -61,7 +64,9 @@ def test_the_tests_that_show_what_was_forgotten_are_there() -> None:
 
 
 def _places(path: str) -> list[Path]:
-    """A path, at the top level or below the package; a step of the schema stands in two folders."""
+    """A path, at the top level, below the package or among the sources of pages; a step of the
+    schema stands in two folders.
+    """
     if path.endswith(".sql") and "/" not in path:
         return sorted((PACKAGE / "stores").rglob(path))
-    return [place for place in (TOP / path, PACKAGE / path) if place.exists()]
+    return [place for place in (TOP / path, PACKAGE / path, WEB / path) if place.exists()]

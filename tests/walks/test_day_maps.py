@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
+import boto3
 import pytest
 from duetick import Context, Flow
 from duetick.cli.main import main
@@ -20,9 +21,9 @@ from duetick.domain.schedule import Json
 from duetick.operators import Operators
 from duetick.runtime import wiring
 from duetick.stores.dynamodb.schema import DUE
-from duetick.stores.dynamodb.shelf import DynamoShelf
 
 from tests.integration.local_product import NINE, Clock, Product, product
+from tests.lab.dynamodb import REGION
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -95,9 +96,11 @@ class Look:
 
 @pytest.fixture
 def look(running: Product, migrated_dynamodb_url: str) -> Look:
-    shelf = running.store.shelf
-    assert isinstance(shelf, DynamoShelf)
-    return Look(shelf.client, str(urlsplit(migrated_dynamodb_url).hostname))
+    del running
+    parts = urlsplit(migrated_dynamodb_url)
+    (endpoint,) = parse_qs(parts.query)["endpoint"]
+    client = boto3.client("dynamodb", endpoint_url=endpoint, region_name=REGION)
+    return Look(client, str(parts.hostname))
 
 
 def test_g05_a_day_is_on_if_it_has_a_time_and_each_target_has_its_days(

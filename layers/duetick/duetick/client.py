@@ -28,6 +28,7 @@ from duetick.api.views import (
     ExportView,
     FlowsView,
     FlowView,
+    ForecastView,
     JobView,
     MendedView,
     OccurrenceView,
@@ -36,6 +37,7 @@ from duetick.api.views import (
     PutViews,
     RunView,
     ScheduleView,
+    TimelineView,
     UpcomingView,
 )
 from duetick.domain.errors import ConfigurationError, DuetickError
@@ -172,6 +174,27 @@ class Client:
         named |= {name: value for name, value in given.items() if value is not None}
         answer: Reply[PreviewView] = self.call("POST", "/api/upcoming", named)
         return answer.body
+
+    def forecast(self, asked: Mapping[str, Json] | None = None) -> ForecastView:
+        """Return how many occurrences are due in each minute ahead, read to the end.
+
+        `asked` has what the body of the route has: `from`, `to`, `flow`, `schedule`, `most`, ….
+        """
+        *_, whole = self.forecast_parts(asked)
+        return whole
+
+    def forecast_parts(self, asked: Mapping[str, Json] | None = None) -> Iterator[ForecastView]:
+        """Yield a forecast as it is read: each has the sums so far, and the last one is whole."""
+        cursor: str | None = None
+        while True:
+            goes_on: Fields = {} if cursor is None else {"cursor": cursor}
+            answer: Reply[ForecastView] = self.call(
+                "POST", f"{self._user}/forecast", {**(asked or {}), **goes_on}
+            )
+            yield answer.body
+            cursor = answer.body["cursor"]
+            if cursor is None:
+                return
 
     def create(
         self,
@@ -315,6 +338,19 @@ class Client:
         """Return why the schedule fired at a time, did not, or whether it will; now by default."""
         asked = "" if at is None else f"?{urlencode({'at': at})}"
         answer: Reply[ExplanationView] = self.call("GET", f"{self._of(key)}/explain{asked}")
+        return answer.body
+
+    def timeline(
+        self, key: str, *, since: str | None = None, until: str | None = None
+    ) -> TimelineView:
+        """Return a span of a schedule in short: each outcome, the definitions that were in force,
+        pauses, changes of the clocks, and the fire times ahead. By default it is the day behind us
+        and the day ahead.
+        """
+        filters = {"from": since, "to": until}
+        given = {name: value for name, value in filters.items() if value is not None}
+        path = f"{self._of(key)}/timeline?{urlencode(given)}"
+        answer: Reply[TimelineView] = self.call("GET", path)
         return answer.body
 
     def start_backfill(

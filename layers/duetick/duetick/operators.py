@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from duetick.api.views import (
     AnyScheduleView,
+    ForecastView,
     GroupPausesView,
     GroupPauseView,
     LimitsView,
@@ -30,11 +31,11 @@ from duetick.domain.limits import Per
 from duetick.domain.recovering import Recovery
 from duetick.domain.schedule import Json
 from duetick.occurrences import OccurrencesClient
+from duetick.statics import STATIC, StaticClient
 
 PAUSES: Final = "/api/pauses"
 LIMITS: Final = "/api/limits"
 BY_EXTERNAL: Final = "/api/schedules/by-external"
-STATIC: Final = "/api/static-schedules"
 
 
 class Operators:
@@ -98,10 +99,20 @@ class Operators:
         answer: Reply[OverviewView] = self.client.call("GET", "/api/overview")
         return answer.body
 
+    def forecast(self, asked: Mapping[str, Json] | None = None) -> ForecastView:
+        """Return how many occurrences of all users are due in each minute ahead; `asked` is as in
+        `Client.forecast`.
+        """
+        return self.client.forecast(asked)
+
     def workers(self, *, limit: int = 20) -> WorkersView:
         """Return the newest reports of ticks and of runs in the background, at most `limit`."""
         answer: Reply[WorkersView] = self.client.call("GET", f"/api/workers?limit={limit}")
         return answer.body
+
+    def static(self, flow: str) -> StaticClient:
+        """Return the client of a flow's static schedules."""
+        return StaticClient(self.client, flow)
 
     def locks(self) -> LocksView:
         """Return the named locks, and who has them."""

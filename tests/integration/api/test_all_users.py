@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from duetick.cli.main import main
 from duetick.core.audit import audit
 from duetick.core.flows import Flows
 from duetick.core.gone import find_gone
@@ -13,7 +14,7 @@ from duetick.domain.occurrence import IndexRow
 from duetick.domain.workers import NamedLock, Worker
 from duetick.runtime import wiring
 
-from tests.integration.api.asking import HELLO
+from tests.integration.api.asking import HELLO, HOUR
 from tests.integration.local_product import NINE, Product, tick_seldom
 
 BROKEN = IndexRow("bob", "broken", "75 * * * *", None, NINE)
@@ -73,6 +74,41 @@ def test_j07_what_is_late_depends_on_the_cadence(
     tick_seldom(running, monkeypatch)
     assert counts(running) == {"due": 1}
     assert ask(running, "/api/overview")["lateAfter"] == 3_630
+
+
+def test_j07_the_overview_tells_whose_the_newest_dead_are(anywhere: Product) -> None:
+    assert ask(anywhere, "/api/overview")["failing"] == {"of": 0, "flows": [], "users": []}
+    for user, keys in (("ann", 1), ("bob", 2)):
+        for number in range(keys):
+            anywhere.operator(user).put(f"k{number}", HELLO)
+    anywhere.store.index.claim_due(NINE, 100)
+    anywhere.clock.now = NINE + 2 * HOUR
+    anywhere.store.ledger.claim_waiting(anywhere.clock.now)
+    assert ask(anywhere, "/api/overview")["failing"] == {
+        "of": 3,
+        "flows": [{"flow": "reminders", "dead": 3}],
+        "users": [{"user": "bob", "dead": 2}, {"user": "ann", "dead": 1}],
+    }
+    anywhere.clock.now += 24 * HOUR
+    assert ask(anywhere, "/api/overview")["failing"]["of"] == 0
+
+
+def test_v02_the_overview_says_what_is_wrong_as_the_command_does(
+    running: Product, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUETICK_OPERATOR", running.stack.operator)
+    running.operator("ann").put("k", HELLO)
+    running.store.index.claim_due(NINE, 100)
+    running.clock.now = NINE + 2 * HOUR
+    running.store.ledger.claim_waiting(running.clock.now)
+    told = ask(running, "/api/overview")["wrong"]
+    assert {one["kind"] for one in told} >= {"dead", "silent"}
+    assert main(["overview", "--url", running.stack.server.url]) == 0
+    shown = capsys.readouterr().out
+    for one in told:
+        assert f"WRONG  {one['said']}" in shown
+    assert "by flow: reminders 1." in shown
+    assert "By user: ann 1." in shown
 
 
 def test_j07_the_overview_tells_the_last_hourly_count(running: Product) -> None:

@@ -21,6 +21,7 @@ WRONG: Fields = {
     "input": {"text": "good morning"},
     "labels": {"team": "garden"},
 }
+WORK: Fields = {"flow": "reminders", "action": "remind", "input": {"text": "x"}}
 DEAD = {"state": "dead"}
 WHO = "arn:aws:iam::000000000000:user/local"
 
@@ -46,6 +47,20 @@ def refusal(call: Callable[..., object], *arguments: object, **fields: object) -
     with pytest.raises(ApiError) as problem:
         call(*arguments, **fields)
     return problem.value.status, problem.value.code
+
+
+def test_j07_occurrences_are_found_by_what_asked_for_them(anywhere: Product) -> None:
+    dead(anywhere, "ann")
+    anywhere.operator("ann").enqueue({**WORK, "delay": 3_600})
+    client = occurrences(anywhere)
+    for origin, states in (("job", ["scheduled"]), ("schedule", ["dead"]), ("run", [])):
+        found = [
+            one["state"]
+            for state in ("dead", "scheduled")
+            for one in client.list({"state": state, "origin": origin})
+        ]
+        assert found == states, origin
+    assert refusal(lambda: [*client.list({"origin": "job:1"})]) == (400, "invalid_schedule")
 
 
 def test_j07_a_dead_one_is_found_looked_into_and_retried(anywhere: Product) -> None:

@@ -9,7 +9,7 @@ from duetick.core.static import register
 from duetick.domain.schedule import Schedule
 from duetick.operators import Operators
 
-from tests.integration.local_product import Product
+from tests.integration.local_product import NINE, Product
 
 
 @pytest.fixture
@@ -43,6 +43,41 @@ def test_o01_both_are_recorded(office: Operators) -> None:
         ("resume_static_schedule", "reminders/nightly", "the bank is down"),
         ("pause_static_schedule", "reminders/nightly", "the bank is down"),
     }
+
+
+def test_m06_a_static_schedule_is_read_and_explained_as_any_other(
+    office: Operators, anywhere: Product
+) -> None:
+    anywhere.clock.now = NINE
+    anywhere.tick()
+    nightly = office.static("reminders")
+    shown = nightly.get("nightly").body
+    assert (shown["user"], shown["key"]) == ("", "reminders/nightly")
+    assert shown["cron"] == "0 9 * * *"
+    (line,) = nightly.history("nightly", state="dead")
+    assert (line["reason"], line["nominalFireTime"]) == ("rejected", "2026-12-01T09:00:00Z")
+    assert nightly.explain("nightly", at="2026-12-01T09:00:00Z")["verdict"] == "rejected"
+    found = nightly.timeline("nightly", until="2026-12-03T00:00:00Z")
+    assert [one["at"] for one in found["entries"]] == ["2026-12-01T09:00:00Z"]
+    assert found["ahead"] == ["2026-12-02T09:00:00Z"]
+    with pytest.raises(ApiError) as problem:
+        nightly.get("weekly")
+    assert (problem.value.status, problem.value.code) == (404, "schedule_not_found")
+
+
+def test_v02_the_command_explains_a_static_schedule_in_the_same_words(
+    office: Operators,
+    anywhere: Product,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DUETICK_OPERATOR", anywhere.stack.operator)
+    place = ["--flow", "reminders", "--url", anywhere.stack.server.url]
+    assert main(["schedules", "explain", "nightly", *place]) == 0
+    said = office.static("reminders").explain("nightly")["said"]
+    assert capsys.readouterr().out.splitlines() == said
+    assert main(["schedules", "get", "nightly", *place, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["key"] == "reminders/nightly"
 
 
 def test_m06_one_that_is_not_there_is_told(office: Operators) -> None:

@@ -38,6 +38,10 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("GET", "/actions"): PLAIN,
     ("GET", "/flows"): PLAIN,
     ("POST", "/upcoming"): [Attempt({"cron": "@daily"})],
+    ("POST", "/forecast"): [
+        Attempt(),
+        Attempt({"schedule": {"key": "{key}", "cron": "* * * * *"}}),
+    ],
     ("GET", "/schedules"): PLAIN,
     ("POST", "/schedules"): [
         Attempt({**SCHEDULE, "key": "{key}"}),
@@ -59,6 +63,7 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("GET", f"{ONE}/upcoming"): PLAIN,
     ("GET", f"{ONE}/history"): PLAIN,
     ("GET", f"{ONE}/explain"): PLAIN,
+    ("GET", f"{ONE}/timeline"): PLAIN,
     ("POST", "/schedules/batch"): [
         Attempt({"schedules": [{"key": "{key}", **SCHEDULE, "cron": "@daily"}]})
     ],
@@ -97,6 +102,10 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("GET", "/pauses"): PLAIN,
     ("PUT", "/pauses/{scope}"): [Attempt({"note": "x"})],
     ("DELETE", "/pauses/{scope}"): PLAIN,
+    ("GET", "/static-schedules/{flow}/{id}"): PLAIN,
+    ("GET", "/static-schedules/{flow}/{id}/history"): PLAIN,
+    ("GET", "/static-schedules/{flow}/{id}/timeline"): PLAIN,
+    ("GET", "/static-schedules/{flow}/{id}/explain"): PLAIN,
     ("POST", "/static-schedules/{flow}/{id}/pause"): [Attempt({"note": "x"})],
     ("POST", "/static-schedules/{flow}/{id}/resume"): PLAIN,
     ("POST", "/recover"): [Attempt({"how": "skip", "dryRun": False})],
@@ -111,7 +120,10 @@ PUBLISHED = [
     ].items()
     for method in item
 ]
-OF_USERS = ("/api/schedules", "/api/actions", "/api/flows", "/api/jobs", "/api/upcoming")
+OF_USERS = (
+    *("/api/schedules", "/api/actions", "/api/flows", "/api/forecast", "/api/jobs"),
+    "/api/upcoming",
+)
 USERS = [one for one in PUBLISHED if one[1].startswith(OF_USERS)]
 OPERATORS = [one for one in PUBLISHED if not one[1].startswith(OF_USERS)]
 FORMS = (to_path, lambda text: quote(text, safe=""))

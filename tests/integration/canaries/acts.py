@@ -9,6 +9,7 @@ from typing import Final
 from unittest.mock import patch
 
 import pytest
+from duetick.api.agents.tools import TOOLS
 from duetick.core.recovery import recover
 from duetick.core.static import register
 from duetick.core.tick import loop
@@ -54,6 +55,7 @@ def users_write(office: Office) -> None:
     office.ask(f"PUT {MINE}{ONE}", tell, key="told")
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"action": "behind"}, key="behind")
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"action": "call"}, key="call")
+    office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"action": "charge"}, key="charge")
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"input": None}, key="computed")
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"flow": "remote", "action": "work"}, key="remote")
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"action": "work"}, key="works")
@@ -72,17 +74,24 @@ def told(office: Office) -> None:
         office.ask(f"GET {base}")
         office.ask(f"GET {base}?state=x&token=canary-query")
         office.ask(f"GET {base}/by-external/{ONE[1:]}", key="crm-7")
-        for key in ("k", "twice", "told", "behind", "call", "computed", "works", "canary-none"):
-            for rest in ("", "/upcoming", "/history", "/explain"):
+        keys = "k", "twice", "told", "behind", "call", "charge", "computed", "works", "canary-none"
+        for key in keys:
+            for rest in ("", "/upcoming", "/history", "/explain", "/timeline"):
                 office.ask(f"GET {base}{ONE}{rest}", key=key)
             office.ask(f"GET {base}{ONE}/explain?at=2026-12-01T09:00:00Z", key=key)
     office.ask("GET /api/flows")
     office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "timezone": FAULT})
     office.ask("POST /api/upcoming", {"cron": "0 9 * * *", "token": "canary-token"})
+    hidden = {"cron": f"0 9 * * * {FAULT}", "policies": {"spread": "canary-token"}, "key": "k"}
+    for root in ("/api", "/api/users/{user}"):
+        office.ask(f"POST {root}/forecast", {"most": 1, "flow": "office"})
+        office.ask(f"POST {root}/forecast", {"schedule": hidden, "cursor": "canary-query"})
     office.ask("GET /api/users/{user}/export")
     for route in ("overview", "operations", "unreadable", "all-schedules", "workers", "locks"):
         office.ask(f"GET /api/{route}")
     office.ask("GET /api/flows/{flow}/schedules")
+    for rest in ("", "/history", "/timeline", "/explain"):
+        office.ask(f"GET /api/static-schedules/{{flow}}/{{id}}{rest}", flow="office", id="nightly")
 
 
 def times_come(office: Office) -> None:
@@ -118,6 +127,34 @@ def jobs_are_made(office: Office) -> None:
                 office.ask(f"POST {root}/jobs/{{key}}/cancel", key=name)
         assert len(names) == 2
     office.ask("GET /api/users/{user}/export")
+
+
+def agents_call(office: Office) -> None:
+    """Each tool, right and wrong; a message that is none; a store that breaks."""
+    work = {name: SCHEDULE[name] for name in ("flow", "action", "input")}
+    makes: dict[str, dict[str, object]] = {
+        "create_schedule": {**SCHEDULE},
+        "change_schedule": {"input": INPUT},
+        "enqueue_job": {**work},
+    }
+    wrong = {"cron": FAULT, "token": "canary-token", "input": [INPUT], "at": FAULT, "until": FAULT}
+    for name, tool in TOOLS.items():
+        named = {"key": "of-agents"} if "key" in tool.takes() else {}
+        for given in ({**named, **makes.get(name, {})}, {**named, **wrong}):
+            known = {one: each for one, each in given.items() if one in tool.takes()}
+            for arguments in (known, given):
+                message(office, "tools/call", {"name": name, "arguments": arguments})
+    for method in ("initialize", "tools/list", "ping", "none"):
+        message(office, method, wrong)
+    office.ask("POST /api/mcp", {"token": "canary-token"})
+    with office.broken(office.running.store.schedules, "list", RuntimeError(FAULT)):
+        message(office, "tools/call", {"name": "list_schedules"})
+
+
+def message(office: Office, method: str, params: object) -> None:
+    """One of an agent's."""
+    sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    office.ask("POST /api/mcp", sent)
 
 
 def callers_dispatch(office: Office) -> None:
@@ -176,6 +213,17 @@ def commands_speak(office: Office) -> None:
     office.command("upcoming", f"0 9 * * * {FAULT}")
     office.command("upcoming", "0 9 * * *")
     office.command("costs")
+    office.command("token", "--user", "ann")
+    office.command("new", "1 canary-none")
+    office.command("package", "--to", "tests")
+    office.command("layer", "canary-none")
+
+
+def forecasts_are_read(office: Office) -> None:
+    """Of all, of a user, of a schedule that cannot be read, and by a program."""
+    asked = ("--user", "ann"), ("--flow", "absent"), ("--cron", FAULT), ("--most", "1", "--json")
+    for words in asked:
+        office.command("forecast", *words)
 
 
 def schedules_move(office: Office) -> None:
@@ -266,6 +314,7 @@ def operators_act(office: Office) -> None:
     office.command("pause", "flow", "absent", "--note", PAUSE_NOTE)
     office.ask("GET /api/pauses")
     office.command("pauses")
+    office.command("console")
     office.ask("DELETE /api/pauses/{scope}", scope="flow~3Aabsent")
     office.command("resume", "flow", "absent")
     static = "POST /api/static-schedules/{flow}/{id}"
@@ -377,6 +426,8 @@ ACTS: Final[tuple[Callable[[Office], None], ...]] = (
     users_write,
     times_come,
     jobs_are_made,
+    agents_call,
+    forecasts_are_read,
     callers_dispatch,
     commands_speak,
     schedules_move,

@@ -11,6 +11,9 @@ ROUTES: Final = (
     "GET /api/actions",
     "GET /api/flows",
     "POST /api/upcoming",
+    "POST /api/mcp",
+    "POST /api/forecast",
+    "POST /api/users/{user}/forecast",
     "GET /api/schedules",
     "POST /api/schedules",
     "POST /api/schedules/batch",
@@ -25,6 +28,7 @@ ROUTES: Final = (
     "GET /api/schedules/{key}/upcoming",
     "GET /api/schedules/{key}/history",
     "GET /api/schedules/{key}/explain",
+    "GET /api/schedules/{key}/timeline",
     "GET /api/users/{user}/actions",
     "GET /api/users/{user}/schedules",
     "POST /api/users/{user}/schedules",
@@ -40,6 +44,7 @@ ROUTES: Final = (
     "GET /api/users/{user}/schedules/{key}/upcoming",
     "GET /api/users/{user}/schedules/{key}/history",
     "GET /api/users/{user}/schedules/{key}/explain",
+    "GET /api/users/{user}/schedules/{key}/timeline",
     "GET /api/jobs",
     "POST /api/jobs",
     "POST /api/jobs/batch",
@@ -74,6 +79,10 @@ ROUTES: Final = (
     "POST /api/users/{user}/backfills/{key}/continue",
     "POST /api/users/{user}/backfills/{key}/stop",
     "POST /api/users/{user}/schedules/{key}/backfills",
+    "GET /api/static-schedules/{flow}/{id}",
+    "GET /api/static-schedules/{flow}/{id}/explain",
+    "GET /api/static-schedules/{flow}/{id}/history",
+    "GET /api/static-schedules/{flow}/{id}/timeline",
     "POST /api/static-schedules/{flow}/{id}/pause",
     "POST /api/static-schedules/{flow}/{id}/resume",
     "POST /api/recover",
@@ -90,10 +99,14 @@ ROUTES: Final = (
     "POST /api/flows/{flow}/schedules/{id}/dispatch",
     "POST /api/schedules/by-external/{key}/dispatch",
 )
-"""Each route of the published document, and the three of dispatch."""
+"""Each route of the published document, the three of dispatch, and that of agents."""
 
 COMMANDS: Final[dict[str, Reader]] = {
     "local": "operator",
+    "layer": "operator",
+    "new": "operator",
+    "package": "operator",
+    "token": "operator",
     "migrate": "operator",
     "recover": "operator",
     "costs": "operator",
@@ -108,6 +121,7 @@ COMMANDS: Final[dict[str, Reader]] = {
     "occurrences list": "operator",
     "occurrences retry": "operator",
     "occurrences show": "operator",
+    "console": "operator",
     "limit": "operator",
     "limits": "operator",
     "unlimit": "operator",
@@ -124,6 +138,7 @@ COMMANDS: Final[dict[str, Reader]] = {
     "unreadable": "operator",
     "users": "operator",
     "upcoming": "operator",
+    "forecast": "operator",
     "doctor": "operator",
     **{
         f"{verb} {form}": "owner"
@@ -196,7 +211,7 @@ such a one is told.
 
 
 def _reader_of(route: str) -> Reader:
-    users = ("/api/schedules", "/api/actions", "/api/jobs", "/api/upcoming")
+    users = ("/api/schedules", "/api/actions", "/api/jobs", "/api/mcp", "/api/upcoming")
     if route == "GET /api/flows":
         return "anybody"
     if route.endswith("by-external/{key}/dispatch"):

@@ -42,6 +42,8 @@ PLACES: Final[dict[str, frozenset[Reader]]] = {
     "canary-dispatch-secret": NOBODY,
     "canary-query": NOBODY,
     "canary-why": NOBODY,
+    "canary-setting": NOBODY,
+    "canary-partner": NOBODY,
 }
 """Each text stands in one place, so that a leak names where it came from."""
 
@@ -54,6 +56,10 @@ FAULT: Final = (
     "sent Authorization: Bearer canary-token"
 )
 """The words of a driver that tells too much."""
+
+SETTINGS: Final = {"apiKey": "canary-setting"}
+PARTNER: Final = {"partner": "canary-partner"}
+"""The settings of the deployment, and the secret beside them."""
 
 INPUT: Final = {
     "text": "call them with canary-input; password=canary-input-text",

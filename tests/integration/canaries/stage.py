@@ -21,7 +21,14 @@ from duetick.runtime import invoking, wiring
 from duetick.runtime.invoking import to_event
 
 from tests.integration.canaries.listening import Written, as_lambda_logs, listening
-from tests.integration.canaries.planted import DISPATCH, HEADERS, INPUT, LABELS
+from tests.integration.canaries.planted import (
+    DISPATCH,
+    HEADERS,
+    INPUT,
+    LABELS,
+    PARTNER,
+    SETTINGS,
+)
 from tests.integration.handlers import load_handler
 from tests.integration.local_product import NINE, Clock, Product, product
 
@@ -34,12 +41,12 @@ SCHEDULE: Final = {
 }
 
 
-OF_USERS: Final = ("/api/schedules", "/api/actions", "/api/jobs", "/api/upcoming")
+OF_USERS: Final = ("/api/schedules", "/api/actions", "/api/jobs", "/api/mcp", "/api/upcoming")
 OF_OPERATORS: Final = frozenset(
     (
         *("overview", "operations", "unreadable", "users", "doctor", "schedules mend"),
         *("occurrences", "backfill", "pause", "pauses", "resume"),
-        *("limit", "limits", "unlimit"),
+        *("limit", "limits", "unlimit", "forecast", "console"),
     )
 )
 """The commands that ask as an operator."""
@@ -168,6 +175,8 @@ def office(folder: Path) -> Iterator[Office]:
     with mock.patch.dict(os.environ), pytest.MonkeyPatch.context() as patch:
         patch.setenv("DUETICK_FLOWS", "tests.integration.canaries.office")
         patch.setenv("DUETICK_DISPATCH_SECRET", DISPATCH)
+        patch.setenv("DUETICK_FLOW_SETTINGS", json.dumps(SETTINGS))
+        patch.setenv("DUETICK_FLOW_SETTINGS_SECRET", json.dumps(PARTNER))
         patch.delenv("DUETICK_TOKEN", raising=False)
         opened: list[Office] = []
         patch.setattr(invoking, "enqueue_in_thread", lambda _run: _of_all(opened))

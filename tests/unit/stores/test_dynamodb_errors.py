@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import pytest
-from botocore.exceptions import ClientError
 from duetick.domain.errors import DuetickError, EffectsRefused, StoreUnavailable
 from duetick.stores.dynamodb.errors import (
     Conflict,
@@ -13,19 +12,17 @@ from duetick.stores.dynamodb.errors import (
     errors,
     refusal,
 )
+from duetick.stores.dynamodb.service import ServiceRefusal
 
 
-def cancelled(*reasons: str, said: Sequence[str] = ()) -> ClientError:
+def cancelled(*reasons: str, said: Sequence[str] = ()) -> ServiceRefusal:
     """A transaction that was not done, with a reason for each of its writes."""
     told = f"Transaction cancelled, please refer to the reasons [{', '.join(reasons)}]"
-    error = ClientError(
-        {"Error": {"Code": "TransactionCanceledException", "Message": told}}, "TransactWriteItems"
-    )
-    error.response["CancellationReasons"] = [
+    each = [
         {"Code": code, "Message": text, "Item": {}}
         for code, text in zip(reasons, said, strict=False)
     ]
-    return error
+    return ServiceRefusal("TransactWriteItems", "TransactionCanceledException", told, each)
 
 
 @pytest.mark.parametrize("reason", ["ConditionalCheckFailed", "TransactionConflict"])
@@ -69,7 +66,7 @@ def test_i12_a_reason_that_nobody_knows_is_no_conflict() -> None:
 def whole(code: str, operation: str = "TransactWriteItems") -> DuetickError:
     """What is raised for a request that was refused as a whole."""
     with pytest.raises(DuetickError) as told, errors("t"):
-        raise ClientError({"Error": {"Code": code, "Message": "which"}}, operation)
+        raise ServiceRefusal(operation, code, "which")
     return told.value
 
 
@@ -92,4 +89,4 @@ def test_t04_what_is_refused_outside_of_the_transaction_is_not_the_actions_own()
 def test_i13_an_item_that_is_too_large_is_told_from_a_service_that_is_away(part: str) -> None:
     said = f"{part} has exceeded the maximum allowed size"
     with pytest.raises(ItemTooLarge, match="400 KB"), errors("t"):
-        raise ClientError({"Error": {"Code": "ValidationException", "Message": said}}, "PutItem")
+        raise ServiceRefusal("PutItem", "ValidationException", said)

@@ -6,6 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
 from duetick.api.calls import USUAL_PAGE
+from duetick.api.views import EndReason, ShownState
+from duetick.core.occurrences import OriginKind
 from duetick.core.reports import MOST_WORKERS
 from duetick.domain.backfilling import MOST_AT_ONCE, MOST_TIMES, MOST_TIMES_EVER, Together
 from duetick.domain.identity import LONGEST_ID
@@ -16,24 +18,6 @@ from duetick.domain.schedule import LONGEST_NOTE
 
 Instant: TypeAlias = Annotated[str, Field(examples=["2026-12-01T09:00:00Z"])]
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
-Shown: TypeAlias = Literal[
-    "scheduled", "queued", "processing", "retrying", "succeeded", "dead", "cancelled", "deleted"
-]
-EndedReason: TypeAlias = Literal[
-    "fired",
-    "failed",
-    "lost",
-    "rejected",
-    "poisoned",
-    "overlap",
-    "missed",
-    "paused",
-    "disabled",
-    "schedule_deleted",
-    "superseded",
-    "quota",
-    "operator",
-]
 DayMap: TypeAlias = Annotated[
     dict[str, JsonValue],
     Field(
@@ -207,6 +191,38 @@ class PreviewBody(Shape):
     limit: Count = 10
 
 
+class ForecastSchedule(Shape):
+    """A schedule that is not saved. With the `key` of one that is there, it takes its place, and
+    has from it what is left out. Without a key, each of so many users (`copies`) gets one.
+    """
+
+    cron: Annotated[str, Field(examples=["0 9 * * *"])] | DayMap | None = None
+    timezone: Annotated[str | None, Field(examples=["Europe/Berlin"])] = None
+    policies: PoliciesShape | None = None
+    flow: str | None = None
+    action: str | None = None
+    key: Id | None = None
+    copies: Annotated[int, Field(ge=1, le=10_000_000)] = 1
+
+
+class ForecastBody(Shape):
+    """What to look ahead at: `from` an instant (now) until another (a day later), at most eight
+    days; of a flow, or an action of it. `most` are allowed in each `per` of the clock, in UTC. A
+    run `lasts` so many seconds. `yes` agrees to the cost of the read, on DynamoDB.
+    """
+
+    since: Annotated[Instant | None, Field(alias="from")] = None
+    until: Annotated[Instant | None, Field(alias="to")] = None
+    flow: str | None = None
+    action: str | None = None
+    schedule: ForecastSchedule | None = None
+    most: Annotated[int | None, Field(ge=1, le=10**9)] = None
+    per: Per = "minute"
+    lasts: Annotated[float | int | None, Field(gt=0, le=86_400)] = None
+    yes: bool = False
+    cursor: str | None = None
+
+
 class DryQuery(Shape):
     """With `dryRun`, everything is checked and nothing is stored."""
 
@@ -288,7 +304,7 @@ class PageQuery(Shape):
 class HistoryQuery(PageQuery):
     """A part of a history: in one state, `from` an instant on, before the instant `to`."""
 
-    state: Shown | None = None
+    state: ShownState | None = None
     since: Annotated[Instant | None, Field(alias="from")] = None
     until: Annotated[Instant | None, Field(alias="to")] = None
 
@@ -320,7 +336,7 @@ class ListQuery(SoughtQuery):
 class JobsQuery(PageQuery):
     """A part of a list of jobs: in one state, of one flow. `pending` have not ended."""
 
-    state: Literal["pending", "ended", "all"] | Shown | None = None
+    state: Literal["pending", "ended", "all"] | ShownState | None = None
     flow: str | None = None
 
 
@@ -329,6 +345,13 @@ class OperationsQuery(PageQuery):
 
     user: str | None = None
     who: str | None = None
+
+
+class SpanQuery(Shape):
+    """A span: `from` an instant on, before the instant `to`."""
+
+    since: Annotated[Instant | None, Field(alias="from")] = None
+    until: Annotated[Instant | None, Field(alias="to")] = None
 
 
 class WorkersQuery(Shape):
@@ -358,11 +381,12 @@ class NamedQuery(Shape):
 
 class Occurrences(Shape):
     """A filter of occurrences. A `label` is NAME=TEXT; `from` is an instant, `to` the one before
-    which it ends.
+    which it ends. `origin` is what asked for them: their origin begins with it.
     """
 
-    state: Literal["running"] | Shown | None = None
-    reason: EndedReason | None = None
+    state: Literal["running"] | ShownState | None = None
+    reason: EndReason | None = None
+    origin: OriginKind | None = None
     flow: str | None = None
     label: Annotated[str | None, Field(examples=["team=garden"])] = None
     user: str | None = None
@@ -405,9 +429,3 @@ class CountQuery(Shape):
     model_config = ConfigDict(strict=False)
 
     limit: Count = 10
-
-
-class GatewayView(BaseModel):
-    """An error of API Gateway itself, before any of our code runs."""
-
-    message: str | None = None

@@ -8,6 +8,7 @@ from typing import Final
 from duetick.api.calls import ApiCall
 from duetick.api.checking import check_shape
 from duetick.api.models import ManyOccurrences, NamedQuery, OccurrencesQuery
+from duetick.api.operations import view
 from duetick.core.answers import Answer
 from duetick.core.histories import lines
 from duetick.core.occurrences import (
@@ -17,13 +18,12 @@ from duetick.core.occurrences import (
     OperatorVerb,
     Which,
 )
-from duetick.core.wire import event_json, iso, schedule_json
+from duetick.core.wire import event_json, iso
 from duetick.domain.errors import InvalidQuery
 from duetick.domain.occurrence import Occurrence, ScheduleName
 from duetick.domain.operating import Operator
-from duetick.domain.redaction import redact, redact_text
+from duetick.domain.redaction import redact_text
 from duetick.domain.schedule import Json
-from duetick.runtime import wiring
 
 SECONDS: Final = 15.0
 """The time after which a call that changes many stops, and answers with its cursor: API Gateway
@@ -47,12 +47,7 @@ def get_occurrence(call: ApiCall) -> Answer:
     """
     found = _find(call)
     record = call.store.schedules.get(found.user_id, found.key)
-    schedule: Json = None
-    if record:
-        now = call.store.now()
-        shown = schedule_json(record, now, call.store.pauses.current(now))
-        words = {name: redact(shown[name]) for name in ("labels", "paused")}
-        schedule = shown | words | {"input": wiring.flows().preview(record)}
+    schedule: Json = view(call, record) if record else None
     events: list[Json] = [event_json(one, operator=True) for one in call.store.ledger.events(found)]
     return Answer(200, _line(call, found) | {"events": events, "schedule": schedule})
 
@@ -103,7 +98,7 @@ def _operator(call: ApiCall) -> Operator:
 
 
 def _which(given: OccurrencesQuery | ManyOccurrences) -> Which:
-    fields = ("state", "reason", "flow", "label", "user", "key", "since", "until")
+    fields = ("state", "reason", "origin", "flow", "label", "user", "key", "since", "until")
     return Which.read({name: getattr(given, name) for name in fields})
 
 

@@ -2,21 +2,38 @@
 
 import json
 import re
-from importlib.metadata import version
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, get_args
 
 from pydantic import ConfigDict, TypeAdapter
 
 from duetick.api import models, views
 from duetick.api.calls import WHY
 from duetick.api.routes import OWN, ROUTES, Route
+from duetick.domain.codes import Code
+from duetick.domain.verdicts import Verdict
+from duetick.version import VERSION
 
 Node: TypeAlias = dict[str, Any]
 
 REFERENCE: Final = "#/components/schemas/{model}"
 ERROR: Final = "ErrorView"
-GATEWAY: Final = "GatewayView"
-ALWAYS: Final = (400, 401, 403, 405, 503)
+ALWAYS: Final = (400, 401, 403, 405, 500, 503)
+NAMED: Final = {
+    "Code": Code,
+    "EndReason": views.EndReason,
+    "ShownState": views.ShownState,
+    "Verdict": Verdict,
+}
+"""Sets of texts that stand in the document once, by a name of their own."""
+
+SERVERS: Final = (
+    {
+        "url": "https://{api}.execute-api.{region}.amazonaws.com/v1",
+        "description": "A deployed stack: its outputs UsersApiUrl and ApiUrl.",
+        "variables": {"api": {"default": "abc123"}, "region": {"default": "eu-central-1"}},
+    },
+    {"url": "http://127.0.0.1:8080", "description": "The local stack."},
+)
 MEANINGS: Final = {
     200: "As asked for.",
     201: "It was created.",
@@ -32,9 +49,13 @@ MEANINGS: Final = {
     412: "It was changed meanwhile: read it again.",
     413: "The body is too large.",
     429: "Too often: try again when Retry-After says so.",
+    500: "Something unexpected happened; the log says more.",
     503: "Something behind the API does not answer; try again.",
 }
+_REFUSALS: Final = sorted({*ALWAYS, *(status for route in ROUTES for status in route.refusals)})
 TEXT: Final[Node] = {"type": "string"}
+NULL: Final[Node] = {"type": "null"}
+SAID_OTHERWISE: Final = frozenset({"default", "description", "title"})
 HEADERS: Final[dict[int, Node]] = {
     201: {"Location": {"schema": TEXT}},
     405: {"Allow": {"schema": TEXT}},
@@ -51,9 +72,14 @@ def document() -> Node:
             paths.setdefault(base + route.path, {})[route.method.lower()] = described
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Duetick", "version": version("duetick"), "description": _description()},
+        "info": {"title": "Duetick", "version": VERSION, "description": _description()},
+        "servers": [*SERVERS],
         "paths": paths,
-        "components": {"schemas": _schemas(), "securitySchemes": _security_schemes()},
+        "components": {
+            "schemas": _schemas(),
+            "responses": {_refused(status): _response(status, ERROR) for status in _REFUSALS},
+            "securitySchemes": _security_schemes(),
+        },
     }
 
 
@@ -106,7 +132,7 @@ def _parameters(route: Route, base: str) -> list[Node]:
     ]
     if route.query:
         properties = _body(route.query).model_json_schema()["properties"]
-        found += [{"name": n, "in": "query", "schema": s} for n, s in properties.items()]
+        found += [_query_parameter(name, schema) for name, schema in properties.items()]
     headers = {
         "If-Match": route.conditional,
         "If-None-Match": route.creates,
@@ -117,18 +143,32 @@ def _parameters(route: Route, base: str) -> list[Node]:
     return found
 
 
+def _query_parameter(name: str, schema: Node) -> Node:
+    """Describe a parameter of the query. It may be left out, and is never null."""
+    several = [one for one in schema.get("anyOf", ()) if one != NULL]
+    alone = several[0] if len(several) == 1 else {"anyOf": several} if several else {}
+    rest = {key: value for key, value in schema.items() if key != "anyOf"}
+    described = _plain({**rest, **alone})
+    told = {"description": described.pop("description")} if "description" in described else {}
+    return {"name": name, "in": "query", **told, "schema": described}
+
+
 def _responses(route: Route) -> Node:
-    answers = route.answers | dict.fromkeys((*ALWAYS, *route.refusals), ERROR)
-    return {str(status): _response(status, answers[status]) for status in sorted(answers)}
+    answers = {status: _response(status, shape) for status, shape in route.answers.items()}
+    for status in (*ALWAYS, *route.refusals):
+        answers[status] = {"$ref": f"#/components/responses/{_refused(status)}"}
+    return {str(status): answers[status] for status in sorted(answers)}
+
+
+def _refused(status: int) -> str:
+    """Return the name of the answer with that status, which all routes share."""
+    return f"Refused{status}"
 
 
 def _response(status: int, shape: str | None) -> Node:
     described: Node = {"description": MEANINGS[status]}
     if shape:
-        schema = _reference(shape)
-        if status in (401, 403, 429):
-            schema = {"anyOf": [schema, _reference(GATEWAY)]}
-        described["content"] = {"application/json": {"schema": schema}}
+        described["content"] = {"application/json": {"schema": _reference(shape)}}
     tag = {"ETag": {"schema": TEXT}} if shape == "ScheduleView" else {}
     headers = tag | HEADERS.get(status, {})
     return described | ({"headers": headers} if headers else {})
@@ -146,7 +186,7 @@ def _body(name: str) -> type[models.Shape]:
 
 def _schemas() -> Node:
     """Return the schemas of bodies and answers. An answer has no other fields."""
-    shapes: set[type] = {getattr(views, ERROR), getattr(models, GATEWAY)}
+    shapes: set[type] = {getattr(views, ERROR)}
     for route in ROUTES:
         shapes |= {_body(route.body)} if route.body else set()
         shapes |= {getattr(views, name) for name in route.answers.values() if name}
@@ -156,7 +196,43 @@ def _schemas() -> Node:
         [(shape, "validation", TypeAdapter(several[shape], config=closed)) for shape in shapes],
         ref_template=REFERENCE,
     )
-    return dict(sorted(made["$defs"].items()))
+    named = {name: {"type": "string", "enum": [*get_args(one)]} for name, one in NAMED.items()}
+    found = {name: _plain(one) for name, one in made["$defs"].items()} | named
+    # Each is checked and answered by itself, so the shape takes any object.
+    found["JobsBody"]["properties"]["jobs"]["items"] = _reference("JobBody")
+    return dict(sorted(found.items()))
+
+
+def _plain(schema: Node) -> Node:
+    """Return a schema as generators of clients read it best.
+
+    Titles only repeat names. A default makes a field required in what they generate, so the
+    description says it. A set of texts that has a name is referred to.
+    """
+    known = {tuple(get_args(one)): name for name, one in NAMED.items()}
+    if tuple(schema.get("enum", ())) in known:
+        rest = {key: value for key, value in schema.items() if key not in ("type", "enum")}
+        schema = _reference(known[tuple(schema["enum"])]) | rest
+    default = schema.get("default")
+    said = [schema.get("description"), None if default in (None, "") else _default_said(default)]
+    described = " ".join(one for one in said if one)
+    kept = {key: value for key, value in schema.items() if key not in SAID_OTHERWISE}
+    for key in kept.keys() & {"anyOf", "items", "additionalProperties", "properties"}:
+        kept[key] = _plain_parts(kept[key], named=key == "properties")
+    return ({"description": described} if described else {}) | kept
+
+
+def _default_said(default: object) -> str:
+    return f"Default: {json.dumps(default)}."
+
+
+def _plain_parts(value: object, *, named: bool) -> object:
+    """Return the schemas inside a schema in the same way: a list, one, or some by their names."""
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _plain(one) for name, one in value.items()} if named else _plain(value)
 
 
 def _security_schemes() -> Node:

@@ -16,14 +16,14 @@ from duetick.domain.versions import Expected
 
 def view(call: ApiCall, schedule: Record) -> dict[str, Json]:
     """Return a schedule as the caller may see it: operators see no secrets of its user."""
-    now = call.schedules.clock()
-    shown = schedule_json(schedule, now, call.schedules.store.pauses.current(now))
+    now = call.store.now()
+    shown = schedule_json(schedule, now, call.store.pauses.current(now))
     if not call.operator:
         return shown
     words = {name: redact(shown[name]) for name in ("labels", "paused")}
     runs_as = redact(principal_json(schedule.principal))
     whose: dict[str, Json] = {"user": schedule.user_id, "principal": runs_as}
-    return whose | shown | words | {"input": call.schedules.flows.preview(schedule)}
+    return whose | shown | words | {"input": call.flows.preview(schedule)}
 
 
 def show(call: ApiCall, schedule: Record, status: int = 200) -> Answer:

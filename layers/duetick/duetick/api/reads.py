@@ -4,7 +4,14 @@ from typing import Final
 
 from duetick.api.calls import ApiCall
 from duetick.api.checking import check_shape
-from duetick.api.models import CountQuery, CursorQuery, ExplainQuery, HistoryQuery, PreviewBody
+from duetick.api.models import (
+    CountQuery,
+    CursorQuery,
+    ExplainQuery,
+    HistoryQuery,
+    PreviewBody,
+    SpanQuery,
+)
 from duetick.api.operations import view
 from duetick.core.answers import Answer
 from duetick.core.definitions import read_draft
@@ -21,7 +28,7 @@ def preview(call: ApiCall) -> Answer:
     """Return what an expression means, before anything is saved: a sentence, the next fire times
     with changes of the clocks, and warnings. What a put would refuse of the times is a warning.
     """
-    from duetick.core.forecast import Circumstances, forecast  # for this route alone
+    from duetick.core.meaning import Circumstances, meaning_of  # for this route alone
 
     body = call.read_body()
     misfits = refusals_of([lambda: check_shape(PreviewBody, body)])
@@ -32,7 +39,7 @@ def preview(call: ApiCall) -> Answer:
     wanted = draft.schedule(lambda one: refusals_of([lambda: check_timing(one.cron, one.timezone)]))
     known = Circumstances(call.quotas, call.store.now(), call.store.schedules.tick_seconds)
     since = known.now if after[0] is None else after[0]
-    found = forecast(wanted, known, PreviewBody.model_validate(body).limit, after=since)
+    found = meaning_of(wanted, known, PreviewBody.model_validate(body).limit, after=since)
     return Answer(200, dict(found.json()))
 
 
@@ -68,6 +75,19 @@ def explain(call: ApiCall) -> Answer:
     at = moment("at", call.read_query(ExplainQuery).at)
     found = call.schedules.explain(call.key, at)
     return Answer(200, explanation_json(found, operator=call.operator))
+
+
+def show_timeline(call: ApiCall) -> Answer:
+    """Return a span of a schedule in short: each outcome, the definitions that were in force, the
+    pauses of groups, the changes of the clocks, the fire times ahead, and what does not add up. By
+    default it is the day behind us and the day ahead.
+    """
+    from duetick.core.timeline import Window, timeline  # for this route alone
+
+    query = call.read_query(SpanQuery)
+    since, until = instant("from", query.since), instant("to", query.until)
+    window = Window.read(since, until, call.schedules.clock())
+    return Answer(200, timeline(call.schedules, call.key, window))
 
 
 def export_user(call: ApiCall) -> Answer:

@@ -1,22 +1,18 @@
 """The operations of the API that are about no user alone, for operators."""
 
-from typing import TYPE_CHECKING
-
 from duetick.api.calls import ApiCall
-from duetick.api.checking import check_shape
-from duetick.api.models import AllQuery, OperationsQuery, PageQuery, PauseBody, WorkersQuery
+from duetick.api.models import (
+    AllQuery,
+    OperationsQuery,
+    PageQuery,
+    WorkersQuery,
+)
 from duetick.core.answers import Answer
-from duetick.core.definitions import refuse_once
-from duetick.core.directory import directory_page, line_of, mend_one, unreadable_page
+from duetick.core.directory import directory_page, mend_one, unreadable_page
 from duetick.core.operations import operation_json, operations_page
 from duetick.core.overview import overview
 from duetick.core.reports import locks_json, workers_json
-from duetick.core.static import pause_static, resume_static
-from duetick.core.wire import instant, iso
-from duetick.domain.errors import refusals_of
-
-if TYPE_CHECKING:
-    from duetick.domain.schedule import Record
+from duetick.core.wire import iso
 
 
 def show_overview(call: ApiCall) -> Answer:
@@ -83,30 +79,3 @@ def list_operations(call: ApiCall) -> Answer:
     )
     shown = [operation_json(one) for one in found.operations]
     return Answer(200, {"operations": [*shown], "cursor": found.cursor})
-
-
-def pause_static_schedule(call: ApiCall) -> Answer:
-    """Keep a static schedule from firing, until it is resumed or until a given time. A deployment
-    ends the pause only if it declares the schedule otherwise.
-    """
-    body = call.read_body()
-    until: list[int | None] = []
-    refuse_once(
-        refusals_of(
-            [
-                lambda: check_shape(PauseBody, body),
-                lambda: until.append(instant("until", body.get("until"))),
-            ]
-        )
-    )
-    names, note = (call.names["flow"], call.names["id"]), str(body.get("note") or "")
-    return _show(call, pause_static(call.store, *names, note=note, until=until[0]))
-
-
-def resume_static_schedule(call: ApiCall) -> Answer:
-    """Let a paused static schedule fire again, also one that was paused after failures."""
-    return _show(call, resume_static(call.store, call.names["flow"], call.names["id"]))
-
-
-def _show(call: ApiCall, record: "Record") -> Answer:
-    return Answer(200, line_of(call.store, record, call.store.now()))

@@ -114,8 +114,11 @@ class Route:
 ACTIONS: Final = "/actions"
 FLOWS: Final = "/flows"
 UPCOMING: Final = "/upcoming"
+FORECAST: Final = "/forecast"
 JOBS: Final = "/jobs"
-OF_USERS: Final = ("/schedules", ACTIONS, FLOWS, JOBS, UPCOMING)
+AGENTS: Final = "/mcp"
+"""The path of the agents' protocol, which is no route of REST."""
+OF_USERS: Final = ("/schedules", ACTIONS, FLOWS, FORECAST, JOBS, UPCOMING)
 """The beginnings of the paths that a user's token opens."""
 LIST: Final = "/schedules"
 ONE: Final = "/schedules/{key}"
@@ -125,7 +128,7 @@ SHOWN: Final[dict[int, str | None]] = {200: "ScheduleView"}
 PUT: Final[dict[int, str | None]] = {200: "ScheduleView", 201: "ScheduleView"}
 
 OCCURRENCES: Final = "/occurrences"
-FILTERS: Final = ("state", "reason", "flow", "label", "user", "key", "from", "to")
+FILTERS: Final = ("state", "reason", "origin", "flow", "label", "user", "key", "from", "to")
 CHANGED: Final[dict[int, str | None]] = {200: "ChangedOccurrence"}
 CHANGED_MANY: Final[dict[int, str | None]] = {200: "ChangedOccurrences"}
 
@@ -135,6 +138,10 @@ ROUTES: Final = (
     Route(
         "POST", UPCOMING, Later("reads", "preview"), {200: "PreviewView"},
         body="PreviewBody", refusals=(413,), of_any=True, alone=True, reads=True,
+    ),
+    Route(
+        "POST", FORECAST, Later("forecast", "forecast"), {200: "ForecastView"},
+        body="ForecastBody", refusals=(404, 413), of_any=True, reads=True,
     ),
     Route("GET", LIST, operations.list_schedules, {200: "SchedulePage"}, query="ListQuery"),
     Route(
@@ -186,6 +193,10 @@ ROUTES: Final = (
     Route(
         "GET", f"{ONE}/explain", Later("reads", "explain"), {200: "ExplanationView"},
         query="ExplainQuery", refusals=(404,),
+    ),
+    Route(
+        "GET", f"{ONE}/timeline", Later("reads", "show_timeline"), {200: "TimelineView"},
+        query="SpanQuery", refusals=(404,),
     ),
     Route("GET", JOBS, Later("jobs", "list_jobs"), {200: "JobsPage"}, query="JobsQuery"),
     Route(
@@ -311,12 +322,28 @@ ROUTES: Final = (
         {200: "GroupPausesView"}, of_all=True,
     ),
     Route(
-        "POST", f"{STATIC}/pause", Later("records", "pause_static_schedule"),
+        "GET", STATIC, Later("statics", "get_static_schedule"), SHOWN, refusals=(404,),
+        of_all=True,
+    ),
+    Route(
+        "GET", f"{STATIC}/history", Later("statics", "static_history"), {200: "HistoryPage"},
+        query="HistoryQuery", refusals=(404,), of_all=True,
+    ),
+    Route(
+        "GET", f"{STATIC}/timeline", Later("statics", "static_timeline"), {200: "TimelineView"},
+        query="SpanQuery", refusals=(404,), of_all=True,
+    ),
+    Route(
+        "GET", f"{STATIC}/explain", Later("statics", "explain_static"), {200: "ExplanationView"},
+        query="ExplainQuery", refusals=(404,), of_all=True,
+    ),
+    Route(
+        "POST", f"{STATIC}/pause", Later("statics", "pause_static_schedule"),
         {200: "AnyScheduleView"}, body="PauseBody", refusals=(404, 413), of_all=True,
         told=("until",),
     ),
     Route(
-        "POST", f"{STATIC}/resume", Later("records", "resume_static_schedule"),
+        "POST", f"{STATIC}/resume", Later("statics", "resume_static_schedule"),
         {200: "AnyScheduleView"}, refusals=(404,), of_all=True,
     ),
     Route(

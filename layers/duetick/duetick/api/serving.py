@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from duetick.api.calls import ApiCall, TooLarge
-from duetick.api.routes import Route
+from duetick.api.routes import AGENTS, OWN, Route
 from duetick.api.routing import find, methods
 from duetick.core.answers import Answer, error, wrong_method
 from duetick.core.operations import Asked, in_words, pseudonym, recorded
@@ -26,11 +26,35 @@ NO_ROUTE: Final = "There is no such route; openapi.json lists them all."
 
 def serve(event: dict[str, Any]) -> gateway.Response:
     """Answer an API Gateway REST event."""
-    found = find(str(event["httpMethod"]).upper(), event["path"])
+    if event["path"].rstrip("/") == OWN + AGENTS and wiring.settings().agents:
+        return _serve_agent(event)
     try:
-        return _respond(_call_route(*found, event) if found else _refuse_path(event["path"]))
+        return _respond(_answer_event(event))
     except Exception as problem:
         return _respond(_broken(event, problem))
+
+
+def _serve_agent(event: dict[str, Any]) -> gateway.Response:
+    """Answer an agent. Its tools call the routes of the API, as the same caller."""
+    from duetick.api.agents.endpoint import serve as serve_agent  # for this route alone
+
+    def ask(sent: Mapping[str, object]) -> Answer:
+        call = {**event, **sent}
+        try:
+            return _answer_event(call)
+        except Exception as problem:
+            return _broken(call, problem)
+
+    try:
+        return serve_agent(event, _refuse_caller(event, operator=False), ask)
+    except Exception as problem:
+        return _respond(_broken(event, problem))
+
+
+def _answer_event(event: dict[str, Any]) -> Answer:
+    """Return the answer of the route that the event calls, or its refusal if there is none."""
+    found = find(str(event["httpMethod"]).upper(), event["path"])
+    return _call_route(*found, event) if found else _refuse_path(event["path"])
 
 
 def _call_route(route: Route, base: str, names: dict[str, str], event: dict[str, Any]) -> Answer:

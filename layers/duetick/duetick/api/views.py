@@ -6,6 +6,7 @@ The OpenAPI document is made from them. They need only the standard library.
 import sys
 from typing import Literal, NotRequired, TypeAlias
 
+from duetick.core.wrong import Kind
 from duetick.domain.codes import Code
 from duetick.domain.limits import Per
 from duetick.domain.recovering import Recovery
@@ -17,6 +18,26 @@ else:
     from typing_extensions import TypedDict  # the older one hides from pydantic what is required
 
 IsoTime: TypeAlias = str
+ShownState: TypeAlias = Literal[
+    "scheduled", "queued", "processing", "retrying", "succeeded", "dead", "cancelled", "deleted"
+]
+"""The state of an occurrence in which a reader may find it: it passes through `failed`."""
+
+EndReason: TypeAlias = Literal[
+    "fired",
+    "failed",
+    "lost",
+    "rejected",
+    "poisoned",
+    "overlap",
+    "missed",
+    "paused",
+    "disabled",
+    "schedule_deleted",
+    "superseded",
+    "quota",
+    "operator",
+]
 
 
 class RetryView(TypedDict):
@@ -192,6 +213,93 @@ class PreviewView(TypedDict):
     warnings: list[str]
 
 
+class ForecastSums(TypedDict):
+    """What is `due` in a span: `fires` of crons, what is recorded and `waiting`, `jobs`. `added` is
+    what the schedule that is not saved would add.
+    """
+
+    due: int
+    fires: int
+    waiting: int
+    jobs: int
+    added: int
+
+
+class FullestView(TypedDict):
+    """The minute in which the most is due."""
+
+    at: IsoTime
+    due: int
+
+
+class OverView(TypedDict):
+    """A window in which more is `due` than `most`. If what is too much waits, all of it has begun
+    by `clearedAt`; null if that is not within the span.
+    """
+
+    at: IsoTime
+    due: int
+    most: int
+    clearedAt: IsoTime | None
+
+
+class BoundView(TypedDict):
+    """The most that may be due in each minute, hour or day of the clock: what the stack has shown
+    (`measured`), what an operator `ordered`, or what was `given`; null if it is `unknown`. Then the
+    first windows that are over, and the shortest `spread` in seconds with which none is.
+    """
+
+    kind: Literal["stack", "limit", "given"]
+    scope: str
+    most: int | None
+    per: Per
+    source: Literal["measured", "ordered", "given", "unknown"]
+    said: str
+    over: list[OverView]
+    overCount: int
+    spread: int | None
+    spreadSaid: str
+
+
+class ForecastCost(TypedDict):
+    """The read units that a forecast takes on DynamoDB, by the last hourly count; null before the
+    first. Unless it is `agreed`, nothing was read.
+    """
+
+    readUnits: int | None
+    schedules: int | None
+    countedAt: IsoTime | None
+    agreed: bool
+
+
+ForecastView = TypedDict(
+    "ForecastView",
+    {
+        "at": IsoTime,
+        "from": IsoTime,
+        "to": IsoTime,
+        "due": list[int],
+        "delivered": list[int] | None,
+        "added": list[int] | None,
+        "sums": ForecastSums,
+        "schedules": int,
+        "unreadable": int,
+        "paused": int,
+        "partly": bool,
+        "fullest": FullestView | None,
+        "bounds": list[BoundView],
+        "cost": ForecastCost | None,
+        "cursor": str | None,
+    },
+)
+"""How many occurrences are due in each minute: `due` and `added` have a number for each minute
+`from` an instant on, and so has `delivered` of what lies behind. `schedules` are the rows that were
+read; those that are `unreadable` do not fire, nor do the times that pauses leave out (`paused`). If
+it is told only `partly`, more waits than was counted. With a `cursor`, these are the sums so far,
+and there are no bounds yet.
+"""
+
+
 class FailureView(TypedDict):
     """A failed attempt: its end and its error."""
 
@@ -207,7 +315,7 @@ class DeathView(TypedDict):
 
     occurrence: str
     origin: str
-    reason: str
+    reason: EndReason
     attempts: int
     at: IsoTime
     error: str | None
@@ -224,8 +332,8 @@ class OccurrenceView(TypedDict):
     id: str
     nominalFireTime: IsoTime
     origin: str
-    state: str
-    reason: str | None
+    state: ShownState
+    reason: EndReason | None
     attempts: int
     labels: dict[str, str]
     until: IsoTime | None
@@ -252,8 +360,8 @@ class JobView(TypedDict):
     input: object
     at: IsoTime
     policies: JobPoliciesView
-    state: str
-    reason: str | None
+    state: ShownState
+    reason: EndReason | None
     labels: dict[str, str]
     attempts: int
     error: str | None
@@ -295,8 +403,8 @@ class EventView(TypedDict):
     """A transition of an occurrence beyond claim, begin and settle. `note` says why."""
 
     at: IsoTime
-    before: str
-    after: str
+    before: ShownState | Literal["failed"]
+    after: ShownState | Literal["failed"]
     note: str | None
 
 
@@ -398,12 +506,65 @@ class BackfillList(TypedDict):
     backfills: list[BackfillView]
 
 
+class TimelineEntry(TypedDict):
+    """The outcome of one fire time in short, or of a range of `count` times up to `until`."""
+
+    at: IsoTime
+    until: IsoTime | None
+    count: int
+    origin: str
+    state: ShownState
+    reason: EndReason | None
+
+
+class ClockChangeView(TypedDict):
+    """A change of a zone's clocks: its distance from UTC before and after, such as +01:00."""
+
+    at: IsoTime
+    before: str
+    after: str
+
+
+class FaultView(TypedDict):
+    """Times that do not add up, from the `first` to the `last`, as a verification tells them."""
+
+    problem: Literal["missing", "unexpected", "doubled", "miscounted", "undefined"]
+    first: IsoTime
+    last: IsoTime
+    count: int
+    why: str
+
+
+TimelineView = TypedDict(
+    "TimelineView",
+    {
+        "from": IsoTime,
+        "to": IsoTime,
+        "timezone": str | None,
+        "entries": list[TimelineEntry],
+        "definitions": list[DefinitionView],
+        "pauses": list[HeldView],
+        "clockChanges": list[ClockChangeView],
+        "ahead": list[IsoTime],
+        "leftOut": list[IsoTime],
+        "unaccounted": list[FaultView],
+    },
+)
+"""A schedule `from` an instant on, before the instant `to`: the outcomes, the newest first; the
+definitions that were in force, the oldest first; the pauses of groups that covered some of it; the
+changes of its zone's clocks; the fire times `ahead`, as things stand; the times that are `leftOut`
+by a pause of the schedule which holds; and the times that have no outcome, or one too many. If
+there were more outcomes than one answer holds, `from` is later than it was asked for: ask again
+with that as `to`.
+"""
+
+
 class RunView(TypedDict):
     """A run by hand, handed to dispatch. The history has its outcome."""
 
     origin: str
     nominalFireTime: IsoTime
-    state: str
+    state: ShownState
 
 
 class ExportedOccurrence(OccurrenceView):
@@ -455,8 +616,8 @@ class OccurrenceName(TypedDict):
     flow: str
     nominalFireTime: IsoTime
     origin: str
-    state: str
-    reason: str | None
+    state: ShownState
+    reason: EndReason | None
 
 
 class DeclinedOccurrence(OccurrenceName):
@@ -684,14 +845,55 @@ class RestoredView(TypedDict):
     foundAt: IsoTime
 
 
+class FailingFlow(TypedDict):
+    """A flow, and how many of the dead are of it."""
+
+    flow: str
+    dead: int
+
+
+class FailingUser(TypedDict):
+    """A user, and how many of the dead are of that user; empty: of static schedules."""
+
+    user: str
+    dead: int
+
+
+class FailingView(TypedDict):
+    """The flows and the users that most of the newest dead of the last day are of: `of` so many."""
+
+    of: int
+    flows: list[FailingFlow]
+    users: list[FailingUser]
+
+
+class WrongView(TypedDict):
+    """One thing that is wrong, in a sentence. Its `kind` says where to look next."""
+
+    kind: Kind
+    said: str
+
+
+class BellsView(TypedDict):
+    """The bells of EventBridge that may not be as their rows require, and since when the first.
+    They `areLate` if that is for two hours.
+    """
+
+    pending: CountView
+    since: IsoTime | None
+    areLate: bool
+
+
 class OverviewView(TypedDict):
-    """The rows that are due, and those due for more than `lateAfter` seconds, which is two ticks.
-    Occurrences by state, those that died in the last day, and the rows that cannot be read. A
-    restore for which no tick claims. The last ticks, the pauses that hold, the limits and the
-    backfills that stand. What the hourly work has found last.
+    """What is `wrong`, the worst first. The rows that are due, and those due for more than
+    `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last day
+    and whose they are, and the rows that cannot be read. A restore for which no tick claims. The
+    last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly work
+    has found last. The bells, if EventBridge rings.
     """
 
     at: IsoTime
+    wrong: list[WrongView]
     lateAfter: int
     due: CountView
     late: CountView
@@ -700,6 +902,7 @@ class OverviewView(TypedDict):
     scheduled: CountView
     retrying: CountView
     dead: CountView
+    failing: FailingView
     unreadable: CountView
     restored: RestoredView | None
     ticks: TicksView
@@ -709,6 +912,7 @@ class OverviewView(TypedDict):
     counted: CountedView | None
     gone: GoneView | None
     verified: VerifiedView
+    bells: BellsView | None
 
 
 class WorkersView(TypedDict):
@@ -797,8 +1001,9 @@ class ProblemView(TypedDict):
 
 
 class ErrorView(TypedDict):
-    """An error, and what to do. `problems` lists all that is wrong with the request; `limit` and
-    `value` name a quota.
+    """An error, and what to do. Every refusal has this form, also one of the gateway before any of
+    our code runs: then the code is `refused` or `unavailable`. `problems` lists all that is wrong
+    with the request; `limit` and `value` name a quota.
     """
 
     error: str

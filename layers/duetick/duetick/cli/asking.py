@@ -45,8 +45,8 @@ NO_OPERATOR: Final = (
     "--stack NAME signs with the credentials of this shell."
 )
 WRONG_TOKEN: Final = {
-    401: "The local stack makes new tokens at each start: copy those that it printed last. Or "
-    "unset DUETICK_TOKEN and DUETICK_OPERATOR: the command finds them.",
+    401: "`duetick token` prints one of the local stack, `duetick token --operator` the "
+    "operator's. Or unset DUETICK_TOKEN and DUETICK_OPERATOR: the command finds them.",
     403: "Whoever signs needs the right execute-api:Invoke on this path.",
 }
 

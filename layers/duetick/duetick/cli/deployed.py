@@ -4,11 +4,11 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, Protocol, cast
 
 from duetick.cli.problem import CliProblem
+from duetick.network.sigv4 import GATEWAY
 from duetick.operators import Operators
-from duetick.transports.sigv4 import SERVICE
 
 try:
     from botocore.auth import SigV4Auth
@@ -23,54 +23,102 @@ PATIENCE = 900
 """The seconds that a step may take: a function's longest."""
 
 
+NEEDED: Final = frozenset(("ApiUrl", "MigrateFunction"))
+"""The outputs by which a stack of Duetick's is known. One that it stands in may repeat some."""
+
+NESTED: Final = "AWS::CloudFormation::Stack"
+
+
+def own_session() -> Session:
+    """Return a session with the shell's credentials and region."""
+    session = get_session()
+    if region := os.environ.get("AWS_REGION"):  # the aws command reads it, and botocore not
+        session.set_config_variable("region", region)
+    return session
+
+
+class _CloudFormation(Protocol):
+    """The part of its client that is used here."""
+
+    def describe_stacks(self, *, StackName: str) -> Mapping[str, Any]: ...
+
+    def describe_stack_resources(self, *, StackName: str) -> Mapping[str, Any]: ...
+
+
+def _describe(cloudformation: _CloudFormation, stack: str) -> dict[str, Any]:
+    (found,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
+    return dict(found)
+
+
+def _outputs(described: Mapping[str, Any]) -> dict[str, str]:
+    return {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", ())}
+
+
+def _nested(cloudformation: _CloudFormation, stack: str) -> dict[str, dict[str, str]]:
+    """Return the outputs of each stack of Duetick's that stands in this one, by its name."""
+    listed = cloudformation.describe_stack_resources(StackName=stack)["StackResources"]
+    ids = [one["PhysicalResourceId"] for one in listed if one["ResourceType"] == NESTED]
+    inner = {one.split("/")[1]: _outputs(_describe(cloudformation, one)) for one in ids}
+    return {name: outputs for name, outputs in inner.items() if outputs.keys() >= NEEDED}
+
+
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A stack, and whoever signs for it."""
+    """A stack of Duetick's, which may stand in another one, and whoever signs for it."""
 
     outputs: Mapping[str, str]
     session: Session
+    name: str = ""
 
     @classmethod
     def find(cls, stack: str) -> "Deployed":
-        """Ask the stack for its outputs."""
-        session = get_session()
-        if region := os.environ.get("AWS_REGION"):  # the aws command reads it, and botocore not
-            session.set_config_variable("region", region)
+        """Ask the stack for its outputs; if it has none of Duetick's, the stacks in it."""
+        session = own_session()
         try:
-            cloudformation = cast("Any", session.create_client("cloudformation"))
-            described = cloudformation.describe_stacks(StackName=stack)
+            cloudformation = cast("_CloudFormation", session.create_client("cloudformation"))
+            described = _describe(cloudformation, stack)
+            outputs = _outputs(described)
+            nested = {} if outputs.keys() >= NEEDED else _nested(cloudformation, stack)
         except (BotoCoreError, ClientError) as problem:
             raise CliProblem(
                 f"The stack {stack!r} cannot be described ({problem}). Are AWS_DEFAULT_REGION and "
                 "the credentials those of its deployment?"
             ) from problem
-        (found,) = described["Stacks"]
-        outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
+        if len(nested) > 1:
+            names = ", ".join(nested)
+            raise CliProblem(f"In the stack {stack!r} are several of Duetick's: {names}. Name one.")
+        for name, inner in nested.items():
+            return cls(inner, session, name)
         if "ApiUrl" not in outputs:
             raise CliProblem(
-                f"The stack {stack!r} ({found['StackStatus']}) has no output ApiUrl: its "
-                "deployment did not end, or it is none of Duetick's."
+                f"The stack {stack!r} ({described['StackStatus']}) has no output ApiUrl, and no "
+                "stack in it has: its deployment did not end, or it is none of Duetick's."
             )
-        return cls(outputs, session)
+        return cls(outputs, session, stack)
 
     def operators(self, why: str = "") -> Operators:
         """Return a client that signs."""
-        signer = self._signer()
+        return Operators(
+            self.outputs["ApiUrl"], authorize=self.sign, connect_to=self.address, why=why
+        )
 
-        def authorize(method: str, url: str, body: bytes) -> Mapping[str, str]:
-            request = AWSRequest(method, url, data=body)
-            signer.add_auth(request)
-            return dict(request.headers)
+    @property
+    def address(self) -> str:
+        """The address to connect to, if the name of the API does not lead to it; else empty."""
+        return os.environ.get("DUETICK_API_ADDRESS", "")
 
-        address = os.environ.get("DUETICK_API_ADDRESS", "")
-        return Operators(self.outputs["ApiUrl"], authorize=authorize, connect_to=address, why=why)
+    def sign(self, method: str, url: str, body: bytes) -> Mapping[str, str]:
+        """Return the headers of a signed call. Credentials that ended are asked for anew."""
+        request = AWSRequest(method, url, data=body)
+        self._signer().add_auth(request)
+        return dict(request.headers)
 
     def _signer(self) -> SigV4Auth:
         credentials = self.session.get_credentials()
         region = self.session.get_config_variable("region")
         if credentials is None or not region:
             raise CliProblem("No credentials, or no region: those of `sam deploy` are needed here.")
-        return SigV4Auth(credentials.get_frozen_credentials(), SERVICE, region)
+        return SigV4Auth(credentials.get_frozen_credentials(), GATEWAY, region)
 
     def who(self) -> str:
         """Return the name that IAM knows the shell's credentials by."""

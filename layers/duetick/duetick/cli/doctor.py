@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -18,14 +17,15 @@ from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import plain, show_many
 from duetick.cli.store_address import check_is_there, hide_secrets
-from duetick.cli.wrong import COUNTED, count_of
 from duetick.client import ApiError
 from duetick.core.overview import overview
 from duetick.core.wire import iso
+from duetick.core.wrong import COUNTED, count_of
 from duetick.domain.errors import DuetickError, NotPermitted, SchemaOutdated, StoreUnavailable
 from duetick.domain.expression import next_fire
 from duetick.runtime.settings import Settings
 from duetick.stores import open_store
+from duetick.version import VERSION
 
 if TYPE_CHECKING:
     from duetick.cli.asking import Commands
@@ -87,7 +87,7 @@ def _about(chosen: argparse.Namespace) -> Iterator[Look]:
 
 def _machine() -> Iterator[Look]:
     """Look at what every command needs: this program, the zones, the settings of the shell."""
-    yield Look("program", True, f"duetick {version('duetick')}, Python {sys.version.split()[0]}")
+    yield Look("program", True, f"duetick {VERSION}, Python {sys.version.split()[0]}")
     yield _try("time zones", _zones)
     if os.environ.get("DUETICK_STORE"):
         yield _try("settings", _settings)
@@ -95,6 +95,8 @@ def _machine() -> Iterator[Look]:
 
 def _zones() -> str:
     """Return the version of the pinned time zone data; raise if it has no zone in it."""
+    from importlib.metadata import version
+
     next_fire("0 9 * * *", ZONE, 0)
     return f"tzdata {version('tzdata')}, from the package, not from the system"
 
@@ -182,6 +184,19 @@ def _look_at(found: Mapping[str, Any], asks: Asks, *, is_empty: bool = False) ->
     yield _try("flows", lambda: _deployed(found["gone"], asks))
     yield _try("deaths", lambda: _died(found["dead"], asks))
     yield _try("verification", lambda: _verified(found["verified"], asks))
+    bells = found.get("bells")
+    if bells:
+        yield _try("bells", lambda: _rung(bells))
+
+
+def _rung(bells: Mapping[str, Any]) -> str:
+    """Say how many bells are pending; raise if one has been for two hours."""
+    if bells["areLate"]:
+        raise CliProblem(
+            f"{count_of(bells['pending'])} are pending, the first since {bells['since']}: their "
+            "rows fire up to an hour late. The logs have bell_failed, with the reason"
+        )
+    return f"{count_of(bells['pending'])} are pending; a tick brings these in step"
 
 
 def _restored(restored: Mapping[str, Any] | None, asks: Asks) -> str:
@@ -344,10 +359,20 @@ def _stack(chosen: argparse.Namespace) -> Iterator[Look]:
     except CliProblem as problem:
         yield Look("stack", False, str(problem))
         return
-    yield Look("stack", True, f"{chosen.stack}, {stack.outputs['ApiUrl']}")
+    yield Look("stack", True, f"{stack.name}, {stack.outputs['ApiUrl']}")
+    yield _try("version", lambda: _version(stack.outputs.get("Version", "unknown")))
     yield _try("credentials", stack.who)
     yield _try("dispatch", lambda: _dispatch(stack.variables("TickFunction")))
     yield from _ask(chosen)
+
+
+def _version(deployed: str) -> str:
+    if deployed != VERSION:
+        raise CliProblem(
+            f"the stack is of Duetick {deployed}, and this command of {VERSION}: what one of them "
+            "does not know yet, the other may refuse. Deploy the newer one, or install its command"
+        )
+    return f"the stack and this command are of Duetick {VERSION}"
 
 
 def _dispatch(variables: dict[str, str]) -> str:

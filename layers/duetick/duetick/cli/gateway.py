@@ -1,5 +1,6 @@
 """API Gateway's part in the local stack: it turns HTTP into REST events for the handlers."""
 
+import errno
 import json
 import logging
 import sys
@@ -10,8 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-from duetick.api.routes import OF_USERS, OWN
+from duetick.api.routes import AGENTS, OF_USERS, OWN
 from duetick.cli.context import LocalContext
+from duetick.cli.door import PageDoor, Shown, Visit
+from duetick.cli.problem import CliProblem
 from duetick.cli.tokens import TOKEN_HOURS
 from duetick.runtime import gateway
 
@@ -20,16 +23,18 @@ Authorizer: TypeAlias = Callable[[str], dict[str, Any] | None]
 PlainAnswer: TypeAlias = tuple[int, str, str]
 """A status, a code and a message."""
 
+LOOPBACK: Final = "127.0.0.1"
 LARGEST_BODY: Final = 10 * 1024 * 1024
-BROWSERS: Final = tuple(OWN + path for path in OF_USERS)
+BROWSERS: Final = tuple(OWN + path for path in (*OF_USERS, AGENTS))
 
 logger = logging.getLogger("duetick.local")
 
 UNAUTHORIZED: Final = (
     401,
     "unauthorized",
-    "The token is missing, wrong or expired. Each start of the local stack makes a new one, for "
-    f"{TOKEN_HOURS} hours: copy the command that it printed last, or start it again.",
+    "The token is missing, wrong or expired. One of the local stack holds for "
+    f"{TOKEN_HOURS} hours: `duetick token` prints another, "
+    "and so does the stack if you start it again.",
 )
 
 
@@ -73,14 +78,15 @@ class LocalServer(ThreadingHTTPServer):
 
     def __init__(self, port: int, routes: list[LocalRoute]) -> None:
         """Listen on the port. If `origin` is set later, a web page of that origin may call."""
-        super().__init__(("127.0.0.1", port), LocalRequest)
+        super().__init__((LOOPBACK, port), LocalRequest)
         self.routes = routes
         self.origin = ""
+        self.door: PageDoor | None = None
 
     @property
     def url(self) -> str:
         """The address of the server."""
-        return f"http://127.0.0.1:{self.server_port}"
+        return f"http://{LOOPBACK}:{self.server_port}"
 
 
 class LocalRequest(BaseHTTPRequestHandler):
@@ -104,6 +110,12 @@ class LocalRequest(BaseHTTPRequestHandler):
 
     def _answer(self, body: bytes) -> None:
         parts = urlsplit(self.path)
+        door = self.server.door
+        if door and door.takes(parts.path):
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            visit = Visit(self.command, parts.path, parts.query, headers, body)
+            self._send(*door.answer(visit))
+            return
         fitting = (one for one in self.server.routes if one.fits(parts.path))
         route = max(fitting, key=lambda one: one.named, default=None)
         if route is None:
@@ -113,15 +125,12 @@ class LocalRequest(BaseHTTPRequestHandler):
         if granted is None:
             self._refuse(*route.refusal(self.headers.get("authorization", "")))
             return
-        event = _event(self, parts.path, parts.query, body, granted)
+        headers = dict(self.headers)
+        visit = Visit(self.command, parts.path, parts.query, headers, body)
         try:
-            answer = route.handler(event, LocalContext())
-        except Exception:
-            logger.exception("a handler raised", extra={"path": parts.path})
+            self._send(*ask(route.handler, visit, granted))
+        except HandlerFailed:
             self._refuse(502, "handler_failed", "The function raised; its log says why.")
-            return
-        content = str(answer.get("body") or "").encode()
-        self._send(answer["statusCode"], content, _headers(answer))
 
     def _refuse(self, status: int, code: str, message: str) -> None:
         headers = {"content-type": "application/json"}
@@ -133,7 +142,7 @@ class LocalRequest(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in (headers or {"content-type": "application/json"}).items():
             self.send_header(name, value)
-        if status != 204:
+        if status not in (204, 304):
             self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -169,29 +178,65 @@ def _headers(answer: Mapping[str, Any]) -> dict[str, str]:
     return {**joined, **(answer.get("headers") or {})}
 
 
-def _event(
-    request: LocalRequest, path: str, query: str, body: bytes, granted: dict[str, Any]
-) -> dict[str, Any]:
-    parameters = parse_qs(query, keep_blank_values=True)
+class HandlerFailed(Exception):
+    """A handler that raised. Its log says why."""
+
+
+def ask(handler: Handler, visit: Visit, granted: Mapping[str, Any]) -> Shown:
+    """Return a handler's answer to a request of somebody. Raises HandlerFailed."""
+    try:
+        answer = handler(_event(visit, granted), LocalContext())
+    except Exception as problem:
+        logger.exception("a handler raised", extra={"path": visit.path})
+        raise HandlerFailed from problem
+    content = str(answer.get("body") or "").encode()
+    return Shown(answer["statusCode"], content, _headers(answer))
+
+
+def _event(visit: Visit, granted: Mapping[str, Any]) -> dict[str, Any]:
+    parameters = parse_qs(visit.query, keep_blank_values=True)
     return {
         "resource": "/{proxy+}",
-        "path": path,
-        "httpMethod": request.command,
-        "headers": dict(request.headers),
-        "multiValueHeaders": {name: [value] for name, value in request.headers.items()},
+        "path": visit.path,
+        "httpMethod": visit.method,
+        "headers": dict(visit.headers),
+        "multiValueHeaders": {name: [value] for name, value in visit.headers.items()},
         "queryStringParameters": {name: values[-1] for name, values in parameters.items()} or None,
         "multiValueQueryStringParameters": parameters or None,
-        "pathParameters": {"proxy": path.lstrip("/")},
+        "pathParameters": {"proxy": visit.path.lstrip("/")},
         "stageVariables": None,
         "requestContext": {
             "requestId": str(uuid.uuid4()),
             "stage": "local",
-            "path": path,
-            "httpMethod": request.command,
+            "path": visit.path,
+            "httpMethod": visit.method,
             "authorizer": None,
             **granted,
-            "identity": {"sourceIp": request.client_address[0], **granted.get("identity", {})},
+            "identity": {"sourceIp": LOOPBACK, **granted.get("identity", {})},
         },
-        "body": body.decode(errors="surrogateescape") if body else None,
+        "body": visit.body.decode(errors="surrogateescape") if visit.body else None,
         "isBase64Encoded": False,
     }
+
+
+def listen(port: int, otherwise: str) -> LocalServer:
+    """Return a server that listens on the port. If that cannot be, advise to say `otherwise`."""
+    try:
+        return LocalServer(port, [])
+    except (OSError, OverflowError) as error:
+        raise CliProblem(f"{_why_not(port, error)}hoose another: {otherwise}.") from error
+
+
+def other_port(port: int) -> int:
+    """Return a port to choose in place of one that cannot be used."""
+    return port + 1 if 1_023 < port < 65_535 else 8_080
+
+
+def _why_not(port: int, error: OSError | OverflowError) -> str:
+    if isinstance(error, OverflowError):
+        return f"There is no port {port}: the last one is 65535. C"
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} is in use. Stop what listens there, or c"
+    if error.errno == errno.EACCES:
+        return f"You may not listen on port {port}: those below 1024 are the system's. C"
+    return f"Port {port} cannot be used ({error.strerror}). C"

@@ -1,25 +1,36 @@
 """The whole product on this machine: the real handlers behind HTTP, and a tick each minute."""
 
-import errno
+import json
 import logging
 import os
 import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from importlib.util import module_from_spec, spec_from_file_location
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from duetick.api.routes import AGENTS, OWN
 from duetick.cli.context import LocalContext
-from duetick.cli.gateway import UNAUTHORIZED, LocalRoute, LocalServer, PlainAnswer
+from duetick.cli.door import PICKER, PageDoor, Shown, Visit
+from duetick.cli.gateway import (
+    UNAUTHORIZED,
+    HandlerFailed,
+    LocalRoute,
+    PlainAnswer,
+    ask,
+    listen,
+    other_port,
+)
+from duetick.cli.local_flows import LocalFlows
 from duetick.cli.local_note import LocalNote, leave
 from duetick.cli.plain_log import speak_plainly
 from duetick.cli.problem import CliProblem
+from duetick.cli.reloading import Watch
 from duetick.cli.store_address import advice, from_anywhere, hide_secrets
-from duetick.cli.tokens import TOKEN_HOURS, mint, verify
-from duetick.core.declarations import check_dialects
+from duetick.cli.tokens import BYTES, TOKEN_HOURS, USER, mint, operator_of, verify
+from duetick.cli.tree import PACKAGE, handler_of
 from duetick.core.rights import BY_EXTERNAL
 from duetick.core.static import register
 from duetick.core.witness import keep_witness
@@ -30,10 +41,10 @@ from duetick.runtime.secrets import read_secret
 
 logger = logging.getLogger("duetick.local")
 
-USER: Final = "you"
 OPERATOR: Final = "arn:aws:iam::000000000000:user/local"
 MINUTE: Final = 60.0
 OUTSIDE_IDS: Final = f"/api/schedules/{BY_EXTERNAL}/"
+DOCUMENT: Final = "/openapi.json"
 OPERATORS: Final = (
     "This path is for machines and operators: in AWS they sign with IAM, and here they send "
     "`Authorization: Bearer` with the operator's token, which the local stack prints at its start "
@@ -45,19 +56,27 @@ class LocalStack:
     """API and tick of the project in a folder, on one store."""
 
     def __init__(
-        self, project: Path, store: str, port: int, clock: Callable[[], float] = time.time
+        self,
+        project: Path,
+        store: str,
+        port: int,
+        clock: Callable[[], float] = time.time,
+        key: bytes | None = None,
     ) -> None:
-        """Listen on the port. `clock` returns seconds since the epoch, for tokens and ticks."""
+        """Listen on the port. `clock` returns seconds since the epoch, for tokens and ticks. `key`
+        signs the tokens; without it they end with this stack.
+        """
         self._clock = clock
-        self._key = secrets.token_bytes(32)
+        self._key = key or secrets.token_bytes(BYTES)
         chosen = os.environ.get("DUETICK_DISPATCH_SECRET")
         self.secret = read_secret(chosen or secrets.token_hex(32))
-        self.operator = f"operator-{secrets.token_hex(16)}"
+        self.operator = operator_of(self._key)
         self._stopping = threading.Event()
         self._ticking = False
-        self._project = project
+        self._flows = LocalFlows(project)
         self.store = store
-        self.server = _listen(port)
+        other = other_port(port)
+        self.server = listen(port, f"`make run PORT={other}`, or `duetick local --port {other}`")
         try:
             self._wire(store)
         except BaseException:
@@ -67,27 +86,42 @@ class LocalStack:
 
     def _wire(self, store: str) -> None:
         self._set_environment(store)
-        flows = wiring.flows()  # a wrong flow fails here, before anything is changed
-        check_dialects(flows, wiring.store().dialect)
+        flows = self._flows.load()  # a wrong flow fails here, before anything is changed
         taken_over = _migrate(store)
         if taken_over:
             print(flows.home.describe(taken_over), flush=True)
         self.server.origin = wiring.settings().allowed_origin
-        schedules, dispatch = self._handler("schedules"), self._handler("dispatch")
+        self._dispatch = handler_of("dispatch")
+        schedules, dispatch = handler_of("schedules"), self._deliver
         self.server.routes += [
             LocalRoute("/api/schedules", schedules, self._authorize_user, self._refuse_user),
             LocalRoute("/api/actions", schedules, self._authorize_user, self._refuse_user),
             LocalRoute("/api/flows", schedules, self._authorize_anybody, self._refuse_user),
             LocalRoute("/api/upcoming", schedules, self._authorize_anybody, self._refuse_user),
+            LocalRoute("/api/forecast", schedules, self._authorize_anybody, self._refuse_user),
             LocalRoute("/api/jobs", schedules, self._authorize_user, self._refuse_user),
+            LocalRoute(OWN + AGENTS, schedules, self._authorize_user, self._refuse_user),
             LocalRoute("/api/flows/", dispatch, lambda _header: {}),
             LocalRoute(
                 OUTSIDE_IDS, self._with_secret(dispatch), self._note_operator, suffix="/dispatch"
             ),
             LocalRoute(OUTSIDE_IDS, schedules, self._authorize_anybody, self._refuse_user),
             LocalRoute("/api/", schedules, self._authorize_operator, self._refuse_operator),
+            LocalRoute(DOCUMENT, _show_document, lambda _header: {}),
         ]
-        self._tick = self._handler("tick")
+        self._tick = handler_of("tick")
+        api, port = self._as_operator(schedules), self.server.server_port
+        self.door = self.server.door = PageDoor(port, api, self._is_operator)
+
+    @property
+    def console(self) -> str:
+        """A link that opens the console once."""
+        return self.door.link()
+
+    @property
+    def example(self) -> str:
+        """A link that opens the example of the picker once, as `USER`."""
+        return self.door.link(PICKER, lambda: {"token": self.token, "user": USER})
 
     def tick(self) -> dict[str, int]:
         """Run one tick. Return its report."""
@@ -115,8 +149,11 @@ class LocalStack:
         The flows' static schedules are registered at the start, as by a deployment. Meanwhile a
         note lets the command find the stack.
         """
-        register(wiring.store(), wiring.flows().static(), wiring.settings().deployment)
+        _register()
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        watch = Watch(self._flows.files)
+        following = (self._stopping, self.reload)
+        threading.Thread(target=watch.follow, args=following, daemon=True).start()
         note = _leave_note(self)
         try:
             self._tick_each_minute()
@@ -124,6 +161,26 @@ class LocalStack:
             if note:
                 note.unlink(missing_ok=True)
             self.close()
+
+    def reload(self, changed: Sequence[Path]) -> None:
+        """Load the flows again, and say so. If they cannot be loaded, those of before stay.
+
+        What runs goes on with the flows that it has; what begins from now on has the new ones.
+        """
+        named = ", ".join(map(self._flows.shown, changed))
+        try:
+            flows = self._flows.load_again()
+            self._dispatch = handler_of("dispatch")
+            _register()
+        except Exception as problem:
+            told = redact_text(str(problem))
+            print(f"{named}: not loaded, the flows of before stay. {told}", file=sys.stderr)
+        else:
+            print(f"{named}: loaded again, {flows.describe()}.", flush=True)
+
+    def _deliver(self, event: dict[str, Any], context: LocalContext) -> Mapping[str, Any]:
+        answer: Mapping[str, Any] = self._dispatch(event, context)
+        return answer
 
     def close(self) -> None:
         """Stop serving."""
@@ -160,6 +217,21 @@ class LocalStack:
             return None
         return {"identity": {"userArn": OPERATOR}}
 
+    def _is_operator(self, header: str) -> bool:
+        return self._authorize_operator(header) is not None
+
+    def _as_operator(self, handler: Callable[..., Any]) -> Callable[[Visit], Shown]:
+        """Return the API as the console calls it: with the rights of an operator."""
+
+        def call(visit: Visit) -> Shown:
+            try:
+                return ask(handler, visit, {"identity": {"userArn": OPERATOR}})
+            except HandlerFailed:
+                failed = {"error": "handler_failed", "message": "The function raised."}
+                return Shown(502, json.dumps(failed).encode(), {})
+
+        return call
+
     def _authorize_anybody(self, header: str) -> dict[str, Any] | None:
         return self._authorize_user(header) or self._authorize_operator(header)
 
@@ -189,7 +261,7 @@ class LocalStack:
         if verify(self._key, header.removeprefix("Bearer "), 0):
             users = "This is a user's token, and the token's own routes begin with /api/schedules."
             return 401, "unauthorized", f"{users} {OPERATORS}"
-        missing = "The operator's token is missing, or of an earlier start."
+        missing = "The operator's token is missing, or wrong."
         return 401, "unauthorized", f"{missing} {OPERATORS}"
 
     def _set_environment(self, store: str) -> None:
@@ -197,25 +269,22 @@ class LocalStack:
             "DUETICK_STORE": store,
             "DUETICK_API_URL": self.server.url,
             "DUETICK_LOCAL": "1",
+            "DUETICK_AGENTS": "true",
             "DUETICK_DISPATCH_AUTH": "secret",
             "DUETICK_DISPATCH_SECRET": self.secret,
             "POWERTOOLS_METRICS_DISABLED": "true",
         }
 
-    def _handler(self, name: str) -> Callable[..., Any]:
-        path = self._project / "functions" / name / "app.py"
-        if not path.is_file():
-            raise CliProblem(
-                f"There is no {path}. Run this in the folder of template.yaml, or name it "
-                "with --project."
-            )
-        spec = spec_from_file_location(f"duetick_function_{name}", path)
-        if spec is None or spec.loader is None:
-            raise CliProblem(f"{path} cannot be imported.")
-        module = module_from_spec(spec)
-        spec.loader.exec_module(module)
-        handler: Callable[..., Any] = module.handler
-        return handler
+
+def _register() -> None:
+    """Register the flows' static schedules, as a deployment does."""
+    register(wiring.store(), wiring.flows().static(), wiring.settings().deployment)
+
+
+def _show_document(_event: object, _context: object) -> Mapping[str, Any]:
+    """Answer with the OpenAPI document."""
+    text = (PACKAGE / "api/openapi.json").read_text()
+    return {"statusCode": 200, "headers": {"content-type": "application/json"}, "body": text}
 
 
 def _leave_note(stack: LocalStack) -> Path | None:
@@ -253,24 +322,3 @@ def _migrate(address: str) -> int:
             f"The store {hide_secrets(address)} cannot be used: {redact_text(str(error))} "
             f"{advice(address)}"
         ) from error
-
-
-def _listen(port: int) -> LocalServer:
-    try:
-        return LocalServer(port, [])
-    except (OSError, OverflowError) as error:
-        other = port + 1 if 1_023 < port < 65_535 else 8_080
-        raise CliProblem(
-            f"{_why_not(port, error)}hoose another: `make run PORT={other}`, or "
-            f"`duetick local --port {other}`."
-        ) from error
-
-
-def _why_not(port: int, error: OSError | OverflowError) -> str:
-    if isinstance(error, OverflowError):
-        return f"There is no port {port}: the last one is 65535. C"
-    if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is in use. Stop what listens there, or c"
-    if error.errno == errno.EACCES:
-        return f"You may not listen on port {port}: those below 1024 are the system's. C"
-    return f"Port {port} cannot be used ({error.strerror}). C"

@@ -6,13 +6,14 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from duetick.cli.asking import add_json
 from duetick.cli.backfill import add_backfill
+from duetick.cli.console import add_console
 from duetick.cli.doctor import add_doctor
+from duetick.cli.forecast import add_forecast
 from duetick.cli.jobs import add_jobs
 from duetick.cli.limits import add_limits
 from duetick.cli.local import LocalStack
@@ -22,51 +23,29 @@ from duetick.cli.parsing import known_by_its_parser, more_than_nothing, read, wh
 from duetick.cli.pauses import add_pauses
 from duetick.cli.plain_log import kept_off_answers
 from duetick.cli.problem import CliProblem
+from duetick.cli.projects import add_projects
 from duetick.cli.purge import add_purge
 from duetick.cli.recover import add_recover
 from duetick.cli.schedules import add_schedules
 from duetick.cli.showing import show_one
 from duetick.cli.store_address import hide_secrets
 from duetick.cli.stores import DEFAULT_STORE, add_stores
+from duetick.cli.tokens import add_token, keep_key
 from duetick.cli.transfer.exporting import add_export
 from duetick.cli.transfer.importing import add_import
 from duetick.cli.upcoming import add_upcoming
 from duetick.cli.verify import add_verify
+from duetick.cli.welcome import welcome
 from duetick.cli.workers import add_workers
 from duetick.domain.errors import DuetickError
 from duetick.domain.redaction import redact_text
+from duetick.runtime import wiring
+from duetick.version import VERSION
 
 MEMORY: Final = (128, 10_240)
 """Megabytes that a Lambda function may have."""
 
 EXIT_CODES: Final = "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C."
-
-WELCOME: Final = """
-Duetick listens on {url} and ticks each minute. Schedules are kept in {store}.
-A first schedule, in another terminal (you are the user "you"):
-
-  curl -X PUT {url}/api/schedules/hello \\
-    -H "Authorization: Bearer {token}" \\
-    -d '{{"cron": "* * * * *", "flow": "reminders", "action": "remind",
-         "input": {{"text": "hello"}}}}'
-
-At the next full minute it fires: a line appears here. What became of it:
-
-  curl {url}/api/schedules/hello/history \\
-    -H "Authorization: Bearer {token}"
-
-The command, in this folder, speaks to it by itself, as "you" and as an operator:
-
-  .venv/bin/duetick schedules list
-  .venv/bin/duetick overview
-
-Elsewhere it does after this. The operator's token opens what is operators', and no deployed stack:
-
-  export DUETICK_URL={url} DUETICK_TOKEN={token}
-  export DUETICK_OPERATOR={operator}
-
-Ctrl-C stops.
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,13 +81,15 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="duetick", description="Per-user schedules.", epilog=EXIT_CODES
     )
-    parser.add_argument("--version", action="version", version=f"duetick {version('duetick')}")
+    parser.add_argument("--version", action="version", version=f"duetick {VERSION}")
     commands = parser.add_subparsers(required=True)
     local = known_by_its_parser(
         commands.add_parser("local", help="run the whole product on this machine")
     )
     local.add_argument("--port", type=whole(), default=8080)
-    local.add_argument("--project", type=Path, default=Path(), help="the folder of template.yaml")
+    local.add_argument(
+        "--project", type=Path, default=Path(), help="the folder of your template.yaml and flows"
+    )
     local.add_argument("--store", default=DEFAULT_STORE, help=f"default: {DEFAULT_STORE}")
     local.set_defaults(command=_local)
     costs = known_by_its_parser(
@@ -125,35 +106,51 @@ def _parser() -> argparse.ArgumentParser:
     add_recover(commands)
     add_verify(commands)
     add_overview(commands)
+    add_console(commands)
     add_workers(commands)
     add_backfill(commands)
     add_purge(commands)
     add_schedules(commands)
     add_jobs(commands)
     add_upcoming(commands)
+    add_forecast(commands)
     add_doctor(commands)
     add_occurrences(commands)
     add_pauses(commands)
     add_limits(commands)
     add_import(commands)
     add_export(commands)
+    add_token(commands)
+    add_projects(commands)
     return parser
 
 
 def _local(chosen: argparse.Namespace) -> None:
     if chosen.store == DEFAULT_STORE:
         _make_folder(Path(".cache"))
-    stack = LocalStack(chosen.project, chosen.store, chosen.port)
+    stack = LocalStack(chosen.project, chosen.store, chosen.port, key=_key())
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stack.stop())
-    text = WELCOME.format(
+    text = welcome(
+        wiring.flows(),
         url=stack.server.url,
         store=hide_secrets(chosen.store),
         token=stack.token,
         operator=stack.operator,
+        console=stack.console,
+        example=stack.example,
     )
     print(text, flush=True)
     stack.run()
+
+
+def _key() -> bytes | None:
+    """Return the key of this folder's stacks. Where none can be kept, tokens end with the stack."""
+    try:
+        return keep_key(Path())
+    except OSError as problem:
+        print(f"Tokens will end with this stack, no key can be kept: {problem}", file=sys.stderr)
+        return None
 
 
 def _make_folder(folder: Path) -> None:

@@ -11,7 +11,8 @@ from duetick.cli.limits import in_words
 from duetick.cli.parsing import known_by_its_parser
 from duetick.cli.problem import WrongUsage
 from duetick.cli.showing import field, plain, show_many, show_one, table, terminal_width
-from duetick.cli.wrong import count_of, wrong_lines
+from duetick.cli.wrong import wrong_lines
+from duetick.core.wrong import count_of
 
 if TYPE_CHECKING:
     from duetick.cli.asking import Commands
@@ -110,6 +111,25 @@ def _overview_lines(found: Mapping[str, Any], where: str) -> Iterator[str]:
         yield "Ticks: none has reported in eight days."
     yield ""
     yield from _of_the_hour(found["counted"], found["verified"])
+    yield from _of_bells(found.get("bells"))
+    yield from _of_failing(found.get("failing"))
+
+
+def _of_bells(bells: Mapping[str, Any] | None) -> Iterator[str]:
+    """Say how many bells are pending, if bells ring."""
+    if bells:
+        since = f", the first since {bells['since']}" if bells["since"] else ""
+        yield f"Bells that are pending in EventBridge: {count_of(bells['pending'])}{since}."
+
+
+def _of_failing(failing: Mapping[str, Any] | None) -> Iterator[str]:
+    """Say for whom it fails: the flows and users of the newest dead."""
+    if not failing or not failing["of"]:  # nothing died, or a stack of before it was told
+        return
+    flows = ", ".join(f"{one['flow']} {one['dead']:,}" for one in failing["flows"])
+    users = ", ".join(f"{one['user'] or 'static'} {one['dead']:,}" for one in failing["users"])
+    yield f"Of the newest {failing['of']:,} dead of the last day, by flow: {flows}."
+    yield f"By user: {users}."
 
 
 def _tick_row(tick: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why
@@ -20,11 +20,14 @@ from duetick.cli.showing import (
     show_one,
 )
 from duetick.client import Client, Reply
+from duetick.statics import StaticClient
 
 if TYPE_CHECKING:
     from duetick.api.views import AnyScheduleView, ScheduleView
     from duetick.cli.asking import Commands, Options
+    from duetick.operators import Operators
 
+Read: TypeAlias = Client | StaticClient
 
 NEEDS_USER: Final = (
     "mend needs --user: whose schedule? Static ones have no user; `duetick rebuild --yes` mends "
@@ -62,7 +65,8 @@ _OF_ALL: Final = frozenset({"list", "actions"})
 _BY_EXTERNAL: Final = frozenset({"by-external", "dispatch"})
 """The verbs that take an outside id."""
 
-_OF_STATIC: Final = frozenset({"pause", "resume"})
+_READS_STATIC: Final = frozenset({"get", "history", "explain"})
+_OF_STATIC: Final = frozenset({"pause", "resume"}) | _READS_STATIC
 """The verbs that take the flow of a static schedule in place of a user."""
 
 _VERBS: Final = {
@@ -138,17 +142,24 @@ def _run(chosen: argparse.Namespace) -> None:
             _dispatch(chosen)
             return
         if chosen.verb in _OF_STATIC and chosen.flow:
-            show_one(_change_static(chosen), as_json=chosen.json)
+            _ask_static(chosen)
             return
         if chosen.verb == "mend" and not chosen.user:
             raise WrongUsage(NEEDS_USER)
         _DONE[chosen.verb](asking.users_client(chosen), chosen)
 
 
-def _change_static(chosen: argparse.Namespace) -> "AnyScheduleView":
+def _ask_static(chosen: argparse.Namespace) -> None:
     if chosen.user:
         raise WrongUsage("Either --user or --flow: a static schedule has no user.")
     operators = asking.operators_of(chosen)
+    if chosen.verb in _READS_STATIC:
+        _READ[chosen.verb](operators.static(chosen.flow), chosen)
+    else:
+        show_one(_change_static(operators, chosen), as_json=chosen.json)
+
+
+def _change_static(operators: "Operators", chosen: argparse.Namespace) -> "AnyScheduleView":
     if chosen.verb == "resume":
         return operators.resume_static(chosen.flow, chosen.key)
     return operators.pause_static(chosen.flow, chosen.key, note=chosen.note, until=chosen.until)
@@ -222,13 +233,13 @@ def _show_upcoming(client: Client, chosen: argparse.Namespace) -> None:
     show_many(found, UPCOMING, as_json=chosen.json, none=none)
 
 
-def _show_history(client: Client, chosen: argparse.Namespace) -> None:
+def _show_history(client: Read, chosen: argparse.Namespace) -> None:
     found = client.history(chosen.key, state=chosen.state, since=chosen.since, until=chosen.until)
     none = "No fire time, as far as the filters go."
     show_many(found, HISTORY, as_json=chosen.json, limit=chosen.limit, none=none)
 
 
-def _show_explanation(client: Client, chosen: argparse.Namespace) -> None:
+def _show_explanation(client: Read, chosen: argparse.Namespace) -> None:
     found = client.explain(chosen.key, at=chosen.at)
     if chosen.json:
         show_one(found, as_json=True)
@@ -261,10 +272,17 @@ def _dispatch(chosen: argparse.Namespace) -> None:
     show_one(ran, as_json=chosen.json)
 
 
+_READ: Final[Mapping[str, Callable[[Read, argparse.Namespace], None]]] = {
+    "get": lambda client, one: _show(client.get(one.key), one),
+    "explain": _show_explanation,
+    "history": _show_history,
+}
+"""Each verb that reads a schedule of a user, or a static one."""
+
 _DONE: Final[Mapping[str, Callable[[Client, argparse.Namespace], None]]] = {
+    **_READ,
     "list": lambda client, one: _show_list(client.list(**_sought(one)), one, _OF_ONE),
     "actions": _show_actions,
-    "get": lambda client, one: _show(client.get(one.key), one),
     "by-external": lambda client, one: _show(client.by_external(one.key), one),
     "put": lambda client, one: _show(put(client, one), one),
     "pause": _pause,
@@ -273,7 +291,5 @@ _DONE: Final[Mapping[str, Callable[[Client, argparse.Namespace], None]]] = {
     "delete": lambda client, one: client.delete(one.key),
     "mend": lambda client, one: show_one(client.mend(one.key), as_json=one.json),
     "upcoming": _show_upcoming,
-    "explain": _show_explanation,
-    "history": _show_history,
 }
 """Each verb: what it asks, and how the answer is shown."""

@@ -1,13 +1,82 @@
-"""User tokens of the local stack: signed here, verified here, refused by every deployed stack."""
+"""The tokens of the local stack: signed here, verified here, refused by every deployed stack.
 
+The stacks of one folder share a key. It is a file that only its owner may read, in the folder
+`.cache`, so that a token holds when a stack is started again. `duetick token` prints one.
+"""
+
+import argparse
 import base64
 import binascii
 import hmac
 import json
-from typing import Any, Final
+import os
+import secrets
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from duetick.cli.parsing import known_by_its_parser, whole
+from duetick.cli.problem import CliProblem, WrongUsage
+from duetick.cli.showing import say
+from duetick.core.wire import iso
+from duetick.domain.identity import check_key
+
+if TYPE_CHECKING:
+    from duetick.cli.asking import Commands
 
 TOKEN_HOURS: Final = 12
-"""The life of a token. The stack prints it once, when it starts."""
+"""The life of a token, unless its user asks for another."""
+
+MOST_HOURS: Final = 8_760
+USER: Final = "you"
+FOLDER: Final = ".cache"
+NAME: Final = "local-key"
+BYTES: Final = 32
+
+
+def keep_key(project: Path) -> bytes:
+    """Return the key of the local stacks of a folder. The first one makes it, for its owner."""
+    folder = project / FOLDER
+    folder.mkdir(exist_ok=True)
+    path = folder / NAME
+    if not path.exists():
+        _make_key(path)
+    return _read_key(path)
+
+
+def _make_key(path: Path) -> None:
+    """Write the file beside its place, then link it: of two starts at once, one makes the key."""
+    made = path.with_name(f"{NAME}-{secrets.token_hex(4)}")
+    made.touch(0o600)
+    try:
+        made.write_text(secrets.token_hex(BYTES))
+        with suppress(FileExistsError):
+            os.link(made, path)
+    finally:
+        made.unlink()
+
+
+def find_key(start: Path) -> tuple[bytes, Path] | None:
+    """Return the key of the local stacks of this folder, or else of the nearest one above it."""
+    for folder in (start, *start.parents):
+        path = folder / FOLDER / NAME
+        if path.is_file():
+            return _read_key(path), folder
+    return None
+
+
+def _read_key(path: Path) -> bytes:
+    with suppress(ValueError):
+        key = bytes.fromhex(path.read_text())
+        if len(key) == BYTES:
+            return key
+    raise CliProblem(f"{path} is no key of a local stack. Delete it: the next start makes another.")
+
+
+def operator_of(key: bytes) -> str:
+    """Return the operator's token."""
+    return f"operator-{hmac.digest(key, b'operator', 'sha256').hex()[:32]}"
 
 
 def _encode(data: bytes) -> str:
@@ -39,3 +108,36 @@ def verify(key: bytes, token: str, now: int) -> dict[str, Any] | None:
     except (ValueError, binascii.Error):
         return None
     return claims if claims.get("exp", 0) > now and claims.get("sub") else None
+
+
+def add_token(commands: "Commands") -> None:
+    """Add the command."""
+    told = "print a token of the local stack: a user's, or the operator's"
+    parser = known_by_its_parser(commands.add_parser("token", help=told, description=told))
+    who = parser.add_mutually_exclusive_group()
+    who.add_argument("--user", default=USER, help=f"whose; default {USER}")
+    who.add_argument("--operator", action="store_true", help="the operator's, which has no end")
+    parser.add_argument(
+        "--hours", type=whole(1, MOST_HOURS), default=TOKEN_HOURS, help=f"default {TOKEN_HOURS}"
+    )
+    parser.set_defaults(command=_token)
+
+
+def _token(chosen: argparse.Namespace) -> None:
+    found = find_key(Path.cwd())
+    if found is None:
+        raise CliProblem(
+            "No local stack has run in this folder or above it; `make run` starts one. A deployed "
+            "stack takes no token of this command: its users sign in."
+        )
+    key, folder = found
+    if chosen.operator:
+        print(operator_of(key))
+        say(f"The operator's, for the local stacks of {folder}.")
+        return
+    if not chosen.user:
+        raise WrongUsage("--user: whose token? It has a name.")
+    check_key(chosen.user, "key")
+    end = int(time.time()) + chosen.hours * 3_600
+    print(mint(key, chosen.user, end))
+    say(f"A token of {chosen.user}, until {iso(end * 1_000)}, for the local stacks of {folder}.")

@@ -72,6 +72,12 @@ class Census(NamedTuple):
     overdue: int = 0
 
 
+def last_count(store: Store) -> Census | None:
+    """Return the last hourly count, or None. It alone reads every schedule."""
+    note = store.shelf.note(CENSUS)
+    return None if note is None else Census(**json.loads(note))
+
+
 def audit(
     store: Store,
     now: int,

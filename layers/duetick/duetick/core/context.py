@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict
 
+from duetick.core.flow_settings import FlowSettings
 from duetick.domain.errors import ConfigurationError
 from duetick.domain.expression import targets
 from duetick.domain.identity import SCHEDULE_ORIGIN
@@ -52,7 +53,8 @@ class Context:
     The action runs as the `principal`. `labels` are those of the schedule as this attempt began.
     `targets` are the due targets of a day map, as written. If the nominal time was past its grace,
     the run makes a misfire good, and `catching_up` is True. `body` is what the outside
-    caller sent who brought the occurrence; None if nobody did.
+    caller sent who brought the occurrence; None if nobody did. `settings` are those of the
+    deployment.
     """
 
     flow: str
@@ -69,6 +71,7 @@ class Context:
     targets: tuple[str, ...] = ()
     catching_up: bool = False
     body: Json = None
+    settings: FlowSettings = field(default_factory=FlowSettings, compare=False)
     settling: Settling | None = field(default=None, repr=False, compare=False)
     open_schedules: OpenSchedules | None = field(default=None, repr=False, compare=False)
     enqueue_job: EnqueueJob | None = field(default=None, repr=False, compare=False)

@@ -63,6 +63,7 @@ def _take(
     declared = flows()
     # Mistakes in flows and settings are refused before anything changes.
     check_dialects(declared, store.dialect)
+    declared.check_settings()
     if "schema" in steps:
         taken_over = migrate()
         store.check_schema()

@@ -22,21 +22,23 @@ logger = logging.getLogger("duetick.purge")
 class Purged(NamedTuple):
     """`deleted` counts schedules that were done; `retired` occurrences; `forgotten` marks,
     definitions, creations, keys, counts and reports. `more` says that another pass would find
-    something.
+    something; `beside`, that it would find something else than occurrences.
     """
 
     deleted: int = 0
     retired: int = 0
     forgotten: int = 0
     more: bool = False
+    beside: bool = False
 
     def add(self, other: "Purged") -> "Purged":
-        """Return both together; `more` is that of the later one."""
+        """Return both together; what is left is that of the later one."""
         return Purged(
             self.deleted + other.deleted,
             self.retired + other.retired,
             self.forgotten + other.forgotten,
             other.more,
+            other.beside,
         )
 
 

@@ -17,10 +17,11 @@ from duetick.core.declarations import (
 )
 from duetick.core.definitions import GivenCron, GivenPolicies, read_cron, read_policies
 from duetick.core.failure_hooks import FIELD, check_hook, input_of_hook
-from duetick.core.inputs import InputType, input_type
+from duetick.core.flow_settings import FlowSettings
+from duetick.core.inputs import InputType, input_type, settings_type
 from duetick.core.promises import Declared
 from duetick.core.rows import home_of
-from duetick.domain.errors import InvalidSchedule, check_all
+from duetick.domain.errors import ConfigurationError, InvalidSchedule, check_all, counted
 from duetick.domain.identity import check_key, check_name
 from duetick.domain.pausing import resume
 from duetick.domain.policies import Delivery, Policies
@@ -42,6 +43,8 @@ class Flow:
 
     Without `users`, all its actions run only for the application. `policies` are the defaults of
     its actions' schedules. A schedule may change none of those, but for the names in `may_change`.
+    `settings` is the dataclass or pydantic model that its actions read from `ctx.settings`: a
+    deployment whose settings do not fit is refused.
     """
 
     name: str
@@ -53,12 +56,15 @@ class Flow:
     users: bool = True
     policies: GivenPolicies | None = None
     may_change: Collection[str] = ()
+    settings: type[object] | None = None
     declared: Declared = field(init=False)
 
     def __post_init__(self) -> None:
         check_name("flow", self.name)
         with naming(self.name):
             self.declared = Declared().nearer(self.policies, self.may_change)
+            if self.settings is not None:
+                settings_type(self.settings)
 
     @property
     def has_background(self) -> bool:
@@ -228,10 +234,15 @@ class Flow:
 
 
 class Flows:
-    """All flows of a deployment, by name. `rows` names the home of index rows without a flow."""
+    """All flows of a deployment, by name, and their settings. `rows` names the home of index rows
+    without a flow.
+    """
 
-    def __init__(self, flows: Mapping[str, Flow], rows: str = "") -> None:
+    def __init__(
+        self, flows: Mapping[str, Flow], rows: str = "", settings: FlowSettings | None = None
+    ) -> None:
         self._flows = dict(flows)
+        self.settings = FlowSettings() if settings is None else settings
         self.home = home_of(self._flows, rows)
         for flow in self._flows.values():
             for name, hook in flow.declared_hooks():
@@ -249,6 +260,10 @@ class Flows:
     def get(self, name: str) -> Flow | None:
         """Return the flow of that name; for an empty name, the home of rows without a flow."""
         return self._flows.get(name) if name else self.home.flow
+
+    def describe(self) -> str:
+        """Return how many there are, in words."""
+        return f"{counted(len(self._flows), 'flow')}, {counted(len(self.actions()), 'action')}"
 
     def missing(self, name: str, action: str | None = None) -> str | None:
         """Return the flow, or the `flow/action`, that is not here; None if it is.
@@ -269,6 +284,15 @@ class Flows:
         """Return the actions that a schedule may name, in order, each with the name of its flow."""
         found = (one for one in self.actions() if one[1].users or not to_users)
         return sorted(found, key=lambda one: (one[0], one[1].name))
+
+    def check_settings(self) -> None:
+        """Raise ConfigurationError, for the first flow whose settings do not fit."""
+        for flow in self._flows.values():
+            try:
+                if flow.settings is not None:
+                    self.settings.read(flow.settings)
+            except ConfigurationError as problem:
+                raise ConfigurationError(f"{flow.name}: {problem}") from None
 
     def static(self) -> list[Schedule]:
         """Return the schedules that every deployment has."""

@@ -1,133 +1,241 @@
-"""The forecast of an expression before anything is saved: a sentence, its times, and warnings."""
+"""A forecast: what is due in each minute ahead, what another schedule would add, what is too much.
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple
+  begin ──▶ Forecast ──▶ read: part after part of the store ──▶ cursor, or the answer
+               ▲                                                  │
+               └──────────────── the sums so far ◀────────────────┘
 
-from duetick.core.accepting import Quotas, doubts_of
-from duetick.core.describing import in_words
-from duetick.core.previews import ClockChange, Preview, changes_near, local_time, previews
-from duetick.domain.cadence import warning
-from duetick.domain.errors import counted, sentence
-from duetick.domain.expression import parse
-from duetick.domain.firing import Times
-from duetick.domain.policies import DAY, Policies
-from duetick.domain.rows import row_of
-from duetick.domain.schedule import Json, Record, Schedule, check_timing
+A call reads as long as it may. Its cursor has the sums so far, so that the next call goes on, and
+the last answer is the whole.
+"""
 
-HALF_A_YEAR_MS: Final = 183 * DAY * 1_000
-EARLIEST_LAST_DAY: Final = 28
-"""Every month has this day."""
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-_GAPS: Final[tuple[Literal["run", "skip"], ...]] = ("run", "skip")
-_REPEATS: Final[tuple[Literal["first", "both"], ...]] = ("first", "both")
+from duetick.core.audit import last_count
+from duetick.core.bounds import Bound, bounds_json, judge, limits_within
+from duetick.core.forecast_cursor import ReadSoFar
+from duetick.core.store import Store
+from duetick.core.wire import iso
+from duetick.domain.alike import Alike, Selection, alike
+from duetick.domain.errors import InvalidQuery, InvalidSchedule
+from duetick.domain.forecasting import DAY_MS, Outlook
+from duetick.domain.group_pauses import NO_PAUSES, Pauses
+from duetick.domain.limits import NO_LIMITS, Limits, Per
+from duetick.domain.minutes import MinuteSpan, Sums
+from duetick.domain.pace import delivered_by_minute
+from duetick.domain.pausing import keep_pause
+from duetick.domain.policies import MINUTE_MS
+from duetick.domain.rows import fresh_row
+from duetick.domain.schedule import Json, Record, Schedule
+from duetick.domain.workers import REPORTS_KEPT_MS
+
+LONGEST_MS: Final = 8 * DAY_MS
+"""The longest span, and how far behind it may begin: a week, with the hour of a clock change."""
+
+MOST_REPORTS: Final = 30_000
+"""The most reports of ticks that are read: two a minute for eight days, and more."""
 
 
 @dataclass(frozen=True, slots=True)
+class Added:
+    """A schedule that is not saved. So many `copies` of it are forecast, each of another user. With
+    a `user_id` it is that user's, and takes the place of the one that has its key.
+    """
+
+    wanted: Schedule
+    user_id: str | None = None
+    copies: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: of whom, for which span, what would be added, and what is allowed.
+
+    Operators are told of the stack and of limits. `allowed` are so many in each window. A run
+    `lasts` so many seconds. With `agreed`, the store may be read whatever that costs.
+    """
+
+    since: int | None = None
+    until: int | None = None
+    user_id: str | None = None
+    flow: str | None = None
+    action: str | None = None
+    added: Added | None = None
+    allowed: tuple[int, Per] | None = None
+    lasts: float | None = None
+    agreed: bool = False
+    operator: bool = False
+
+    @property
+    def is_all(self) -> bool:
+        """True if an operator asks of everything."""
+        return self.operator and self.user_id is None and self.flow is None
+
+    def span(self, now: int) -> MinuteSpan:
+        """Return the span in whole minutes. Raises InvalidSchedule naming what is wrong with it."""
+        since = now if self.since is None else self.since
+        since -= since % MINUTE_MS
+        until = since + DAY_MS if self.until is None else self.until
+        span = MinuteSpan(since, until + -until % MINUTE_MS)
+        if span.until <= span.since:
+            raise InvalidSchedule("to", "is not after `from`; put it later.", "out_of_range")
+        if span.until - span.since > LONGEST_MS:
+            days = LONGEST_MS // DAY_MS
+            wrong = f"is more than {days} days after `from`; ask for the rest in another call."
+            raise InvalidSchedule("to", wrong, "out_of_range")
+        self._check_past(span, now)
+        return span
+
+    def _check_past(self, span: MinuteSpan, now: int) -> None:
+        if span.since >= now - now % MINUTE_MS:
+            return
+        if not self.is_all:
+            raise InvalidQuery(
+                "A forecast of some schedules begins now at the earliest: the reports of ticks, "
+                "which tell what was delivered, know no user and no flow. Their history does."
+            )
+        if span.since < now - REPORTS_KEPT_MS:
+            said = "is more than 8 days ago, and reports of ticks are kept no longer."
+            raise InvalidSchedule("from", said, "out_of_range")
+
+
+@dataclass(slots=True)
 class Forecast:
-    """An expression as a put would keep it, its next times, and what its author should know."""
+    """A forecast as it is read, under the pauses and the limits that stand."""
 
-    cron: str
-    words: str
-    timezone: str | None
-    upcoming: list[Preview]
-    warnings: list[str]
+    store: Store
+    asked: Question
+    progress: ReadSoFar
+    pauses: Pauses = NO_PAUSES
+    limits: Limits = NO_LIMITS
+    span: MinuteSpan = field(init=False)
+    outlook: Outlook = field(init=False)
+    has_read: bool = False
 
-    def json(self) -> Mapping[str, Json]:
-        """Return the forecast as the API shows it."""
+    def __post_init__(self) -> None:
+        now = self.progress.now
+        self.span = self.asked.span(now)
+        self.outlook = Outlook(self.span, now, self.pauses, self.limits)
+        self.progress.restore(self.outlook)
+
+    @classmethod
+    def begin(cls, store: Store, asked: Question, progress: ReadSoFar) -> "Forecast":
+        """Return a forecast that can be read."""
+        standing = store.shelf.standing()
+        limits = limits_within(Limits.of_orders(standing), asked)
+        return cls(store, asked, progress, Pauses.of_orders(standing), limits)
+
+    @property
+    def selection(self) -> Selection:
+        """The rows that are asked for, with what pauses and limits want to know of them."""
+        asked = self.asked
+        scopes = {one.scope for one in self.pauses.every}
+        scopes |= {one.scope for one in self.limits.every}
+        users = {one.removeprefix("user:") for one in scopes if one.startswith("user:")}
+        actions = {one.removeprefix("action:") for one in scopes if one.startswith("action:")}
+        flows = {one.partition("/")[0] for one in actions} | (
+            {asked.flow} if asked.action else set()
+        )
+        named = asked.user_id, asked.flow, asked.action
+        return Selection(*named, frozenset(users), frozenset(filter(None, flows)))
+
+    def read(self, may_go_on: Callable[[], bool]) -> None:
+        """Read parts of the store until nothing is left, or no more time."""
+        selection, progress = self.selection, self.progress
+        self.has_read = True
+        while not progress.is_over:
+            page = self.store.shelf.alike(
+                selection, progress.now, self.span.until, progress.place or ""
+            )
+            self.outlook.add(page.rows)
+            self.outlook.add_waiting(page.waiting)
+            self.outlook.totals["unreadable"] += page.unreadable
+            progress.advance(page)
+            if not may_go_on():
+                break
+
+    def answer(self) -> dict[str, Json]:
+        """Return the forecast as the API shows it: of all that was read so far."""
+        totals, due = self.outlook.finish(), self.outlook.sums[0].due
+        added = self._added()
+        fullest = max(range(len(due)), key=due.__getitem__)
+        sums = {"due": sum(due), "fires": totals.fires, "waiting": totals.waiting}
+        sums |= {"jobs": totals.jobs, "added": sum(added.due) if added else 0}
+        top: dict[str, Json] = {"at": self._time(fullest), "due": due[fullest]}
         return {
-            "cron": self.cron,
-            "words": self.words,
-            "timezone": self.timezone,
-            "upcoming": [one.json() for one in self.upcoming],
-            "warnings": [*self.warnings],
+            "at": iso(self.progress.now),
+            "from": iso(self.span.since),
+            "to": iso(self.span.until),
+            "due": [*due],
+            "delivered": self._delivered(),
+            "added": [*added.due] if added else None,
+            "sums": {**sums},
+            "schedules": totals.schedules,
+            "unreadable": totals.unreadable,
+            "paused": totals.paused,
+            "partly": self.progress.partly,
+            "fullest": top if due[fullest] else None,
+            "bounds": bounds_json(self._bounds(added)) if self.progress.is_over else [],
         }
 
+    def _time(self, minute: int) -> str | None:
+        return iso(self.span.since + minute * MINUTE_MS)
 
-class Circumstances(NamedTuple):
-    """The deployment for which a forecast is made, and the time there."""
+    def _delivered(self) -> list[Json] | None:
+        """Return what ticks delivered in each minute of the past, if it was asked for."""
+        is_past = self.span.since < self.progress.now - self.progress.now % MINUTE_MS
+        if not (is_past and self.has_read):
+            return None
+        reports = self.store.shelf.workers(self.span.since, MOST_REPORTS)
+        return [*delivered_by_minute(reports, self.span.since, self.span.minutes)]
 
-    quotas: Quotas
-    now: int
-    tick_seconds: int
+    def _bounds(self, added: Sums | None) -> Sequence[Bound]:
+        return judge(self.store, self.asked, self.outlook, added)
+
+    def _added(self) -> Sums | None:
+        """Return what the schedule that is not saved would add, less what it takes the place of."""
+        if self.asked.added is None:
+            return None
+        of_added = Outlook(self.span, self.progress.now, self.pauses)
+        of_added.add(self._changes(self.asked.added))
+        of_added.finish()
+        return of_added.sums[0]
+
+    def _changes(self, added: Added) -> Sequence[Alike]:
+        """Return the rows that come, and those that go: these count below zero."""
+        now, user_id, key = self.progress.now, added.user_id, added.wanted.key
+        current = None if user_id is None else self.store.schedules.get(user_id, key)
+        row = None if user_id is None else self.store.index.get(user_id, key)
+        goes = [alike(row, None, spent=current.runs)._replace(number=-1)] if row and current else []
+        record = _record(added.wanted, current, now)
+        new = fresh_row(record, now) if record.enabled else None
+        if new is None:
+            return goes
+        comes = alike(new, None, spent=current.runs if current else 0)
+        if user_id is None:
+            comes = comes._replace(number=added.copies, names=())
+        return [*goes, comes]
 
 
-def forecast(wanted: Schedule, known: Circumstances, count: int, *, after: int) -> Forecast:
-    """Return the forecast of a schedule's times. Raise unless its cron and zone can be read.
+def _record(wanted: Schedule, current: Record | None, now: int) -> Record:
+    """Return the record that a put would make. A change keeps anchor, runs and pause."""
+    if current is None:
+        return replace(Record.of(wanted), anchor=now, redefined_at=now)
+    kept = keep_pause(current, wanted, now)
+    return replace(Record.of(kept), anchor=current.anchor, runs=current.runs, redefined_at=now)
 
-    Whatever else a put would refuse of the times is a warning.
+
+def cost_of(store: Store, asked: Question) -> dict[str, Json] | None:
+    """Return what a forecast costs to read, as of the last hourly count. None if nobody pays for
+    reads, or if it is of one user, whose few schedules each list reads.
     """
-    check_timing(wanted.cron, wanted.timezone)
-    record, cron = replace(Record.of(wanted), anchor=known.now), parse(wanted.cron)
-    found = previews(record, after, count)
-    told = [*_refused(record, known), *_of_times(cron, found, count), *_of_clocks(record, known)]
-    return Forecast(
-        cron,
-        f"{in_words(cron).removesuffix('.')}, {_zone_in_words(cron, wanted.timezone)}.",
-        wanted.timezone,
-        found,
-        [sentence(one) for one in told],
-    )
-
-
-def _zone_in_words(cron: str, timezone: str | None) -> str:
-    if cron.startswith("rate("):
-        return "in elapsed time, whatever the clocks do"
-    return f"by the clocks of {timezone}" if timezone else "in UTC"
-
-
-def _refused(wanted: Record, known: Circumstances) -> Iterator[str]:
-    for refusal in doubts_of(wanted, known.quotas, known.now):
-        yield f"A put refuses it: {refusal}"
-    tight = warning(wanted, known.tick_seconds, known.now)
-    if tight:
-        yield f"It {tight}"
-
-
-def _of_times(cron: str, found: Sequence[Preview], count: int) -> Iterator[str]:
-    if found and len(found) < count:
-        yield f"It fires {counted(len(found), 'time')}, and then never again"
-    yield from _short_months(cron)
-
-
-def _short_months(cron: str) -> Iterator[str]:
-    """Say that some months are left out, where every named day is one that not all months have."""
-    if "(" in cron:
-        return
-    _, _, dates, _, weekdays = cron.split(" ")
-    days = dates.split(",")
-    if weekdays == "*" and all(one.isdigit() for one in days):
-        least = min(map(int, days))
-        if least > EARLIEST_LAST_DAY:
-            yield f"Months without a day {least} are left out; L is the last day of each"
-
-
-def _of_clocks(wanted: Record, known: Circumstances) -> Iterator[str]:
-    for change in changes_near(wanted.timezone, known.now + HALF_A_YEAR_MS, HALF_A_YEAR_MS):
-        yield from _at_change(wanted, change)
-
-
-def _at_change(wanted: Record, change: ClockChange) -> Iterator[str]:
-    """Say what a change of the clocks does to a fixed time that it skips or repeats."""
-    policies = wanted.policies
-    day = local_time(wanted.timezone, change.at)[:10]
-    if change.goes_forward:
-        fires, skipped = (
-            _times(wanted, replace(policies, gap=gap)).names(change.at) for gap in _GAPS
-        )
-        if fires and not skipped:
-            what = "it does not fire" if policies.gap == "skip" else "it fires at the change"
-            yield f"On {day} the clocks skip a time that it names ({change.span}): {what}"
-        return
-    until = change.at + change.shown - change.then
-    once, both = (
-        _times(wanted, replace(policies, repeat=repeat)).count(change.at - 1, until - 1)
-        for repeat in _REPEATS
-    )
-    if once != both:
-        what = "both passes" if policies.repeat == "both" else "the first pass"
-        yield f"On {day} a time that it names comes twice ({change.span}): it fires on {what}"
-
-
-def _times(wanted: Record, policies: Policies) -> Times:
-    return Times.of(row_of(replace(wanted, policies=policies), 0))
+    if asked.user_id is not None or store.shelf.walk_units(0) is None:
+        return None
+    counted = last_count(store)
+    cost: dict[str, Json] = {"agreed": asked.agreed}
+    if counted is None:
+        return cost | {"readUnits": None, "schedules": None, "countedAt": None}
+    number = counted.active + counted.paused + counted.done
+    units = store.shelf.walk_units(number)
+    return cost | {"readUnits": units, "schedules": number, "countedAt": iso(counted.at)}

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from duetick.core.schedules import LARGEST_PAGE, UserSchedules
-from duetick.core.store import Ledger
+from duetick.core.store import Ledger, Store
 from duetick.core.verify import rules_of_store
 from duetick.core.wire import instant, occurrence_json
 from duetick.domain.errors import InvalidCursor, InvalidSchedule, NotFound
@@ -19,6 +19,7 @@ from duetick.domain.pausing import is_paused
 from duetick.domain.ranges import leave_out, range_of_pause
 from duetick.domain.schedule import LATEST, Identity, Json, Occurrence, Record, dump_input
 from duetick.domain.states import LEASED, WAITING, State
+from duetick.ports import Clock
 
 if TYPE_CHECKING:
     from duetick.domain.jobs import Job
@@ -32,6 +33,25 @@ JOBS: Final = "~"
 """The starts of an export's cursors into the history and the jobs. No cursor into schedules has one
 of them.
 """
+
+
+class Owned(Protocol):
+    """The schedules of one user, or the static ones, whose history is asked for."""
+
+    @property
+    def store(self) -> Store:
+        """The store that has them."""
+
+    @property
+    def user_id(self) -> str:
+        """Whose they are; empty for static ones."""
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that they are read by."""
+
+    def find(self, key: str) -> Record | None:
+        """Return a schedule, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +94,7 @@ def lines(
 
 
 def history_page(
-    schedules: UserSchedules,
+    schedules: Owned,
     key: str,
     limit: int,
     cursor: str | None,
@@ -98,7 +118,7 @@ def history_page(
 
 
 def _look(
-    schedules: UserSchedules, key: str, limit: int, before: Identity | None, wanted: Wanted
+    schedules: Owned, key: str, limit: int, before: Identity | None, wanted: Wanted
 ) -> tuple[list[Occurrence], Occurrence | None]:
     """Return a page, and the last occurrence that it read; None if nothing wanted is left.
 
@@ -124,7 +144,7 @@ def _look(
     return page, found[amount - 1] if len(found) > amount else None
 
 
-def _has_history(schedules: UserSchedules, key: str) -> bool:
+def _has_history(schedules: Owned, key: str) -> bool:
     return bool(schedules.store.ledger.find(schedules.user_id, key, limit=1))
 
 
@@ -132,14 +152,14 @@ def _end(line: Occurrence) -> int:
     return line.nominal_at if line.range_end is None else line.range_end
 
 
-def _read_cursor(schedules: UserSchedules, key: str, cursor: str | None) -> Identity | None:
+def _read_cursor(schedules: Owned, key: str, cursor: str | None) -> Identity | None:
     before = None if cursor is None else read_place(schedules.user_id, cursor)
     if before and before[1] != key:
         raise InvalidCursor("The cursor is of another schedule's history; begin without one.")
     return before
 
 
-def find_pause_ranges(schedules: UserSchedules, schedule: Record | None) -> Sequence[Occurrence]:
+def find_pause_ranges(schedules: Owned, schedule: Record | None) -> Sequence[Occurrence]:
     """Return the ranges of a pause that ended by itself.
 
     Nothing is written when a pause ends by itself: the ledger has its ranges only after the next
@@ -156,7 +176,7 @@ def find_pause_ranges(schedules: UserSchedules, schedule: Record | None) -> Sequ
     return [replace(part, id=f"occ_pause_{part.nominal_at:x}") for part in parts]
 
 
-def find_group_ranges(schedules: UserSchedules, key: str) -> Sequence[Occurrence]:
+def find_group_ranges(schedules: Owned, key: str) -> Sequence[Occurrence]:
     """Return the ranges of times that pauses of groups left out: the ledger has none of them."""
     now = schedules.clock()
     pauses = schedules.store.pauses.since(0)
@@ -167,7 +187,7 @@ def find_group_ranges(schedules: UserSchedules, key: str) -> Sequence[Occurrence
     return [replace(one, id=f"occ_pause_{one.nominal_at:x}") for one in ranges]
 
 
-def _recorded_times(schedules: UserSchedules, whole: Occurrence) -> Sequence[int]:
+def _recorded_times(schedules: Owned, whole: Occurrence) -> Sequence[int]:
     """Return the times before a range's end that have occurrences: they were claimed before it."""
     end = (whole.range_end or whole.nominal_at) + 1
     found = schedules.store.ledger.find(whole.user_id, whole.key, limit=AT_ONCE, before=end)

@@ -12,6 +12,7 @@ from typing import (
     ForwardRef,
     Literal,
     Protocol,
+    TypeGuard,
     TypeVar,
     Union,
     get_args,
@@ -60,6 +61,13 @@ class InputType:
         """Return the value as that type. Raises InvalidSchedule with the fields that do not fit."""
         return _read(self.annotation, value, ("input",))
 
+    def read_part(self, given: Mapping[str, Json]) -> object:
+        """Return the part of an object that a dataclass names, as that dataclass. A model itself
+        decides about names that it does not have.
+        """
+        known = fields_of(self.annotation) if _is_dataclass(self.annotation) else given
+        return _read(self.annotation, {name: given[name] for name in given if name in known}, ())
+
     def names(self) -> frozenset[str] | None:
         """Return the names of all fields, at any depth; None if it takes fields of any name."""
         found: set[str] = set()
@@ -88,10 +96,21 @@ def input_type(function: Callable[..., object]) -> InputType:
     return InputType(found)
 
 
+def settings_type(wanted: object) -> InputType:
+    """Return the type of a flow's settings. Raises InvalidSchedule unless it is a dataclass or a
+    pydantic model, with fields that JSON can be.
+    """
+    if not (_is_dataclass(wanted) or isinstance(wanted, Model)):
+        shown = wanted.__name__ if isinstance(wanted, type) else wanted
+        raise InvalidSchedule("settings", f"expected a dataclass or a pydantic model, got {shown}.")
+    _check(wanted, "settings", set())
+    return InputType(wanted)
+
+
 def _check(wanted: object, path: str, seen: set[object]) -> None:
     """Raise InvalidSchedule if JSON cannot become a part of the type."""
     origin, inners = get_origin(wanted), get_args(wanted)
-    if isinstance(wanted, type) and is_dataclass(wanted):
+    if _is_dataclass(wanted):
         if wanted not in seen:
             seen.add(wanted)
             _check_constructor(wanted, path)
@@ -119,7 +138,7 @@ def _check_constructor(wanted: type, path: str) -> None:
 
 def _collect(wanted: object, found: set[str], seen: set[object]) -> bool:
     """Put the names of all fields into `found`. Return False if the type takes others too."""
-    if isinstance(wanted, type) and is_dataclass(wanted):
+    if _is_dataclass(wanted):
         if wanted in seen:
             return True
         seen.add(wanted)
@@ -149,6 +168,10 @@ def is_anything(wanted: object) -> bool:
     return wanted is Any or wanted is object or itself
 
 
+def _is_dataclass(wanted: object) -> TypeGuard[type]:
+    return isinstance(wanted, type) and is_dataclass(wanted)
+
+
 def _is_plain(wanted: object) -> bool:
     if get_origin(wanted) is Literal:
         return all(isinstance(one, (str, int, NoneType)) for one in get_args(wanted))
@@ -158,7 +181,7 @@ def _is_plain(wanted: object) -> bool:
 def _read(wanted: object, value: Json, path: Path) -> object:
     if is_anything(wanted):
         return value
-    if isinstance(wanted, type) and is_dataclass(wanted):
+    if _is_dataclass(wanted):
         return _read_dataclass(wanted, value, path)
     if isinstance(wanted, Model):
         return _read_model(wanted, value, path)

@@ -6,7 +6,7 @@ is dead is listed. What an index does not answer is sifted from a bounded number
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from duetick.core.ids import made_at
 from duetick.core.store import Store
@@ -25,6 +25,8 @@ from duetick.domain.policies import DAY
 from duetick.domain.states import LEASED, REASONS, TERMINAL, WAITING, Reason, State
 
 OperatorVerb: TypeAlias = Literal["retry", "cancel", "delete"]
+OriginKind: TypeAlias = Literal["schedule", "run", "call", "backfill", "failure", "job"]
+"""What asked for an occurrence: the beginning of its origin."""
 
 LOOKED_AT: Final = 500
 """The most occurrences that a page reads if it sifts them."""
@@ -60,10 +62,13 @@ UNFOUND: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Which:
-    """The occurrences that a caller names: by state, reason, flow, label, schedule and time."""
+    """The occurrences that a caller names: by state, reason, origin, flow, label, schedule and
+    time.
+    """
 
     states: frozenset[State] = frozenset()
     reason: Reason | None = None
+    origin: str | None = None
     flow: str | None = None
     label: tuple[str, str] | None = None
     user_id: str | None = None
@@ -82,6 +87,9 @@ class Which:
             raise _not_one_of("state", state, SHOWN_STATES)
         if reason is not None and reason not in [one.value for one in Reason]:
             raise _not_one_of("reason", reason, Reason)
+        origin = given.get("origin")
+        if origin is not None and origin not in get_args(OriginKind):
+            raise _not_one_of("origin", origin, get_args(OriginKind))
         states = SHOWN_STATES[state] if state else frozenset()
         if reason and not state:
             states = frozenset(one for one, ends in REASONS.items() if reason in ends)
@@ -92,6 +100,7 @@ class Which:
         return cls(
             states=states,
             reason=Reason(reason) if reason else None,
+            origin=origin,
             flow=given.get("flow"),
             label=read_label(given.get("label")),
             user_id=user_id,
@@ -119,12 +128,14 @@ class Which:
     @property
     def sifts(self) -> bool:
         """True if a filter is applied to what was read: no index answers it."""
-        return (self.reason, self.flow, self.label) != (None, None, None)
+        return (self.reason, self.origin, self.flow, self.label) != (None, None, None, None)
 
     def takes(self, one: Occurrence) -> bool:
         """Return True if an occurrence in one of the states is meant."""
         labelled = self.label is None or one.labels.get(self.label[0]) == self.label[1]
-        return labelled and self.reason in (None, one.reason) and self.flow in (None, one.flow)
+        asked = self.origin in (None, one.origin.partition(":")[0])
+        of = self.reason in (None, one.reason) and self.flow in (None, one.flow)
+        return labelled and asked and of
 
 
 class OccurrencePage(NamedTuple):

@@ -64,6 +64,13 @@ def schema_of(flows: Flows, flow: str, action: str) -> Schema:
     return _object(properties) | {"required": ["key", "cron"]} | defined
 
 
+def changeable(flows: Flows) -> dict[str, Schema]:
+    """Return the schema of each policy that a user's schedule of some action may change."""
+    offered = flows.offered(to_users=True)
+    names = {camel(name) for _, action in offered for name in action.declared.may_change}
+    return {name: schema for name, schema in POLICIES.items() if name in names}
+
+
 def _offer(flow: str, action: Action) -> Schema:
     declared = action.declared
     return {
@@ -109,4 +116,7 @@ _KNOWN: Final[Mapping[str, Schema]] = {
     **{one[0]: _choice(one) for one in CHOICES},
     **{one[0]: INSTANT if one[0] in TIMES else _bounds(one) for one in BOUNDS},
     "retry": _object(_RETRY),
+    "on_failure": {"type": ["string", "null"]},
 }
+POLICIES: Final[Mapping[str, Schema]] = {camel(name): schema for name, schema in _KNOWN.items()}
+"""The schema of each policy, by its name in JSON."""

@@ -3,22 +3,27 @@ the last ticks; what is paused, limited and backfilled; and if all times added u
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from duetick.core.audit import CENSUS, GONE, Census
+from duetick.core.audit import GONE, last_count
 from duetick.core.backfills import backfill_json, ordered
+from duetick.core.managed.trigger import read_trigger
+from duetick.core.occurrences import AllOccurrences, Which
 from duetick.core.reports import worker_json
 from duetick.core.store import Store
 from duetick.core.verify import Progress
 from duetick.core.wire import group_pause_json, iso, limit_json
 from duetick.core.witness import refused_restore
+from duetick.core.wrong import wrong_in
 from duetick.domain.backfilling import KIND
 from duetick.domain.group_pauses import Pauses
 from duetick.domain.limits import Limits
 from duetick.domain.policies import DAY
 from duetick.domain.schedule import Json
 from duetick.domain.standing import StandingOrder
+from duetick.domain.states import State
 from duetick.domain.workers import REPORTS_KEPT_MS, Worker
 
 AT_MOST: Final = 1_000
@@ -27,10 +32,18 @@ AT_MOST: Final = 1_000
 TARDY: Final = 30
 """The seconds by which a tick may be late itself."""
 
+PENDING_MS: Final = 2 * 3_600_000
+"""The milliseconds after which a pending bell is wrong: as in the alarm."""
+
 DEAD_MS: Final = DAY * 1_000
 
 SHOWN: Final = 5
-"""How many ticks, pauses and backfills are shown."""
+"""How many ticks, pauses and backfills are shown; and flows and users that fail."""
+
+LOOKED_AT_DEAD: Final = 100
+"""The newest dead occurrences whose flows and users are counted."""
+
+DEAD_ONES: Final = frozenset({State.DEAD})
 
 SILENT_TICKS: Final = 3
 """The ticks that are missing when nobody ticks: as in the alarm."""
@@ -46,8 +59,24 @@ def overview(store: Store, now: int) -> dict[str, Json]:
         shown[name] = {"count": count, "more": more}
     shown |= {"restored": _restored(store), "ticks": _ticks(store, now)}
     shown |= _ordered(store.shelf.standing(), now)
-    hourly = {"counted": _counted(store), "gone": _gone(store), "verified": _verified(store)}
-    return shown | hourly
+    shown |= {"counted": _counted(store), "gone": _gone(store), "verified": _verified(store)}
+    shown |= {"bells": _bells(store, now), "failing": _failing(store, now)}
+    wrong: list[Json] = [dict(one._asdict()) for one in wrong_in(shown)]
+    return shown | {"wrong": wrong}
+
+
+def _failing(store: Store, now: int) -> dict[str, Json]:
+    """Return the flows and the users that most of the newest dead of the last day are of."""
+    page = AllOccurrences(store).page(Which(DEAD_ONES, since=now - DEAD_MS), LOOKED_AT_DEAD)
+    return {
+        "of": len(page.found),
+        "flows": _most(Counter(one.flow for one in page.found), "flow"),
+        "users": _most(Counter(one.user_id for one in page.found), "user"),
+    }
+
+
+def _most(counted: Counter[str], name: str) -> list[Json]:
+    return [{name: value, "dead": count} for value, count in counted.most_common(SHOWN)]
 
 
 def _restored(store: Store) -> dict[str, Json] | None:
@@ -144,12 +173,8 @@ def _ordered(standing: Sequence[StandingOrder], now: int) -> dict[str, Json]:
 
 
 def _counted(store: Store) -> dict[str, Json] | None:
-    """Return the last hourly count, or None. It alone reads every schedule."""
-    note = store.shelf.note(CENSUS)
-    if note is None:
-        return None
-    kept = Census(**json.loads(note))
-    return {**kept._asdict(), "at": iso(kept.at)}
+    found = last_count(store)
+    return found and {**found._asdict(), "at": iso(found.at)}
 
 
 def _gone(store: Store) -> dict[str, Json] | None:
@@ -162,6 +187,20 @@ def _gone(store: Store) -> dict[str, Json] | None:
     kept = json.loads(note)
     first: list[Json] = [{"flow": flow, "schedules": count} for flow, count in kept["first"]]
     return {"at": iso(kept["at"]), "count": kept["schedules"], "first": first[:SHOWN]}
+
+
+def _bells(store: Store, now: int) -> dict[str, Json] | None:
+    """Return how many bells are pending, and since when; None unless bells ring."""
+    trigger = read_trigger(store)
+    if trigger is None or not trigger.is_managed:
+        return None
+    pending = store.shelf.pending_bells(AT_MOST)
+    since = min((one.since for one in pending), default=None)
+    return {
+        "pending": {"count": len(pending), "more": len(pending) >= AT_MOST},
+        "since": iso(since),
+        "areLate": since is not None and since <= now - PENDING_MS,
+    }
 
 
 def _verified(store: Store) -> dict[str, Json]:

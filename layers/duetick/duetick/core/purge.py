@@ -7,6 +7,7 @@ time is over. What has ended changes no more, so it needs no book.
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from duetick.core.done import AT_ONCE, Purged, log_purged, look_at_done
@@ -16,10 +17,35 @@ from duetick.core.store import Store
 from duetick.domain.retention import USUAL, Retention
 
 BATCH: Final = 500
+LEAST: Final = 10
+FIRST: Final = 100
+HELD: Final = 0.015
+"""Seconds that a batch shall take. SQLite has one writer: for so long, a tick may wait for it."""
+
+RESTS: Final = 4
+"""The rest after a batch, in times of the batch."""
+
 LONGEST_REST: Final = 1.0
 LOCK: Final = "purge"
 
 logger = logging.getLogger("duetick.purge")
+
+
+@dataclass(slots=True)
+class BatchSize:
+    """The size of the next batch, so that it takes as long as it shall: at most `most`."""
+
+    most: int
+    limit: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.limit = min(FIRST, self.most)
+
+    def note(self, seconds: float) -> None:
+        """Note how long a batch took."""
+        if seconds > 0:
+            wanted = int(self.limit * max(0.5, min(HELD / seconds, 2.0)))
+            self.limit = min(max(wanted, LEAST), self.most)
 
 
 def purge(
@@ -29,16 +55,21 @@ def purge(
     *,
     retention: Retention = USUAL,
     may_go_on: Callable[[], bool] = lambda: True,
+    beside: bool = True,
 ) -> Purged:
-    """Delete what is over: up to `limit` schedules, occurrences, and others of each kind."""
-    done = look_at_done(store, now, limit, may_go_on=may_go_on)
-    if not may_go_on():
-        return done
-    forgotten = store.shelf.forget(now, limit)
-    keep_retention(store, retention, now)
+    """Delete what is over: up to `limit` schedules, occurrences, and others of each kind; unless
+    `beside`, occurrences alone.
+    """
+    done, forgotten = Purged(), 0
+    if beside:
+        done = look_at_done(store, now, limit, may_go_on=may_go_on)
+        if not may_go_on():
+            return done._replace(beside=True)
+        forgotten = store.shelf.forget(now, limit)
+        keep_retention(store, retention, now)
     gone = store.shelf.retire(retention, now, limit)
-    more = done.more or forgotten >= limit or gone.seen >= limit
-    return Purged(done.deleted, len(gone.left), forgotten, more)
+    others = done.more or forgotten >= limit
+    return Purged(done.deleted, len(gone.left), forgotten, others or gone.seen >= limit, others)
 
 
 def purge_within(
@@ -56,14 +87,14 @@ def purge_within(
     """Purge until nothing is left, or the time is over. None if another one has the lock.
 
     If there is more, the lock stays its owner's for a while: another invocation goes on. `tell`
-    gets the sum after each batch. After each it takes a `rest` as long as the batch took, so that
-    ticks have the database for half of the time at least.
+    gets the sum after each batch. A batch is as large as fits into a few milliseconds, `limit` at
+    most, and a `rest` several times as long follows: ticks have the database for most of the time.
     """
     lock = take(store, LOCK, owner)
     if lock is None:
         logger.info("another purge has the lock", extra={"action": "purge_locked"})
         return None
-    end, done = elapsed() + seconds, Purged(more=True)
+    end, done, size = elapsed() + seconds, Purged(more=True, beside=True), BatchSize(limit)
 
     def may_go_on() -> bool:
         return elapsed() < end
@@ -71,10 +102,20 @@ def purge_within(
     try:
         while done.more and may_go_on() and lock.is_mine():
             began, at = elapsed(), now() if now else store.now()
-            done = done.add(purge(store, at, limit, retention=retention, may_go_on=may_go_on))
+            batch = purge(
+                store,
+                at,
+                size.limit,
+                retention=retention,
+                may_go_on=may_go_on,
+                beside=done.beside,
+            )
+            done = done.add(batch)
             tell(done)
             if done.more:
-                rest(min(elapsed() - began, LONGEST_REST))
+                took = elapsed() - began
+                size.note(took)
+                rest(min(RESTS * took, LONGEST_REST))
     finally:
         log_purged(done)
         if not done.more:

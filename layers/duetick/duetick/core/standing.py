@@ -34,6 +34,10 @@ class FreshOrders:
         self._read = now, found
         return found
 
+    def know(self, now: int, orders: Sequence[StandingOrder]) -> None:
+        """Know the orders as another read has found them."""
+        self._read = now, orders
+
     def note(self, written: StandingOrder) -> None:
         """Know an order as this process has written it."""
         if self._read:

@@ -17,6 +17,7 @@ from duetick.core.store import Store
 from duetick.domain.errors import InvalidSchedule, NotFound, VersionConflict
 from duetick.domain.pausing import is_paused, pause, resume
 from duetick.domain.schedule import Record, Schedule
+from duetick.ports import Clock
 
 NOBODY: Final = ""
 STATIC: Final = {"duetick": "static"}
@@ -78,6 +79,30 @@ def _put(store: Store, schedule: Schedule, labels: Mapping[str, str]) -> tuple[i
 def _stays_paused(before: Record, declared: Schedule, now: int) -> bool:
     """Return True if a schedule is paused, and declared as it was before the pause."""
     return is_paused(before, now) and resume(before).defines(declared)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticSchedules:
+    """The static schedules of all deployments, to read: they have no user."""
+
+    store: Store
+    clock: Clock
+
+    @property
+    def user_id(self) -> str:
+        """Nobody."""
+        return NOBODY
+
+    def find(self, key: str) -> Record | None:
+        """Return a static schedule by its flow and name, or None."""
+        return self.store.schedules.get(NOBODY, key)
+
+    def get(self, key: str) -> Record:
+        """Return the schedule. Raises NotFound."""
+        found = self.find(key)
+        if found is None:
+            raise NotFound
+        return found
 
 
 def pause_static(

@@ -47,14 +47,18 @@ class Restored(NamedTuple):
     found_at: int
 
 
+def is_trusted(noted: str | None, now: int) -> bool:
+    """Return True if a note of the store is so young that no newer witness can be."""
+    return noted is not None and 0 <= now - int(noted) < TRUSTED_MS
+
+
 def check_witness(store: Store, witness: Witness, now: int) -> None:
     """Raise StoreRestored if the store is older than its witness.
 
     If the witness does not answer, a line says so and nothing is raised: the hourly count, which
     fails then, tells it louder than every schedule that stands still.
     """
-    noted = noted_of(store)
-    if noted is not None and 0 <= now - noted < TRUSTED_MS:
+    if is_trusted(store.shelf.note(NOTE), now):
         return
     try:
         found = find_restore(store, witness, now)

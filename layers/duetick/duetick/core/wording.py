@@ -101,7 +101,7 @@ def explanation_json(found: Explanation, *, operator: bool) -> dict[str, Json]:
         "local": found.local,
         "verdict": found.verdict,
         "said": [*said(found, operator=operator)],
-        "definition": dated and _definition_json(dated),
+        "definition": dated and definition_json(dated),
         "occurrence": line,
         "events": [event_json(one, operator=operator) for one in found.events],
         "before": iso(found.judged.before),
@@ -110,7 +110,8 @@ def explanation_json(found: Explanation, *, operator: bool) -> dict[str, Json]:
     }
 
 
-def _definition_json(one: Definition) -> dict[str, Json]:
+def definition_json(one: Definition) -> dict[str, Json]:
+    """Return a dated definition as JSON."""
     return {
         "since": iso(one.since),
         "cron": one.cron,

@@ -7,18 +7,20 @@ class Choosing:
     """The base of a dataclass that remembers which of its fields were given when it was made.
 
     A copy by `copy` or `pickle` does not remember them. Therefore a field also counts as chosen if
-    it differs from its default.
+    it differs from its default. `_later` is JSON of the fields that only a later version knows.
     """
 
-    __slots__ = ("_given",)
+    __slots__ = ("_given", "_later")
     __match_args__: tuple[str, ...] = ()
     _given: frozenset[str]
+    _later: str
 
     def __new__(cls, *places: object, **names: object) -> Self:
         """Note the names of the fields that are given, by place or by name."""
         made = object.__new__(cls)
         by_place = cls.__match_args__[: len(places)]
         object.__setattr__(made, "_given", frozenset((*by_place, *names)))
+        object.__setattr__(made, "_later", "")
         return made
 
     @property

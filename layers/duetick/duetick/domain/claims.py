@@ -12,21 +12,44 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
-from duetick.domain.firing import Decision, Times, decide, may_count_from_anchor, unfired
+from duetick.domain.firing import (
+    Decision,
+    Times,
+    collapse,
+    decide,
+    may_count_from_anchor,
+    unfired,
+)
 from duetick.domain.group_pauses import NO_PAUSES, Hole, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits
-from duetick.domain.occurrence import IndexRow, Occurrence, occurrence_of, poison, range_of
-from duetick.domain.policies import Policies
+from duetick.domain.occurrence import (
+    LATEST,
+    IndexRow,
+    Missed,
+    Occurrence,
+    occurrence_of,
+    poison,
+    range_of,
+)
+from duetick.domain.policies import Misfire, Policies
 from duetick.domain.states import Reason, State
 from duetick.domain.transitions import lease_end
 
 CATCH_UP_PACE_MS: Final = 60_000
 MOST_REMEMBERED: Final = 20_000
+LOOKS_BACK_MS: Final = 6 * 3_600_000
+"""How far beyond a time it is worth to look for others: a backlog is mostly of a few hours."""
 
 DueRow: TypeAlias = tuple[str, str, str, str | None, int, str, int, int, str | None, int | None]
 """The fields of an `IndexRow` in their order, the policies as text; then the mark."""
+
+Fired: TypeAlias = dict[int, tuple[Occurrence, ...]]
+"""The occurrences of rows, without names, by the time for which the rows are due."""
+
+Late: TypeAlias = dict[tuple[tuple[Missed, ...], int], tuple[Occurrence, ...]]
+"""The occurrences of rows, without names, by the times that are missed and the one that fires."""
 
 
 def spread_ms(user_id: str, key: str, window: int) -> int:
@@ -86,6 +109,60 @@ class Template:
         )
 
 
+@dataclass(slots=True)
+class Quiet:
+    """The time up to the end of a tick's window in which an expression names nothing.
+
+    It names nothing after `since`, and then `next_at`. It names `busy`, as far as is known; if that
+    is `since`, it is the newest time. `made` has the occurrences of rows that are due for one time,
+    by that time; `late`, of rows that are due for an older one. Expressions with the same policies
+    share `made`, and `alike`, from which `late` is filled.
+    """
+
+    times: Times
+    end: int
+    made: Fired
+    alike: Late
+    late: Fired
+    since: int
+    busy: int
+    next_at: int | None = None
+
+    def reaches(self, first: int) -> bool:
+        """Return True if the expression names nothing after the time for which a row is due.
+
+        Few calls decide that for any number of times: the second looks hours beyond its own.
+        """
+        if first >= self.since or first < self.busy:
+            return first >= self.since
+        try:
+            self._look(first)
+        except ValueError:
+            self.busy = LATEST
+        return first >= self.since
+
+    def _look(self, first: int) -> None:
+        if self.since < LATEST:
+            beyond = first - LOOKS_BACK_MS
+            newest = self.times.newest(beyond, self.since)
+            self.since, self.busy = newest or beyond, newest or self.busy
+            return
+        following = self.times.after(first)
+        if following is None or following > self.end:
+            self.since, self.next_at = first, following
+            return
+        self.since = self.busy = self.times.newest(following, self.end) or following
+        self.next_at = self.times.after(self.end)
+
+    def newest_late(self, first: int, now: int) -> int | None:
+        """Return the newest time, if a row that is due for `first` fires that alone, because it is
+        past its grace and the other times are older still.
+        """
+        if not first < self.since == self.busy < now - self.times.policies.on_time_ms:
+            return None
+        return self.since if self.times.policies.misfire is Misfire.LATEST else None
+
+
 class Templates:
     """The templates of one tick, under the pauses of groups and the limits that it has read."""
 
@@ -97,6 +174,8 @@ class Templates:
         self.pauses = pauses
         self.limits = limits
         self._known: dict[tuple[object, ...], Template] = {}
+        self._quiet: dict[tuple[object, ...], Quiet] = {}
+        self._kinds: dict[str | None, tuple[Policies, Fired, Late, bool]] = {}
         self._made: dict[tuple[object, ...], tuple[Occurrence, ...]] = {}
 
     @property
@@ -117,6 +196,61 @@ class Templates:
             template = self._make(index_row(row), mark, holes, waits=waits)
             self._known[alike] = template
         return template
+
+    def usual(self, row: DueRow) -> tuple[tuple[Occurrence, ...], int, int] | None:
+        """Return the occurrences, the next time and the mark of a row, as its template has them, if
+        it fires once and goes on. None means: ask for its template.
+
+        However many times the rows of an expression are due for, this decides few of them.
+        """
+        first, mark = row[4], row[9]
+        if mark is not None and mark >= first:
+            return None
+        quiet = self._quiet.get((row[2], row[3], row[8])) or self._listen(row)
+        reached = first >= quiet.since or quiet.reaches(first)
+        fires = first if reached else quiet.newest_late(first, self.now)
+        if fires is None or quiet.next_at is None:
+            return None
+        made = (quiet.made if fires == first else quiet.late).get(first)
+        return made or self._make_usual(quiet, index_row(row), fires), quiet.next_at, fires
+
+    def _make_usual(self, quiet: Quiet, row: IndexRow, fires: int) -> tuple[Occurrence, ...]:
+        """Return the occurrences of a row that fires once. Times before that are missed."""
+        fired = quiet.made.get(fires)
+        if fired is None:
+            decision = Decision((fires,), (), quiet.next_at)
+            fired = quiet.made[fires] = self._occurrences(row, decision, waits=False)
+        first = row.next_fire_at
+        if fires == first:
+            return fired
+        missed = collapse(quiet.times, first, fires - 1)
+        made = quiet.alike.get((missed, fires))
+        if made is None:
+            ranges = [range_of(row, one, Reason.MISSED, self.now) for one in missed]
+            made = quiet.alike[missed, fires] = (*ranges, *fired)
+        quiet.late[first] = made
+        return made
+
+    def _listen(self, row: DueRow) -> Quiet:
+        """Return what is known of an expression: nothing yet. Others are never quiet: those that
+        count from an anchor, and those whose policies depend on more than one time.
+        """
+        cron, timezone, policies = row[2], row[3], row[8]
+        kind = self._kinds.get(policies)
+        if kind is None:
+            read = Policies.load(policies)
+            kind = self._kinds[policies] = read, {}, {}, self._may_be_quiet(read)
+        read, made, alike, may_be = kind
+        busy = -LATEST if may_be and not may_count_from_anchor(cron) else LATEST
+        times = Times(cron, timezone, 0, read)
+        quiet = Quiet(times, self.now + self.ahead, made, alike, {}, LATEST, busy)
+        self._quiet[cron, timezone, policies] = quiet
+        return quiet
+
+    def _may_be_quiet(self, policies: Policies) -> bool:
+        if self.pauses.every or self.limits or policies.spread:
+            return False
+        return policies.longest_lateness is None and policies.misfire is not Misfire.SKIP
 
     def _make(
         self, row: IndexRow, mark: int | None, holes: tuple[Hole, ...], *, waits: bool
@@ -190,39 +324,44 @@ def index_row(row: DueRow) -> IndexRow:
     return IndexRow(*row[:8], Policies.load(row[8]))
 
 
-def name_for(row: DueRow, made: Occurrence, name: str) -> Occurrence:
-    """Return an occurrence of a template as an occurrence of this row.
-
-    The fields are passed by place: keywords would cost a third more.
+class _Named:
+    """The fields of a new occurrence, which become it. A claim names thousands, and the constructor
+    of a frozen type takes four times as long.
     """
-    return Occurrence(
-        row[0],
-        row[1],
-        row[2],
-        row[3],
-        made.nominal_at,
-        made.fence,
-        made.origin,
-        name,
-        row[5],
-        made.state,
-        made.reason,
-        made.due_at,
-        0,
-        made.priority,
-        made.lease_until,
-        row[7],
-        made.policies,
-        made.range_end,
-        made.count,
-        made.error,
-        None,
-        made.labels,
-        made.created_at,
-        None,
-        made.updated_at,
-        made.told,
-    )
+
+    __slots__ = Occurrence.__slots__
+
+    def __init__(self, row: DueRow, made: Occurrence, name: str) -> None:
+        self.user_id, self.key, self.cron, self.timezone = row[0], row[1], row[2], row[3]
+        self.flow, self.redefined_at = row[5], row[7]
+        self.id = name
+        self.nominal_at = made.nominal_at
+        self.fence = made.fence
+        self.origin = made.origin
+        self.state = made.state
+        self.reason = made.reason
+        self.due_at = made.due_at
+        self.attempts = made.attempts
+        self.priority = made.priority
+        self.lease_until = made.lease_until
+        self.policies = made.policies
+        self.range_end = made.range_end
+        self.count = made.count
+        self.error = made.error
+        self.idempotency_key = made.idempotency_key
+        self.labels = made.labels
+        self.created_at = made.created_at
+        self.begun_at = made.begun_at
+        self.updated_at = made.updated_at
+        self.told = made.told
+        self.death = made.death
+
+
+def name_for(row: DueRow, made: Occurrence, name: str) -> Occurrence:
+    """Return an occurrence of a template as an occurrence of this row."""
+    named = _Named(row, made, name)
+    object.__setattr__(named, "__class__", Occurrence)
+    return cast("Occurrence", named)
 
 
 def _extras(row: DueRow) -> tuple[object, ...]:

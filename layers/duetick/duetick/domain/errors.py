@@ -362,3 +362,9 @@ class InvalidQuery(DuetickError, ValueError):
 
 class ConfigurationError(DuetickError):
     """A setting is missing or contradicts another."""
+
+
+class MissingSetting(ConfigurationError, KeyError):
+    """A flow asks for a setting that its deployment does not have."""
+
+    __str__ = Exception.__str__

@@ -187,11 +187,13 @@ def decide(
 
 def _decide_late(times: Times, first: int, now: int, edge: int, end: int) -> Decision:
     """Decide about a row whose first time is past its grace. `edge` is the last instant past it."""
-    young = tuple(times.between(edge, end))
+    following, young = times.after(edge), tuple[int, ...]()
+    if following is not None and following <= end:
+        young, following = tuple(times.between(edge, end)), times.after(end)
     on_time = bool(young) and young[0] <= now
     caught_up = _catch_up(times, first, edge, on_time, now)
-    missed = _collapse(times, first, caught_up[0] - 1 if caught_up else edge)
-    return Decision((*caught_up, *young), missed, times.after(end))
+    missed = collapse(times, first, caught_up[0] - 1 if caught_up else edge)
+    return Decision((*caught_up, *young), missed, following)
 
 
 def _catch_up(times: Times, first: int, edge: int, on_time: bool, now: int) -> tuple[int, ...]:
@@ -223,13 +225,13 @@ def _last(times: Times, first: int, oldest: int, edge: int, wanted: int) -> list
     return found[::-1]
 
 
-def _collapse(times: Times, first: int, until: int) -> tuple[Missed, ...]:
+def collapse(times: Times, first: int, until: int) -> tuple[Missed, ...]:
     """Return the times in [first, until] as one range, or as one for each gap between holes."""
     missed: list[Missed] = []
     for after, end in times.gaps(first - 1, until):
         start = first if after == first - 1 else times.after(after)
         if start is not None and start <= end:
             last = times.newest(start, end)
-            count = 1 + times.count(start, end)
-            missed.append(Missed(start, start if last is None else last, count))
+            count = 0 if last is None else times.count(start, end)
+            missed.append(Missed(start, last or start, 1 + count))
     return tuple(missed)

@@ -202,10 +202,12 @@ def occurrence_of(
     *,
     due_at: int | None = None,
     state: State = State.QUEUED,
+    reason: Reason | None = None,
     fence: int = 0,
     lease_until: int | None = None,
+    missed: Missed | None = None,
 ) -> Occurrence:
-    """Return an occurrence of a row, without an id."""
+    """Return an occurrence of a row, without an id. It stands for the times that were `missed`."""
     return Occurrence(
         user_id=row.user_id,
         key=row.key,
@@ -215,8 +217,11 @@ def occurrence_of(
         flow=row.flow,
         fence=fence,
         state=state,
+        reason=reason,
         due_at=nominal_at if due_at is None else due_at,
         lease_until=lease_until,
+        range_end=missed.last if missed else None,
+        count=missed.count if missed else 1,
         priority=row.policies.priority,
         redefined_at=row.redefined_at,
         policies=row.policies,
@@ -227,12 +232,8 @@ def occurrence_of(
 
 def range_of(row: IndexRow, missed: Missed, reason: Reason, now: int) -> Occurrence:
     """Return one cancelled occurrence for all times of a range."""
-    return replace(
-        occurrence_of(row, missed.first, now),
-        state=State.CANCELLED,
-        reason=reason,
-        range_end=missed.last,
-        count=missed.count,
+    return occurrence_of(
+        row, missed.first, now, state=State.CANCELLED, reason=reason, missed=missed
     )
 
 

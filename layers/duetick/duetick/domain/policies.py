@@ -264,13 +264,15 @@ class Policies(Choosing):
 
     def dump(self) -> str | None:
         """Return the fields that differ from the defaults as compact JSON; None if none differs."""
-        return _dump(self)
+        return _dump(self, self._later)
 
     @staticmethod
     def load(text: str | None) -> "Policies":
         """Return the policies that `dump` wrote. All of them are chosen: no default changes them.
 
-        They are cached: many schedules have the same, and nothing changes them.
+        They are cached: many schedules have the same, and nothing changes them. Those that only a
+        later version knows are written again by `dump`: while two versions run, or after a
+        rollback, no schedule stands still for them, and none loses them.
         """
         return _load(text)
 
@@ -293,8 +295,10 @@ def _random(name: str, most: int) -> int:
 
 
 @lru_cache(maxsize=1_000)
-def _dump(policies: Policies) -> str | None:
-    """Return the text of the policies, cached: a claim writes the same for each of its rows."""
+def _dump(policies: Policies, later: str) -> str | None:
+    """Return the text of the policies, cached: a claim writes the same for each of its rows.
+    `later` are those of a later version, which equal policies may not share.
+    """
     different = {
         f.name: getattr(policies, f.name)
         for f in fields(policies)
@@ -303,12 +307,20 @@ def _dump(policies: Policies) -> str | None:
     if policies.retry != _DEFAULTS.retry:
         named = {f.name: getattr(policies.retry, f.name) for f in fields(Retry)}
         different["retry"] = {n: value for n, value in named.items() if n != "jitter" or value}
+    if later:
+        different = {**different, **json.loads(later)}
     return json.dumps(different, sort_keys=True, separators=(",", ":")) if different else None
 
 
 @lru_cache(maxsize=1_000)
 def _load(text: str | None) -> Policies:
-    return (Policies.of(json.loads(text)) if text else _DEFAULTS).over(_DEFAULTS)
+    given: dict[str, object] = json.loads(text) if text else {}
+    known = {name: value for name, value in given.items() if name in _field_names(Policies)}
+    loaded = Policies.of(known).over(_DEFAULTS)
+    if len(known) < len(given):
+        later = {name: value for name, value in given.items() if name not in known}
+        object.__setattr__(loaded, "_later", json.dumps(later))
+    return loaded
 
 
 def _field_names(kind: type) -> list[str]:

@@ -22,6 +22,7 @@ from duetick.domain.states import State
 
 if TYPE_CHECKING:
     from duetick.domain.accounts import Account
+    from duetick.domain.alike import AlikePage, Selection
     from duetick.domain.bells import PendingBell
     from duetick.domain.jobs import InboxRow, Job
     from duetick.domain.operations import Operation, OperationPlace
@@ -139,6 +140,27 @@ class Fair(NamedTuple):
 
 
 EVERYBODY = Fair()
+
+
+class Glance(NamedTuple):
+    """The state of a database at one instant: all that a tick asks before it claims.
+
+    `waits` says that an occurrence waits that is due, or that a lease is over; `due`, that a row is
+    due; `ordered`, that a standing order stands; `brought`, that the inbox has a row. `note` is the
+    body of the note that was asked for.
+    """
+
+    now: int
+    waits: bool
+    due: bool
+    ordered: bool
+    brought: bool
+    note: str | None
+
+    @property
+    def is_idle(self) -> bool:
+        """True if there is nothing to do."""
+        return not (self.waits or self.due or self.ordered or self.brought)
 
 
 class Chunk(NamedTuple):
@@ -309,6 +331,13 @@ class Shelf(Protocol):
     def unreadable(self, since: int, limit: int) -> Sequence[Unreadable]:
         """Return the rows that left the index from `since` on, the earliest first."""
 
+    def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
+        """Look, in one trip, at all that a tick asks first: as of `now`, or of the database's
+        clock. None means: ask one by one.
+
+        Raises SchemaOutdated if this code cannot use the schema.
+        """
+
     # Bells.
 
     def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
@@ -436,6 +465,18 @@ class Shelf(Protocol):
 
     def keep_note(self, name: str, body: str) -> None:
         """Keep a note, in place of the one before: what hourly work has to know an hour later."""
+
+    # Forecasts.
+
+    def alike(self, selection: "Selection", now: int, until: int, place: str = "") -> "AlikePage":
+        """Return a part of the selected rows, grouped where they fire alike, and of what waits
+        there and is due before `until`: from a place on, as much as one read may take.
+
+        Each row is in one part, as it is when that is read.
+        """
+
+    def walk_units(self, books: int) -> int | None:
+        """Return the read units of a walk over so many books; None if nobody pays for reads."""
 
     # Standing orders.
 

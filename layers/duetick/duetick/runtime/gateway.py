@@ -16,7 +16,10 @@ GatewayEvent: TypeAlias = Mapping[str, Any]
 Response: TypeAlias = dict[str, object]
 
 METHODS: Final = "GET, POST, PUT, PATCH, DELETE"
-SENT: Final = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"
+SENT: Final = (
+    "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, "
+    "MCP-Protocol-Version, Mcp-Method, Mcp-Name"
+)
 SHOWN: Final = "Allow, ETag, Location, Retry-After, Warning"
 KEPT_SECONDS: Final = "7200"
 """The longest time for which any browser keeps the answer."""

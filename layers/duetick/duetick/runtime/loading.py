@@ -7,11 +7,12 @@ from importlib import import_module
 from traceback import walk_tb
 from types import ModuleType
 
+from duetick.core.flow_settings import FlowSettings
 from duetick.core.flows import Flow, Flows
 from duetick.domain.errors import ConfigurationError, DuetickError
 
 
-def load_flows(package: str, rows: str = "") -> Flows:
+def load_flows(package: str, rows: str = "", settings: FlowSettings | None = None) -> Flows:
     """Load every flow of the package's modules. `rows` names the flow of index rows without one.
 
     Raise ConfigurationError, with file and line, if a module cannot be imported.
@@ -24,7 +25,7 @@ def load_flows(package: str, rows: str = "") -> Flows:
                     f"Two flows are called {flow.name!r}; the second is in {module.__name__}. "
                     "Give one of them another name."
                 )
-    return Flows(found, rows)
+    return Flows(found, rows, settings)
 
 
 def _modules(package: str) -> Iterator[ModuleType]:

@@ -11,9 +11,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from duetick.domain.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.parameters import SecretsProvider
 
 SecretTexts: TypeAlias = tuple[str, ...]
 
@@ -87,15 +90,9 @@ def secrets_manager_source(arn: str) -> SecretSource:
 
     Each stage has its own provider: a provider's cache knows a secret by its name alone.
     """
-    from aws_lambda_powertools.utilities.parameters import SecretsProvider
     from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
-    from botocore.config import Config
 
-    stages = ("AWSCURRENT", "AWSPREVIOUS")
-    patience = Config(
-        connect_timeout=PATIENCE, read_timeout=PATIENCE, retries={"total_max_attempts": 2}
-    )
-    providers = {stage: SecretsProvider(boto_config=patience) for stage in stages}
+    providers = {stage: patient_provider() for stage in ("AWSCURRENT", "AWSPREVIOUS")}
 
     def stage(name: str, *, fresh: bool) -> str:
         try:
@@ -114,6 +111,17 @@ def secrets_manager_source(arn: str) -> SecretSource:
         return tuple(dict.fromkeys(filter(None, live)))
 
     return source
+
+
+def patient_provider() -> "SecretsProvider":
+    """Return a reader of Secrets Manager with a cache of its own, which tries twice."""
+    from aws_lambda_powertools.utilities.parameters import SecretsProvider
+    from botocore.config import Config
+
+    patience = Config(
+        connect_timeout=PATIENCE, read_timeout=PATIENCE, retries={"total_max_attempts": 2}
+    )
+    return SecretsProvider(boto_config=patience)
 
 
 class Guard:

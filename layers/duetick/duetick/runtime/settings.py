@@ -56,6 +56,10 @@ class Settings:
     witness: str
     event_bus: str
     trigger: TriggerKind
+    agents: bool
+    flow_settings: str
+    flow_settings_secret: str
+    flow_settings_secret_arn: str
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> "Settings":
@@ -116,6 +120,10 @@ class Settings:
             witness=env.get("DUETICK_WITNESS", ""),
             event_bus=env.get("DUETICK_EVENT_BUS", ""),
             trigger=cast("TriggerKind", trigger),
+            agents=env.get("DUETICK_AGENTS") == "true",
+            flow_settings=env.get("DUETICK_FLOW_SETTINGS", ""),
+            flow_settings_secret=env.get("DUETICK_FLOW_SETTINGS_SECRET", ""),
+            flow_settings_secret_arn=env.get("DUETICK_FLOW_SETTINGS_SECRET_ARN", ""),
         )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from duetick.core.answers import Answer
     from duetick.core.audit import Finding
     from duetick.core.dispatch import Dispatcher, Request
+    from duetick.core.flow_settings import FlowSettings
     from duetick.core.flows import Flows
     from duetick.core.managed.ringing import Ringer
     from duetick.core.managed.watched import Followers
@@ -167,7 +168,23 @@ def flows() -> "Flows":
     """Return every flow of the package DUETICK_FLOWS."""
     from duetick.runtime.loading import load_flows
 
-    return load_flows(settings().flows, settings().row_flow)
+    return load_flows(settings().flows, settings().row_flow, flow_settings())
+
+
+@cache
+def flow_settings() -> "FlowSettings":
+    """Return the settings of the flows."""
+    from duetick.runtime.flow_settings import open_flow_settings
+
+    return open_flow_settings(settings())
+
+
+def forget_flows() -> None:
+    """Let the next call make the flows, and what runs them, from the environment as it is then.
+    What runs now goes on with those that it has.
+    """
+    for made_once in (settings, flow_settings, flows, dispatcher):
+        made_once.cache_clear()
 
 
 @cache
@@ -392,7 +409,7 @@ def tell_alone(trouble: Trouble, occurrence: "Occurrence") -> None:
 
 
 def _signer(region: str) -> "CallSigner":
-    from duetick.transports.sigv4 import Credentials, Signer
+    from duetick.network.sigv4 import Credentials, Signer
 
     signer = Signer(lambda: Credentials(*lambda_credentials()), region)
 

@@ -11,6 +11,7 @@ from duetick.core.action import Action
 from duetick.core.agents import AgentSchedules
 from duetick.core.definitions import GivenPolicies, read_policies
 from duetick.core.dispatch import Dispatcher, Request
+from duetick.core.flow_settings import FlowSettings
 from duetick.core.flows import Flow, Flows
 from duetick.core.schedules import UserSchedules
 from duetick.core.store import Store
@@ -67,14 +68,19 @@ class Stage:
         clock: FakeClock | None = None,
         store: str | Store = "sqlite://",
         row_flow: str = "",
+        settings: Mapping[str, Json] | None = None,
+        secrets: Mapping[str, str] | None = None,
     ) -> None:
         """Open and migrate the store: an address, or a store of your own, which stays open.
 
-        `row_flow` is the DUETICK_ROW_FLOW of a deployment.
+        `row_flow` is the DUETICK_ROW_FLOW of a deployment. `settings` and `secrets` are what the
+        flows read of `ctx.settings`.
         """
         self.clock = clock or FakeClock(MORNING)
         self.failed: list[Exception] = []
-        self._flows = Flows({flow.name: self._watch_flow(flow) for flow in flows}, row_flow)
+        watched = {flow.name: self._watch_flow(flow) for flow in flows}
+        self._flows = Flows(watched, row_flow, _told(settings, secrets))
+        self._flows.check_settings()
         self._owns_store = isinstance(store, str)
         self.store = open_store(store, clock=self.clock) if isinstance(store, str) else store
         self._dispatch = Dispatcher(
@@ -162,6 +168,14 @@ class Stage:
         self._dispatch.run_queued(request)
 
 
+def _told(settings: Mapping[str, Json] | None, secrets: Mapping[str, str] | None) -> FlowSettings:
+    def secret(*, fresh: bool = False) -> Mapping[str, str]:
+        del fresh
+        return secrets or {}
+
+    return FlowSettings(settings, secret)
+
+
 def fire(
     flow: Flow,
     schedule: Schedule | str | None = None,
@@ -173,12 +187,14 @@ def fire(
     timezone: str | None = None,
     policies: GivenPolicies | None = None,
     store: str | Store = "sqlite://",
+    settings: Mapping[str, Json] | None = None,
+    secrets: Mapping[str, str] | None = None,
 ) -> Fired:
     """Fire a schedule of the flow once, as dispatch would. Return the result.
 
     `schedule` is a schedule, or the name of a static one of the flow. Without it, the other
-    arguments describe one. If the action raises, `fire` raises the same error. `store` is as in
-    `Stage`.
+    arguments describe one. If the action raises, `fire` raises the same error. `store`, `settings`
+    and `secrets` are as in `Stage`.
     """
     if isinstance(schedule, str):
         schedule = flow.static[schedule]
@@ -192,5 +208,5 @@ def fire(
         input=input,
         policies=read_policies(policies),
     )
-    with Stage(flow, store=store) as stage:
+    with Stage(flow, store=store, settings=settings, secrets=secrets) as stage:
         return stage.fire(made)

@@ -1,9 +1,8 @@
 """Deliver through the dispatch API, on connections that outlive an invocation."""
 
 import json
-import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import SplitResult, urlsplit
@@ -11,8 +10,8 @@ from urllib.parse import SplitResult, urlsplit
 from duetick.core.wire import delivery_json
 from duetick.domain.errors import ConfigurationError
 from duetick.domain.identity import NO_FLOW, to_path
+from duetick.network.exchange import Connections, post
 from duetick.ports import Deliverable, Delivered
-from duetick.transports.exchange import Channel, Unanswered, connect
 
 UNAUTHORIZED: Final = 401
 PORTS: Final = {"http": 80, "https": 443}
@@ -64,12 +63,11 @@ def _headers_of(live: Sequence[str]) -> Headers:
 class HttpTransport:
     """`ports.Transport` over HTTP.
 
-    A kept connection may have ended unseen, or may end as it is used. If it ends before the first
-    byte of an answer, the call is made again at once, on a new connection. Mostly dispatch has not
-    read the first call. If it has, the second call begins nothing: to begin is one conditional
-    write on the occurrence's fence, so the second call learns that the first is under way, or how
-    it ended. A call that fails in any other way counts as read and is not repeated: the tick
-    releases an occurrence that never began.
+    If a kept connection ends before the first byte of an answer, the call is made again at once, on
+    a new connection. Mostly dispatch has not read the first call. If it has, the second call begins
+    nothing: to begin is one conditional write on the occurrence's fence, so the second call learns
+    that the first is under way, or how it ended. A call that fails in any other way counts as read
+    and is not repeated: the tick releases an occurrence that never began.
     """
 
     def __init__(self, api_url: str, authorize: CallSigner, *, connect_to: str = "") -> None:
@@ -79,14 +77,12 @@ class HttpTransport:
         as an endpoint of a private network: https://vpce-….amazonaws.com.
         """
         api, door = split_url(api_url), split_url(connect_to or api_url)
-        self._secure = door.scheme == "https"
-        self._host = door.hostname or ""
-        self._port = door.port or PORTS[door.scheme]
+        self._connections = Connections(
+            door.hostname or "", door.port or PORTS[door.scheme], secure=door.scheme == "https"
+        )
         self._netloc = api.netloc
         self._base = api.path.rstrip("/")
         self._authorize = authorize
-        self._idle: list[Channel] = []
-        self._lock = threading.Lock()
 
     def deliver(self, occurrence: Deliverable, *, timeout: float) -> Delivered:
         """See `Transport`. The timeout covers the whole exchange, even if the answer drips in."""
@@ -106,54 +102,12 @@ class HttpTransport:
 
     def close(self) -> None:
         """See `Transport`."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for channel in idle:
-            channel.close()
+        self._connections.close()
 
     def _post(self, path: str, body: bytes, auth: Headers | None, end: float) -> Delivered:
         headers = {"host": self._netloc, "content-type": "application/json", **(auth or {})}
-        request = _request(path, headers, body)
-        kept = self._take()
-        if kept is not None:
-            with suppress(Unanswered):
-                return self._call(kept, request, end)
-        channel = connect(self._host, self._port, end, secure=self._secure)
-        return self._call(channel, request, end)
-
-    def _call(self, channel: Channel, request: bytes, end: float) -> Delivered:
-        try:
-            answer = channel.exchange(request, end)
-        except BaseException:
-            channel.close()
-            raise
-        if answer.kept:
-            with self._lock:
-                self._idle.append(channel)
-        else:
-            channel.close()
+        answer = self._connections.exchange(post(path, headers, body), end)
         return Delivered(answer.status, answer.body.decode(errors="replace"))
-
-    def _take(self) -> Channel | None:
-        """Take the idle connection that was used last and is still open, or None."""
-        while True:
-            with self._lock:
-                if not self._idle:
-                    return None
-                channel = self._idle.pop()
-            if channel.silent():
-                return channel
-            channel.close()
-
-
-def _request(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
-    """Return the bytes of a POST. A flow's name may be any text; it must not become a header."""
-    lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
-    lines.append(f"content-length: {len(body)}")
-    head = "".join(lines)
-    if " " in path or not head.isascii() or not head.isprintable():
-        raise ValueError("the path or a header is not plain ASCII text, and was not sent")
-    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def split_url(url: str) -> SplitResult:

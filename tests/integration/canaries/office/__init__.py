@@ -38,6 +38,13 @@ def tell(given: object, ctx: Context) -> NoReturn:
     raise ActionFailed(f"{TOLD} {given!r}") from RuntimeError("token=canary-action-error")
 
 
+@office.action("charge", redact={"iban"})
+def charge(given: object, ctx: Context) -> NoReturn:
+    """Its error quotes the settings."""
+    key, partner = ctx.settings["apiKey"], ctx.settings.secret("partner")
+    raise ConnectionError(f"POST https://bank.example/ as {key} with {partner}: refused")
+
+
 @office.action("behind", background=True, redact={"iban"})
 def behind(given: object, ctx: Context) -> None:
     """It runs in an invocation of its own."""

@@ -298,7 +298,8 @@ class Dispatch:
         return is_own(self.flow, self.call.schedule_id)
 
     def _resolve(self) -> Record | None:
-        return resolve(self.flow, self.call.schedule_id, self.request, self.parts.store)
+        store, settings = self.parts.store, self.parts.flows.settings
+        return resolve(self.flow, self.call.schedule_id, self.request, store, settings)
 
     def _adopt(self, occurrence: Occurrence | None) -> Record | None:
         """Return the definition of an index row that has no other."""

@@ -2,12 +2,13 @@
 
 import inspect
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from duetick.core.answers import error
 from duetick.core.dispatch.calls import Request, about_call
 from duetick.core.dispatch.stopping import Stop, describe_error, reason_of_error, refuse_invalid
+from duetick.core.flow_settings import FlowSettings
 from duetick.core.flows import Flow
 from duetick.core.store import Store
 from duetick.core.timeouts import TimedOut, cap_timeout, run_coroutine, run_within
@@ -28,6 +29,7 @@ class ResolveContext:
     """The context of a flow's resolver, beside the schedule's id. It runs after authentication.
 
     `caller` is the caller that the gateway names; in secret mode no one can tell, and it is None.
+    `settings` are those of the deployment.
     """
 
     flow: str
@@ -35,6 +37,7 @@ class ResolveContext:
     caller: Principal | None
     request: Request
     store: Store
+    settings: FlowSettings = field(default_factory=FlowSettings)
 
     def owned(self, found: Schedule | None) -> Schedule | None:
         """Return the schedule if it belongs to the user that the id names, else None.
@@ -49,7 +52,9 @@ class ResolveContext:
         return found if found and user_id and found.user_id == user_id else None
 
 
-def resolve(flow: Flow, schedule_id: str, request: Request, store: Store) -> Record | None:
+def resolve(
+    flow: Flow, schedule_id: str, request: Request, store: Store, settings: FlowSettings
+) -> Record | None:
     """Return the definition that an id stands for, or None. Static schedules come first."""
     if schedule_id in flow.static:
         return Record.of(flow.with_defaults(flow.static[schedule_id]))
@@ -57,7 +62,7 @@ def resolve(flow: Flow, schedule_id: str, request: Request, store: Store) -> Rec
         found = store.schedules.get(*split_id(flow.name, schedule_id))
         return found if found and found.flow == flow.name else None
     return _call_resolver(
-        flow, ResolveContext(flow.name, schedule_id, request.caller, request, store)
+        flow, ResolveContext(flow.name, schedule_id, request.caller, request, store, settings)
     )
 
 

@@ -79,7 +79,12 @@ class Runner:
             context = Context.of(
                 schedule, attempt.occurrence, self._clock(), attempt.transaction, self._schedules
             )
-            context = replace(context, body=sent, enqueue_job=self._enqueuing(attempt))
+            context = replace(
+                context,
+                body=sent,
+                settings=self._flows.settings,
+                enqueue_job=self._enqueuing(attempt),
+            )
         except ValueError as problem:
             gone = self._flows.missing(schedule.flow, schedule.action) is not None
             raise (NotDeployed if gone else Stop)(refuse_invalid(problem)) from problem
@@ -98,7 +103,9 @@ class Runner:
             within = partial(self._within, limit, call)
 
             def secrets() -> Secrets:
-                return action.secrets(inputs[-1] if sent is None else [inputs[-1], sent])
+                told = (inputs[-1], sent, context.settings.withheld())
+                known: list[Json] = [one for one in told if one is not None]
+                return action.secrets(known[0] if len(known) == 1 else known)
 
             _run_to_end(within, limit, secrets, attempt.occurrence)
 

@@ -4,7 +4,7 @@ The mark is a part of the change's own write, so no crash parts the two. What co
 after the commit, and may fail: a tick and the hourly count find the mark.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Final, TypeVar, cast
@@ -16,7 +16,7 @@ from duetick.domain.book import Book
 from duetick.domain.failures import Event
 from duetick.domain.occurrence import Leased, Occurrence, ScheduleName
 from duetick.domain.standing import StandingOrder
-from duetick.domain.states import WAITING
+from duetick.domain.states import WAITING, State
 from duetick.ports import NO_TERMS, Alter, Clock, Dialect, Effects, Shelf, Terms
 
 T = TypeVar("T")
@@ -69,7 +69,8 @@ class Watching:
             if before != digest_of_bell(book.row):
                 book.bell = BellMark(new_id(), now)
                 self._bells.add((book.user_id, book.key))
-            self._due += _due([*book.made, *book.moved.values()])
+            self._due += [*_due(book.made), *_due(book.moved.values())]
+            self._due += _given_back(book.moved.values())
             return answer
 
         return altered
@@ -150,7 +151,8 @@ class WatchedShelf:
     ) -> Occurrence | None:
         """See `ports.Shelf`."""
         written = self._shelf.write_lease(before, after, event)
-        tell_waits(self._followers, _due([written] if written else []))
+        found = [written] if written else []
+        tell_waits(self._followers, [*_due(found), *_given_back(found)])
         return written
 
 
@@ -187,5 +189,11 @@ def tell_waits(followers: Followers, due: Sequence[int]) -> None:
         followers.waits(min(due))
 
 
-def _due(occurrences: Sequence[Occurrence]) -> Sequence[int]:
+def _due(occurrences: Iterable[Occurrence]) -> Sequence[int]:
     return [one.due_at for one in occurrences if one.state in WAITING]
+
+
+def _given_back(changed: Iterable[Occurrence]) -> Sequence[int]:
+    """Return when the leases end of those that were given back: the next tick takes them."""
+    queued = (one for one in changed if one.state is State.QUEUED)
+    return [one.lease_until for one in queued if one.lease_until is not None]

@@ -28,6 +28,11 @@ FRUITLESS: Final = 0.25
 """Seconds for which a claim goes on while rows only advance, as a pause or a policy has it."""
 
 
+def claimed_ahead(look_ahead: int, budget: float) -> int:
+    """Return how far a tick claims ahead, in milliseconds: not beyond its budget."""
+    return max(0, min(look_ahead, int((budget - MARGIN) * 1_000)))
+
+
 class Claims:
     """The chunks of one tick, until nothing more is due: then it is `over`.
 
@@ -47,6 +52,7 @@ class Claims:
         tell: Tell = tell_nobody,
         places: Places | None = None,
         late: int = 0,
+        nothing_waits: bool = False,
     ) -> None:
         self._store = store
         self._late = late
@@ -59,8 +65,9 @@ class Claims:
         self._now = now
         self._chunk = chunk
         self._least_share = max(1, slots // 8)
-        self._ahead = max(0, min(look_ahead, int((budget - MARGIN) * 1_000)))
+        self._ahead = claimed_ahead(look_ahead, budget)
         self._sources = (self._claim_waiting, self._claim_due)
+        self._nothing_waits = nothing_waits
         self._found_users: set[str] = set()
         self.over = False
         self.lost = 0
@@ -70,11 +77,11 @@ class Claims:
         """Yield a share of every user's occurrences, at most `most` in all.
 
         After a second, the users that were not found wait. Retries and ended leases come before due
-        rows.
+        rows. If the tick has seen that nothing waits, it looks for due rows alone.
         """
         counted: Counter[str] = Counter()
         self.over, end = True, self._elapsed() + LOOK_AROUND
-        for source in self._sources:
+        for source in self._sources[self._nothing_waits :]:
             more = True
             while more and counted.total() < most and (not counted or self._elapsed() < end):
                 filled = {user for user, count in counted.items() if count >= self._least_share}

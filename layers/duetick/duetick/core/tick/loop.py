@@ -12,17 +12,17 @@ from typing import Final
 from duetick.core.correlation import in_tick, tick_id
 from duetick.core.done import delete_done
 from duetick.core.store import Store
-from duetick.core.tick.claims import MARGIN, Claims
+from duetick.core.tick.claims import MARGIN, Claims, claimed_ahead
 from duetick.core.tick.delivery import Deliveries
 from duetick.core.tick.places import Places
 from duetick.core.tick.report import Tally, TickReport
 from duetick.core.tick.threads import REAL, Start, Threads
 from duetick.core.tick.turns import Turns
-from duetick.core.witness import check_witness
+from duetick.core.witness import NOTE, check_witness, is_trusted
 from duetick.core.workers import Reporter, end_tick
 from duetick.domain.schedule import Identity, Occurrence
 from duetick.domain.workers import Worker
-from duetick.ports import Observer, Tell, Transport, Witness, tell_nobody
+from duetick.ports import Glance, Observer, Tell, Transport, Witness, tell_nobody
 
 CHUNK: Final = 1_000
 SLOTS: Final = 64
@@ -64,6 +64,7 @@ def run_tick(
     tell: Tell = tell_nobody,
     late_after: int | None = None,
     late: int = 0,
+    take_in: Callable[[], object] | None = None,
 ) -> TickReport:
     """Claim until nothing is due or `budget` seconds are nearly spent; deliver what is claimed.
 
@@ -73,12 +74,19 @@ def run_tick(
     finished. `tell` hears of each occurrence that this tick knows to be dead, poisoned, or later
     than `late_after` (milliseconds); it must return at once. If a claim raises, that error is
     raised after the deliveries. If the store is older than its `witness`, StoreRestored is raised
-    before the first claim. If bells ring for the rows, a tick claims those that are due for `late`
-    milliseconds.
+    before the first claim. `take_in` takes the rows of the inbox in, before that. If bells ring for
+    the rows, a tick claims those that are due for `late` milliseconds.
+
+    A tick that finds nothing to do looks once, and reports.
     """
-    at = store.now() if now is None else now
-    if witness:
+    glance = _look(store, now, claimed_ahead(look_ahead, budget))
+    at = glance.now if glance else store.now() if now is None else now
+    if take_in and (glance is None or glance.brought):
+        take_in()
+    if witness and not (glance and is_trusted(glance.note, at)):
         _check(store, witness, at)
+    if glance and glance.is_idle:
+        return _end_idle(store, at, budget)
     tick = Tick(
         store,
         transport,
@@ -102,6 +110,7 @@ def run_tick(
         tell=tell,
         places=tick.places,
         late=late,
+        nothing_waits=glance is not None and not (glance.waits or glance.brought),
     )
     raised = True
     try:
@@ -115,6 +124,31 @@ def run_tick(
         tick.report.lost += claims.lost
         tick.tell_end(raised=raised)
     return tick.report
+
+
+def _look(store: Store, now: int | None, ahead: int) -> Glance | None:
+    if now is None and store.now != store.shelf.now:
+        now = store.now()  # a clock that replaces the database's
+    try:
+        glance = store.shelf.look(now, ahead, NOTE)
+    except Exception:
+        logger.exception("claim failed", extra={"action": "claim_failed"})
+        raise
+    if glance and not glance.ordered:
+        store.standing.know(glance.now, ())
+    return glance
+
+
+def _end_idle(store: Store, now: int, budget: float) -> TickReport:
+    """Report a tick that has found nothing to do."""
+    report = TickReport()
+    end_tick(_reporter(store, now, budget), report, now, raised=False)
+    return report
+
+
+def _reporter(store: Store, now: int, budget: float) -> Reporter:
+    life = int((budget + MARGIN) * 1_000)
+    return Reporter(store, Worker(tick_id(), "tick", now, now + life))
 
 
 def _check(store: Store, witness: Witness, now: int) -> None:
@@ -164,8 +198,7 @@ class Tick:
         self._may_end_a_schedule = self._saw_backfills = False
         self._claim_error: Exception | None = None
         self.report = self._tally.report
-        life = int((budget + MARGIN) * 1_000)
-        self._reporter = Reporter(store, Worker(tick_id(), "tick", now, now + life))
+        self._reporter = _reporter(store, now, budget)
 
     def run(self, claims: Claims, sleep: Callable[[float], object]) -> None:
         """Claim and deliver until the end of the tick."""

@@ -25,7 +25,7 @@ from duetick.domain.expression.instants import (
     upcoming,
 )
 from duetick.domain.expression.rules import digest_of, learn
-from duetick.domain.expression.texts import from_day_map, parse, sub_minute
+from duetick.domain.expression.texts import from_day_map, parse, step_of, sub_minute
 from duetick.domain.expression.zones import TZDATA_VERSION, check_zone, rules_of
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "parse",
     "rules_of",
     "smallest_gap",
+    "step_of",
     "sub_minute",
     "targets",
     "upcoming",

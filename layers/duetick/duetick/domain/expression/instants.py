@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     ClockRule = Literal["fixed", "once", "real", "elapsed"]
 
 _OPTIONS = {
-    (gap, repeat): Options(run=gap == "run", once=repeat == "first")
+    gap: {repeat: Options(run=gap == "run", once=repeat == "first") for repeat in ("first", "both")}
     for gap in ("run", "skip")
-    for repeat in ("first", "both")
 }
+_USUAL = _OPTIONS["run"]["first"]
 
 
 def next_fire(
@@ -67,8 +67,10 @@ def _zone(zones: Mapping[str | None, Zone], timezone: str | None) -> Zone:
 
 
 def _options(gap: Gap, repeat: Repeat) -> Options:
+    if gap == "run" and repeat == "first":  # to compare is quicker than to look up
+        return _USUAL
     try:
-        return _OPTIONS[gap, repeat]
+        return _OPTIONS[gap][repeat]
     except KeyError:
         raise ValueError(
             f'gap is "run" or "skip", repeat "first" or "both"; not {gap!r} and {repeat!r}'

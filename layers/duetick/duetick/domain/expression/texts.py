@@ -75,6 +75,12 @@ def sub_minute(text: str) -> bool:
     return isinstance(plan, Interval) and plan.step < 60_000
 
 
+def step_of(text: str) -> int | None:
+    """Return the milliseconds between two fires of a rate; None if the text is of another form."""
+    plan = plan_of(text)
+    return plan.step if isinstance(plan, Interval) else None
+
+
 class _Memory(dict[str, Expression]):
     """The cache of expressions: a dict, because functools would double the import time."""
 

@@ -1,11 +1,9 @@
-"""DynamoDB's errors as ours. The driver's error stays the cause."""
+"""DynamoDB's refusals as our errors. The refusal stays the cause."""
 
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
-
-from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
 from duetick.domain.errors import (
     MIGRATE,
@@ -15,6 +13,7 @@ from duetick.domain.errors import (
     SchemaOutdated,
     StoreUnavailable,
 )
+from duetick.stores.dynamodb.service import ServiceRefusal, ServiceSilent
 
 RESTORE: Final = (
     "If it was deleted, restore it: `aws dynamodb list-backups --backup-type ALL --table-name "
@@ -57,7 +56,7 @@ class WriteRefusal(Exception):
 
 
 class Throttled(StoreUnavailable):
-    """A part of a transaction was throttled. botocore does not try that again by itself."""
+    """A part of a transaction was throttled. The request is not tried again by itself."""
 
 
 class ItemTooLarge(StoreUnavailable):
@@ -66,19 +65,19 @@ class ItemTooLarge(StoreUnavailable):
 
 @contextmanager
 def errors(table: str) -> Iterator[None]:
-    """Raise the driver's errors at a table as ours, with the driver's error as the cause."""
+    """Raise refusals at a table as our errors."""
     try:
         yield
-    except ClientError as error:
+    except ServiceRefusal as error:
         raise _translate(error, table) from error
-    except BotoCoreError as error:
+    except ServiceSilent as error:
         raise StoreUnavailable(f"DynamoDB does not answer: {error}") from error
 
 
 def refusal(error: BaseException | None) -> WriteRefusal | None:
     """Return the refusal if a transaction was cancelled only for writes beyond its first."""
     first, *rest = _reasons(error) or ("",)
-    if first == "None" and (_FAILED in rest or _unfit(rest)) and isinstance(error, ClientError):
+    if first == "None" and (_FAILED in rest or _unfit(rest)) and isinstance(error, ServiceRefusal):
         return WriteRefusal("; ".join(_faults(error)))
     return None
 
@@ -90,17 +89,15 @@ def as_of_caller(error: DuetickError) -> DuetickError:
     form, and our table exists.
     """
     cause = error.__cause__
-    if isinstance(cause, ParamValidationError):
-        return EffectsRefused(f"Your own writes were refused: {cause}")
-    if not isinstance(cause, ClientError) or cause.operation_name != "TransactWriteItems":
+    if not isinstance(cause, ServiceRefusal) or cause.operation != "TransactWriteItems":
         return error
-    if cause.response["Error"]["Code"] in _OF_CALLER:
+    if cause.code in _OF_CALLER:
         return EffectsRefused(f"Your own writes were refused: {cause}.")
     return error
 
 
-def _translate(error: ClientError, table: str) -> Exception:
-    code, said = error.response["Error"]["Code"], str(error)
+def _translate(error: ServiceRefusal, table: str) -> Exception:
+    code, said = error.code, str(error)
     if code in _LOST:
         return Conflict(code)
     if code == _CANCELLED:
@@ -110,9 +107,9 @@ def _translate(error: ClientError, table: str) -> Exception:
     return _unusable(error, table) or StoreUnavailable(f"DynamoDB did not do it: {error}")
 
 
-def _unusable(error: ClientError, table: str) -> DuetickError | None:
+def _unusable(error: ServiceRefusal, table: str) -> DuetickError | None:
     """Return the error of a table that must be mended before its use; None for other errors."""
-    code = error.response["Error"]["Code"]
+    code = error.code
     if code == "ResourceNotFoundException":
         return SchemaOutdated(f"There is no table {table} ({error}). {RESTORE.format(name=table)}")
     if code == "ValidationException" and "specified index" in str(error):
@@ -125,7 +122,7 @@ def _unusable(error: ClientError, table: str) -> DuetickError | None:
     return None
 
 
-def _translate_cancelled(error: ClientError) -> Exception:
+def _translate_cancelled(error: ServiceRefusal) -> Exception:
     """Return Conflict if the transaction may be tried again at once; else another error."""
     reasons = _reasons(error)
     if _unfit(reasons):
@@ -146,9 +143,9 @@ def _unfit(reasons: Iterable[str]) -> set[str]:
     return {*reasons} - _TRANSIENT - _THROTTLED
 
 
-def _faults(error: ClientError) -> list[str]:
+def _faults(error: ServiceRefusal) -> list[str]:
     """Return the service's texts about the writes of a transaction. The first is write 0."""
-    each = error.response.get("CancellationReasons") or [{"Code": c} for c in _reasons(error)]
+    each = error.reasons or [{"Code": c} for c in _reasons(error)]
     return [
         f"write {number}: {reason.get('Message') or reason['Code']}"
         for number, reason in enumerate(each)

@@ -150,7 +150,7 @@ class History:
         them if there may be others.
         """
         found: Counter[State] = Counter()
-        names = islice(self._names_under_way(), limit)
+        names = islice(self.names_under_way(), limit)
         looked_at = 0
         while chunk := list(islice(names, AT_ONCE)):
             looked_at += len(chunk)
@@ -158,7 +158,8 @@ class History:
             found.update(one.state for item in books for one in item.under_way)
         return found, looked_at >= limit
 
-    def _names_under_way(self) -> Iterator[ScheduleName]:
+    def names_under_way(self) -> Iterator[ScheduleName]:
+        """Yield the schedules and jobs under way, each once."""
         lines = (line for note in self._journal.all() for line in note.lines)
         names = chain(((line.user_id, line.key) for line in lines), self._names_of_jobs())
         seen: set[ScheduleName] = set()
@@ -190,7 +191,7 @@ class History:
         attribute of an index. Every fire would pay for that, so an operator's query reads more
         instead.
         """
-        names = self._names_under_way()
+        names = self.names_under_way()
         while chunk := list(islice(names, AT_ONCE)):
             books = self._books.load_many(chunk).values()
             yield [one for item in books for one in item.under_way]

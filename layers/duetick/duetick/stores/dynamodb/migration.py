@@ -1,9 +1,8 @@
 """The creation of the table, out of band, and the check that this code can use it."""
 
 import time
-from typing import TYPE_CHECKING, Final
-
-from botocore.exceptions import ClientError
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, cast
 
 from duetick.domain.errors import NotAccepted, SchemaOutdated, StoreUnavailable
 from duetick.ports import Migrated
@@ -18,6 +17,7 @@ from duetick.stores.dynamodb.schema import (
     VERSION,
     table_definition,
 )
+from duetick.stores.dynamodb.service import Body, ServiceRefusal
 from duetick.stores.dynamodb.table import Table, Update
 
 if TYPE_CHECKING:
@@ -58,11 +58,7 @@ def _make(table: Table) -> None:
     so it raises SchemaOutdated.
     """
     try:
-        with errors(table.name):
-            try:
-                table.client.create_table(**table_definition(table.name))
-            except ClientError as error:
-                _pass_over(error, *_BUSY)
+        _ask_unless(table, "CreateTable", table_definition(table.name), _BUSY)
     except NotAccepted as refused:
         raise SchemaOutdated(
             f"There is no table {table.name}, and it may not be made from here "
@@ -70,15 +66,18 @@ def _make(table: Table) -> None:
         ) from refused
 
 
-def _pass_over(error: ClientError, *codes: str) -> None:
-    """Raise the error, unless its code means that another migration does the same."""
-    if error.response["Error"]["Code"] not in codes:
-        raise error
+def _ask_unless(table: Table, operation: str, request: Body, passed_over: Sequence[str]) -> None:
+    """Send a request. Pass over refusals by whose codes another migration does the same."""
+    with errors(table.name):
+        try:
+            table.service.call(operation, {"TableName": table.name, **request})
+        except ServiceRefusal as refusal:
+            if refusal.code not in passed_over:
+                raise
 
 
 def _describe(table: Table) -> "TableDescriptionTypeDef":
-    with errors(table.name):
-        return table.client.describe_table(TableName=table.name)["Table"]
+    return cast("TableDescriptionTypeDef", table.ask("DescribeTable", {})["Table"])
 
 
 def _wait(table: Table) -> "TableDescriptionTypeDef":
@@ -99,39 +98,20 @@ def _add_indexes(table: Table) -> None:
         there = {each.get("IndexName") for each in _wait(table).get("GlobalSecondaryIndexes", ())}
         if index["IndexName"] in there:
             continue
-        with errors(table.name):
-            try:
-                table.client.update_table(
-                    TableName=table.name,
-                    AttributeDefinitions=definition["AttributeDefinitions"],
-                    GlobalSecondaryIndexUpdates=[
-                        {
-                            "Create": {
-                                "IndexName": index["IndexName"],
-                                "KeySchema": index["KeySchema"],
-                                "Projection": index["Projection"],
-                            }
-                        }
-                    ],
-                )
-            except ClientError as error:
-                _pass_over(error, *_BUSY, "ValidationException")
+        request = {
+            "AttributeDefinitions": definition["AttributeDefinitions"],
+            "GlobalSecondaryIndexUpdates": [{"Create": index}],
+        }
+        _ask_unless(table, "UpdateTable", request, (*_BUSY, "ValidationException"))
     _wait(table)
 
 
 def _expire(table: Table) -> None:
-    with errors(table.name):
-        found = table.client.describe_time_to_live(TableName=table.name)
-    if found["TimeToLiveDescription"].get("TimeToLiveStatus") in ("ENABLED", "ENABLING"):
+    found = table.ask("DescribeTimeToLive", {})["TimeToLiveDescription"]
+    if found.get("TimeToLiveStatus") in ("ENABLED", "ENABLING"):
         return
-    with errors(table.name):
-        try:
-            table.client.update_time_to_live(
-                TableName=table.name,
-                TimeToLiveSpecification={"Enabled": True, "AttributeName": TTL},
-            )
-        except ClientError as error:
-            _pass_over(error, *_BUSY, "ValidationException")
+    request = {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": TTL}}
+    _ask_unless(table, "UpdateTimeToLive", request, (*_BUSY, "ValidationException"))
 
 
 def _set_version(table: Table, shards: int) -> None:

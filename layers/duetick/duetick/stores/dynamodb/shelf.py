@@ -38,6 +38,7 @@ from duetick.ports import (
     Dialect,
     Effects,
     Fair,
+    Glance,
     JobsFound,
     Listed,
     Migrated,
@@ -76,16 +77,16 @@ from duetick.stores.dynamodb.journal import Journal, NoteLine, look_at
 from duetick.stores.dynamodb.layout import Layout
 from duetick.stores.dynamodb.migration import check_schema, migrate
 from duetick.stores.dynamodb.occurrences import maybe_text, number, slot, slot_of, text
+from duetick.stores.dynamodb.place import connect
 from duetick.stores.dynamodb.schema import ATTENTION, DIRECTORIES, DIRECTORY, LEAVING
 from duetick.stores.dynamodb.standing import StandingOrders
-from duetick.stores.dynamodb.table import Item, Table, Update, connect, keyed
+from duetick.stores.dynamodb.table import Item, Table, Update, keyed
 from duetick.stores.dynamodb.transaction import DynamoTransaction, blame_action
 from duetick.stores.dynamodb.waiting import Waiting
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
     from duetick.domain.accounts import Account
+    from duetick.domain.alike import AlikePage, Selection
     from duetick.domain.bells import PendingBell
     from duetick.domain.jobs import Job
     from duetick.domain.operations import Operation, OperationPlace
@@ -119,11 +120,6 @@ class DynamoShelf:
         self._skew = Skew(checked=checks_clock)
         self._pool: ThreadPoolExecutor | None = None
 
-    @property
-    def client(self) -> "DynamoDBClient":
-        """The client of the table."""
-        return self._table.client
-
     # Books.
 
     def change(
@@ -146,6 +142,7 @@ class DynamoShelf:
         """See `ports.Shelf`."""
         transaction = DynamoTransaction(self._books)
         yield transaction
+        transaction.check()
         with blame_action():
             name = held.user_id, held.key
             self._books.change(name, clock(), alter, effects=transaction.writes)
@@ -335,6 +332,11 @@ class DynamoShelf:
         found = (one.book.unreadable for one in self._books.load_many(names).values())
         return sorted((one for one in found if one), key=_since)
 
+    def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
+        """See `ports.Shelf`. No request of DynamoDB reads all of it."""
+        del now, ahead, note
+        return None
+
     # Bells. Their module is loaded when it is needed: only a managed store has any.
 
     def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
@@ -488,6 +490,36 @@ class DynamoShelf:
             return bool(self._table.update(rate_of_minute(user_id, counted, minute), update))
         except Conflict:
             return False
+
+    # Forecasts. Their module is loaded when it is needed: a tick forecasts nothing.
+
+    def alike(self, selection: "Selection", now: int, until: int, place: str = "") -> "AlikePage":
+        """See `ports.Shelf`. These reads cost half: an item is whole, if a moment old."""
+        from duetick.stores.dynamodb.alike import (
+            PartRead,
+            is_in_directory,
+            read_beside,
+            read_directory,
+            read_user,
+        )
+
+        part = PartRead(selection, now, until)
+        if selection.user_id is not None:
+            return read_user(self._items_of_user(selection.user_id), part)
+        if is_in_directory(place):
+            return read_directory(self._every_item(consistent=False, place=place), part)
+        return read_beside(self._history.names_under_way(), self._books, part)
+
+    def _items_of_user(self, user_id: str) -> Iterator[BookItem]:
+        partition, _ = item_key(user_id, "")
+        found = self._table.query("p = :p", {":p": text(partition)}, consistent=False)
+        return map(self._books.read, found)
+
+    def walk_units(self, books: int) -> int | None:
+        """See `ports.Shelf`."""
+        from duetick.stores.dynamodb.alike import walk_units
+
+        return walk_units(books)
 
     # Standing orders.
 
@@ -651,7 +683,7 @@ class DynamoShelf:
         if self._pool:
             self._pool.shutdown()
             self._pool = None
-        self._table.client.close()
+        self._table.service.close()
 
 
 def _since(one: Unreadable) -> tuple[int, str, str]:
@@ -673,9 +705,9 @@ def open_dynamodb(url: str, *, checks_clock: bool, retention: Retention = USUAL)
             "The address is no table's: expected dynamodb://table, then "
             "?region=…&endpoint=…&shards=… as needed."
         )
-    client = connect(options.get("region"), options.get("endpoint"))
+    service = connect(options.get("region"), options.get("endpoint"))
     shards = _shards(options.get("shards", "1"))
-    return DynamoShelf(Table(name, client), shards, checks_clock=checks_clock, retention=retention)
+    return DynamoShelf(Table(name, service), shards, checks_clock=checks_clock, retention=retention)
 
 
 def _shards(text: str) -> int:

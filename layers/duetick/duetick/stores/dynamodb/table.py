@@ -1,25 +1,17 @@
 """The few requests that the shelf sends to DynamoDB."""
 
+import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from email.utils import parsedate_to_datetime
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from botocore.config import Config
-from botocore.exceptions import NoRegionError
-from botocore.loaders import Loader, create_loader
-from botocore.session import get_session
-
-from duetick.domain.errors import InvalidStoreUrl, StoreUnavailable
+from duetick.domain.errors import StoreUnavailable
 from duetick.stores.dynamodb.errors import Conflict, Throttled, errors, refusal
+from duetick.stores.dynamodb.service import Body, Service
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import (
         AttributeValueTypeDef,
-        QueryInputTypeDef,
         TransactWriteItemTypeDef,
         WriteRequestOutputTypeDef,
     )
@@ -44,65 +36,26 @@ class Update(NamedTuple):
     values: Item
 
 
-def connect(region: str | None, endpoint: str | None) -> "DynamoDBClient":
-    """Make a client that waits rarely and briefly, and keeps its connections.
-
-    The credentials are those of the environment. botocore alone is used, because an import of boto3
-    would slow every cold start.
-    """
-    config = Config(
-        retries={"mode": "standard", "total_max_attempts": 6},
-        connect_timeout=2,
-        read_timeout=5,
-        max_pool_connections=32,
-        tcp_keepalive=True,
-    )
-    session = get_session()
-    session.register_component("data_loader", _loader())
-    if _is_local(endpoint) and session.get_credentials() is None:
-        session.set_credentials("local", "local")
-    try:
-        made = session.create_client(
-            "dynamodb", region_name=region, endpoint_url=endpoint, config=config
-        )
-    except NoRegionError:
-        raise InvalidStoreUrl(
-            "No region is set: write dynamodb://table?region=eu-west-1, or set AWS_DEFAULT_REGION."
-        ) from None
-    return cast("DynamoDBClient", made)
-
-
-def _is_local(endpoint: str | None) -> bool:
-    """Return True for DynamoDB Local or its like on this machine: it accepts any credentials."""
-    return urlsplit(endpoint or "").hostname in ("localhost", "127.0.0.1", "::1")
-
-
-@cache
-def _loader() -> Loader:
-    """Load the service's description once: it takes nine tenths of the time to make a client."""
-    return create_loader()
-
-
 class Table:
     """One table. It reads every answer to the last page, and tries throttled requests again."""
 
-    def __init__(self, name: str, client: "DynamoDBClient") -> None:
+    def __init__(self, name: str, service: Service) -> None:
         self.name = name
-        self.client = client
-        self._metadata: Mapping[str, Any] = {}
+        self.service = service
 
     @property
     def date(self) -> int | None:
-        """The service's clock in milliseconds, as of its last answer to a get or a query."""
-        text = self._metadata.get("HTTPHeaders", {}).get("date")
-        return int(parsedate_to_datetime(text).timestamp() * 1_000) if text else None
+        """The service's clock in milliseconds, as of its last answer."""
+        return self.service.date
+
+    def ask(self, operation: str, request: Body) -> dict[str, Any]:
+        """Send a request about this table; return its answer."""
+        with errors(self.name):
+            return self.service.call(operation, {"TableName": self.name, **request})
 
     def get(self, key: Key) -> Item | None:
         """Read an item consistently; None if it does not exist."""
-        with errors(self.name):
-            answer = self.client.get_item(TableName=self.name, Key=keyed(key), ConsistentRead=True)
-        self._metadata = answer["ResponseMetadata"]
-        return answer.get("Item")
+        return self.ask("GetItem", {"Key": keyed(key), "ConsistentRead": True}).get("Item")
 
     def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
         """Read items, consistently or for half the price. The result has those that exist."""
@@ -115,10 +68,8 @@ class Table:
     def _get_batch(self, keys: Sequence[Key], consistent: bool) -> Iterator[Item]:
         wanted = [keyed(key) for key in keys]
         for wait in _waits():
-            with errors(self.name):
-                answer = self.client.batch_get_item(
-                    RequestItems={self.name: {"Keys": wanted, "ConsistentRead": consistent}}
-                )
+            request = {"Keys": wanted, "ConsistentRead": consistent}
+            answer = self._ask_of_several("BatchGetItem", {"RequestItems": {self.name: request}})
             yield from answer["Responses"].get(self.name, ())
             unread = answer.get("UnprocessedKeys", {}).get(self.name)
             if not unread:
@@ -141,67 +92,64 @@ class Table:
 
     def _write_batch(self, requests: "Sequence[WriteRequestOutputTypeDef]") -> None:
         for wait in _waits():
-            with errors(self.name):
-                answer = self.client.batch_write_item(RequestItems={self.name: requests})
+            answer = self._ask_of_several("BatchWriteItem", {"RequestItems": {self.name: requests}})
             requests = answer.get("UnprocessedItems", {}).get(self.name, [])
             if not requests:
                 return
             time.sleep(wait)
         raise StoreUnavailable(f"The table {self.name} stayed throttled while it was written.")
 
+    def _ask_of_several(self, operation: str, request: Body) -> dict[str, Any]:
+        """Send a request that names its tables inside."""
+        with errors(self.name):
+            return self.service.call(operation, request)
+
     def put(self, item: Item, rev: int | None = None) -> None:
         """Put the item; with `rev`, raise Conflict unless that is its revision (0: no item)."""
-        with errors(self.name):
-            if rev is None:
-                self.client.put_item(TableName=self.name, Item=item)
-            elif rev:
-                self.client.put_item(
-                    TableName=self.name,
-                    Item=item,
-                    ConditionExpression="rev = :rev",
-                    ExpressionAttributeValues={":rev": {"N": str(rev)}},
-                )
-            else:
-                self.client.put_item(
-                    TableName=self.name, Item=item, ConditionExpression="attribute_not_exists(p)"
-                )
+        request: dict[str, Any] = {"Item": item}
+        if rev:
+            request["ConditionExpression"] = "rev = :rev"
+            request["ExpressionAttributeValues"] = {":rev": {"N": str(rev)}}
+        elif rev is not None:
+            request["ConditionExpression"] = "attribute_not_exists(p)"
+        self.ask("PutItem", request)
 
     def update(self, key: Key, update: Update) -> Item:
         """Change parts of the item and return all of it; raise Conflict if the condition fails."""
-        with errors(self.name):
-            answer = self.client.update_item(
-                TableName=self.name,
-                Key=keyed(key),
-                UpdateExpression=update.change,
-                ConditionExpression=update.condition,
-                ExpressionAttributeNames=update.names,
-                ExpressionAttributeValues=update.values,
-                ReturnValues="ALL_NEW",
-            )
-        return answer["Attributes"]
+        request = {
+            "Key": keyed(key),
+            "UpdateExpression": update.change,
+            "ConditionExpression": update.condition,
+            "ExpressionAttributeNames": update.names,
+            "ExpressionAttributeValues": update.values,
+            "ReturnValues": "ALL_NEW",
+        }
+        changed: Item = self.ask("UpdateItem", request)["Attributes"]
+        return changed
 
     def delete(self, key: Key) -> None:
         """Delete the item; an absent one is no error."""
-        with errors(self.name):
-            self.client.delete_item(TableName=self.name, Key=keyed(key))
+        self.ask("DeleteItem", {"Key": keyed(key)})
 
     def delete_if(self, key: Key, condition: Update) -> None:
         """Delete the item; raise Conflict if the condition fails. The change is not made."""
-        with errors(self.name):
-            self.client.delete_item(
-                TableName=self.name,
-                Key=keyed(key),
-                ConditionExpression=condition.condition,
-                ExpressionAttributeNames=condition.names,
-                ExpressionAttributeValues=condition.values,
-            )
+        request = {
+            "Key": keyed(key),
+            "ConditionExpression": condition.condition,
+            "ExpressionAttributeNames": condition.names,
+            "ExpressionAttributeValues": condition.values,
+        }
+        self.ask("DeleteItem", request)
 
     def transact(self, writes: "Sequence[TransactWriteItemTypeDef]") -> None:
-        """Make all of the writes; or none, and raise Conflict."""
+        """Make all of the writes; or none, and raise Conflict.
+
+        A request that is sent again has the token of the first: it is done once.
+        """
         for wait in _waits():
+            request = {"TransactItems": writes, "ClientRequestToken": secrets.token_hex(16)}
             try:
-                with errors(self.name):
-                    self.client.transact_write_items(TransactItems=writes)
+                self._ask_of_several("TransactWriteItems", request)
             except Throttled:
                 time.sleep(wait)
             else:
@@ -240,8 +188,7 @@ class Table:
 
         The next page is read when it is needed. An index is never consistent.
         """
-        request: QueryInputTypeDef = {
-            "TableName": self.name,
+        request: dict[str, Any] = {
             "KeyConditionExpression": condition,
             "ExpressionAttributeValues": values,
             "ScanIndexForward": forward,
@@ -253,9 +200,7 @@ class Table:
         if start:
             request["ExclusiveStartKey"] = start
         while True:
-            with errors(self.name):
-                answer = self.client.query(**request)
-            self._metadata = answer["ResponseMetadata"]
+            answer = self.ask("Query", request)
             yield from answer["Items"]
             following = answer.get("LastEvaluatedKey")
             if not following:

@@ -95,6 +95,17 @@ class DynamoTransaction:
         """See `ports.Transaction`."""
         self._add(cast("TransactWriteItemTypeDef", dict(item)))
 
+    def check(self) -> None:
+        """Raise EffectsRefused if the form of a write is wrong. An action without writes loads
+        nothing for that.
+        """
+        if self.writes:
+            from duetick.stores.dynamodb.own_writes import faults_of
+
+            faults = [fault for one in self.writes for fault in faults_of(one)]
+            if faults:
+                raise EffectsRefused(f"Your own writes were refused: {'; '.join(faults)}.")
+
     def _add(self, one: "TransactWriteItemTypeDef") -> None:
         """Add a write. DynamoDB takes one of each item, so counts of one item become one."""
         place = one.get("Update", {}).get("Key")

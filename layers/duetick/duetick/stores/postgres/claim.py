@@ -1,11 +1,14 @@
-"""The claim on Postgres: two statements for a chunk, whatever its size."""
+"""The claim on Postgres that locks what it reads: two statements for a chunk, whatever its size.
+
+It decides every chunk. `fast_claim` writes the everyday ones without locks.
+"""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, cast
 
-from duetick.domain.claims import DueRow, LastTick
+from duetick.domain.claims import DueRow, LastTick, Templates
 from duetick.domain.occurrence import Occurrence
 from duetick.domain.policies import Overlap
 from duetick.ports import Chunk, Fair
@@ -34,12 +37,13 @@ SENT: Final[Mapping[str, Callable[[Occurrence], Value]]] = {
     "count": attrgetter("count"),
 }
 """The columns of an occurrence that its row does not have. They are numbers and our own words, not
-texts of users, so they can travel as joined texts."""
+texts of users, so they can travel as arrays in text."""
 
 LOWEST: Final = -(2**63)
+EMPTY: Final = "{}"
 
 
-class PostgresClaim:
+class LockingClaim:
     """See `ClaimChunk`. Rows are locked as they are read; rows with another's lock are skipped."""
 
     def __init__(self) -> None:
@@ -51,18 +55,17 @@ class PostgresClaim:
         found = self._select(session, now, limit, ahead, fair)
         if found is None:
             return Chunk(0)
-        places = str(found[0]).split(";")
-        rows = cast("Sequence[DueRow]", [*zip(*found[1:], strict=True)])
+        places, rows = read_chunk(found)
         taken = rows_within(fair, rows, limit)
         if not fair.leave_out and fair.share is None:
             self._reached = ((now, ahead), rows[-1][NEXT_FIRE_AT])
         if len(taken) < len(rows):
             places, rows = [places[n] for n in taken], [rows[n] for n in taken]
-        plan = ChunkPlan(rows, now)
-        plan.decide(self._tick.at(now, ahead, fair.pauses, fair.limits))
-        _leave_out_known(session, plan, places)
-        claimed = _write(session, plan, places)
-        return Chunk(len(places), claimed, plan.poisoned())
+        return claim_locked(session, places, rows, self.templates(now, ahead, fair))
+
+    def templates(self, now: int, ahead: int, fair: Fair) -> Templates:
+        """Return the templates of the current tick."""
+        return self._tick.at(now, ahead, fair.pauses, fair.limits)
 
     def _select(self, session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Row | None:
         """Select due rows behind this tick's last chunk; if there are none, from the start.
@@ -80,6 +83,23 @@ class PostgresClaim:
         return None
 
 
+def read_chunk(found: Row) -> tuple[Sequence[str], Sequence[DueRow]]:
+    """Return the places and the rows of a chunk. It travels as one JSON array for each column."""
+    places, *columns = found
+    return str(places).split(";"), cast("Sequence[DueRow]", [*zip(*columns, strict=True)])
+
+
+def claim_locked(
+    session: Session, places: Sequence[str], rows: Sequence[DueRow], templates: Templates
+) -> Chunk:
+    """Claim rows that the transaction has locked, and commit it."""
+    plan = ChunkPlan(rows, templates.now)
+    plan.decide(templates)
+    _leave_out_known(session, plan, places)
+    claimed = _write(session, plan, places)
+    return Chunk(len(places), claimed, plan.poisoned())
+
+
 def _leave_out_known(session: Session, plan: ChunkPlan, places: Sequence[str]) -> None:
     """Leave known times out of all ranges of the chunk, by one query. Most chunks have no range."""
     ranges = plan.ranges()
@@ -87,9 +107,9 @@ def _leave_out_known(session: Session, plan: ChunkPlan, places: Sequence[str]) -
         return
     known = defaultdict[int, list[int]](list)
     params: Params = {
-        "places": ";".join([places[plan.of[n]] for n in ranges]),
-        "first": ",".join([str(plan.made[n].nominal_at) for n in ranges]),
-        "last": ",".join([str(plan.made[n].range_end) for n in ranges]),
+        "places": tids(places[plan.of[n]] for n in ranges),
+        "first": array(plan.made[n].nominal_at for n in ranges),
+        "last": array(plan.made[n].range_end for n in ranges),
     }
     for serial, nominal_at in session.rows("claim_known", params):
         known[ranges[serial - 1]].append(nominal_at)
@@ -111,29 +131,42 @@ def _write(session: Session, plan: ChunkPlan, places: Sequence[str]) -> Sequence
 
 
 def _params(plan: ChunkPlan, places: Sequence[str]) -> Params:
-    return _columns_of(plan.made) | {
+    return _columns(plan.made) | {
         "now": plan.now,
         "stem": plan.stem,
-        "places": ";".join([places[place] for place in plan.of]),
-        "advanced": ";".join([places[place] for place, _, _ in plan.advanced]),
-        "next_at": ",".join([str(next_at) for _, next_at, _ in plan.advanced]),
-        "marks": ",".join([str(mark) for _, _, mark in plan.advanced]),
-        "done": ";".join([places[place] for place, _ in plan.done]),
-        "done_marks": ",".join([str(mark) for _, mark in plan.done]),
+        "places": tids(places[place] for place in plan.of),
+        "advanced": tids(places[place] for place, _, _ in plan.advanced),
+        "next_at": array(next_at for _, next_at, _ in plan.advanced),
+        "marks": array(mark for _, _, mark in plan.advanced),
+        "done": tids(places[place] for place, _ in plan.done),
+        "done_marks": array(mark for _, mark in plan.done),
     }
 
 
-def _columns_of(made: Sequence[Occurrence]) -> dict[str, Value]:
+def _columns(made: Sequence[Occurrence]) -> dict[str, Value]:
     """Return each column of `SENT`: once if all values are alike, as most are; else in full."""
-    different = {id(one): one for one in made}.values()
     params: dict[str, Value] = {}
-    for name, read in SENT.items():
-        alike = {read(one) for one in different}
-        in_full = [_text(read(one)) for one in made] if len(alike) > 1 else ()
-        params[name] = ",".join(in_full)
-        params[f"{name}_of_all"] = alike.pop() if len(alike) == 1 else None
+    for name, values, alike in columns_of(made):
+        params[name] = EMPTY if alike else array(values)
+        params[f"{name}_of_all"] = values[0] if alike else None
     return params
 
 
-def _text(value: Value) -> str:
-    return "" if value is None else str(value)
+def columns_of(made: Sequence[Occurrence]) -> Iterator[tuple[str, Sequence[Value], bool]]:
+    """Yield the name and the values of each column of `SENT`: one value, if all are alike."""
+    different = [*{id(one): one for one in made}.values()]
+    for name, read in SENT.items():
+        values = [*map(read, different)]
+        alike = len({*values}) < 2
+        yield name, (values or [None]) if alike else [*map(read, made)], alike
+
+
+def array(values: Iterable[Value]) -> str:
+    """Return an array of numbers, or of our own words."""
+    return f"{{{','.join(map(str, values))}}}".replace("None", "NULL")
+
+
+def tids(places: Iterable[str]) -> str:
+    """Return an array of places."""
+    joined = '","'.join(places)
+    return f'{{"{joined}"}}' if joined else EMPTY

@@ -3,13 +3,14 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Final, cast
 
 from duetick.domain.errors import DuetickError, NoTransactions, StoreUnavailable
 from duetick.stores.postgres.connecting import ConnectPostgres
 from duetick.stores.postgres.errors import ConnectionLost, as_of_caller
+from duetick.stores.postgres.kept import kept_queries
 from duetick.stores.postgres.wire import Statement, Wire
 from duetick.stores.sql.queries import load
 from duetick.stores.sql.session import Params, QueryCall, Row
@@ -26,13 +27,20 @@ SET LOCAL lock_timeout = '10s';
 SET LOCAL idle_in_transaction_session_timeout = '30s'"""
 
 # With statistics from right after a tick, the planner would sort all due rows for each chunk, or
-# read the whole table. These settings make a claim read in the order of its index, and by ctid.
-CLAIMING: Final = f"""{BEGIN};
+# read the whole table. These settings make a claim read in the order of its index, and by ctid. The
+# end of the transaction does not wait for the disk: the log of the database is written in order, so
+# the begin of an occurrence, which waits, carries its claim there.
+VOLATILE: Final = f"""{BEGIN};
+SET LOCAL synchronous_commit = off;
 SET LOCAL enable_sort = off;
 SET LOCAL enable_bitmapscan = off;
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_hashjoin = off;
 SET LOCAL enable_mergejoin = off"""
+
+CLAIMING: Final = VOLATILE
+CLAIMING_AT_ONCE: Final = f"""{VOLATILE};
+SET LOCAL lock_timeout = '200ms'"""
 
 MIGRATION: Final = """BEGIN;
 SET LOCAL statement_timeout = 0;
@@ -45,7 +53,7 @@ class PostgresSession:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._queries = load("postgres")
+        self._queries, self._kept = load("postgres"), kept_queries()
 
     def rows(self, name: str, params: Params) -> Sequence[Row]:
         """See `Session`."""
@@ -54,6 +62,10 @@ class PostgresSession:
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """See `Session`."""
         return self._wire.run_each(self._queries[name], params)
+
+    def every(self, name: str, params: Iterable[Params]) -> int:
+        """See `Session`."""
+        return sum(self.each(name, [*params]))
 
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         """See `Session`."""
@@ -66,12 +78,18 @@ class PostgresSession:
         """See `Session`."""
         return self._wire.run_several(self._statements(calls))
 
+    def start(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """See `Session`."""
+        return self._wire.start(self._statements(calls))
+
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
         """See `Session`. The COMMIT travels with the queries."""
+        if not calls:
+            return tuple
         return self._wire.run_last(self._statements(calls))
 
     def _statements(self, calls: Sequence[QueryCall]) -> list[Statement]:
-        return [(self._queries[name], params) for name, params in calls]
+        return [(self._kept.get(name) or self._queries[name], params) for name, params in calls]
 
     def script(self, sql: str) -> None:
         """See `Session`."""
@@ -150,9 +168,20 @@ class PostgresDatabase:
             yield session
 
     @contextmanager
-    def claiming(self) -> Iterator[PostgresSession]:
+    def claiming(self, *, waits: bool = True) -> Iterator[PostgresSession]:
         """See `Database`. The plan is pinned."""
-        with self._transaction(CLAIMING) as session:
+        opening = CLAIMING if waits else CLAIMING_AT_ONCE
+        with self._transaction(opening, keeps=True) as session:
+            yield session
+
+    def looking(self) -> AbstractContextManager[PostgresSession]:
+        """See `Database`."""
+        return self.claiming(waits=False)
+
+    @contextmanager
+    def volatile(self) -> Iterator[PostgresSession]:
+        """See `Database`. The plan of a purge is pinned, as that of a claim."""
+        with self._transaction(VOLATILE) as session:
             yield session
 
     @contextmanager
@@ -163,9 +192,9 @@ class PostgresDatabase:
             yield session
 
     @contextmanager
-    def _transaction(self, opening: str) -> Iterator[PostgresSession]:
+    def _transaction(self, opening: str, *, keeps: bool = False) -> Iterator[PostgresSession]:
         with self._pool.lend() as wire:
-            wire.begin(opening)
+            wire.begin(opening, keeps=keeps)
             try:
                 yield PostgresSession(wire)
             except BaseException:

@@ -27,6 +27,12 @@ CAUGHT_BETWEEN: Final = frozenset({"40001", "40P01"})
 DECIDE_AGAIN: Final = CAUGHT_BETWEEN | {"23505"}
 """Also a unique violation: another transaction wrote the same key first."""
 
+LOCKED: Final = frozenset({"55P03"})
+"""Somebody has a lock for longer than this transaction waits."""
+
+OF_NAMES: Final = frozenset({"26000", "42P05"})
+"""A statement of that name is not there, or there already: a pooler has changed the connection."""
+
 OTHER_SERVER: Final = frozenset({"25006"})
 """A write is refused: after a failover this server only reads."""
 
@@ -91,6 +97,10 @@ class ConnectionLost(Undone):
     tries = 2
 
 
+class RowLocked(StoreUnavailable):
+    """Somebody has the lock of a row for longer than the transaction waits. It was undone."""
+
+
 class InDoubt(StoreUnavailable):
     """The connection broke after the COMMIT was sent. The transaction is not repeated blindly."""
 
@@ -117,6 +127,11 @@ def connection_is_over(error: DatabaseError) -> bool:
     return code.startswith(GONE) or code in OTHER_SERVER
 
 
+def is_of_names(error: DatabaseError) -> bool:
+    """Return True if the connection cannot keep statements by their names."""
+    return code_of(error) in OF_NAMES
+
+
 def translate(error: DatabaseError) -> DuetickError:
     """Return the error to raise for an error of Postgres."""
     code, said = code_of(error), f"{_part(error, 'M')} ({code_of(error)})"
@@ -124,13 +139,14 @@ def translate(error: DatabaseError) -> DuetickError:
         return unusable(said)
     if code in UNFIT_TEXT:
         return InvalidSchedule("text", "holds a character that Postgres cannot keep.", "character")
-    if code in DECIDE_AGAIN:
+    if code in DECIDE_AGAIN or code in OF_NAMES:
         return Undone(f"Postgres undid the transaction, and did so again: {said}.")
     if code in FORBIDDEN:
         return NotPermitted(f"Postgres does not permit it: {said}. {FORBIDDEN[code]}")
     if connection_is_over(error):
         return ConnectionLost(f"Postgres ended the connection: {said}.")
-    return StoreUnavailable(f"Postgres did not do it: {said}.")
+    undone = RowLocked if code in LOCKED else StoreUnavailable
+    return undone(f"Postgres did not do it: {said}.")
 
 
 def as_of_caller(error: DuetickError) -> DuetickError:

@@ -6,6 +6,20 @@ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
   coalesce(max(version), 0), coalesce(max(oldest_code), 0)
 FROM schema_version
 
+-- name: look
+SELECT t.now, (SELECT coalesce(max(version), 0) FROM schema_version),
+    (SELECT coalesce(max(oldest_code), 0) FROM schema_version),
+    (SELECT body FROM notes WHERE name = :note),
+    EXISTS (SELECT 1 FROM inbox),
+    EXISTS (SELECT 1 FROM standing_orders WHERE ended_at IS NULL),
+    EXISTS (SELECT 1 FROM schedule_index i WHERE i.next_fire_at <= t.now + t.ahead),
+    coalesce((SELECT min(o.lease_until) FROM occurrences o
+        WHERE o.state IN ('queued', 'processing')) <= t.now, false)
+    OR coalesce((SELECT min(o.due_at) FROM occurrences o
+        WHERE o.state IN ('scheduled', 'retrying')) <= t.now + t.ahead, false)
+FROM (SELECT coalesce(:now, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now,
+    :ahead::bigint AS ahead OFFSET 0) AS t
+
 -- name: transaction_id
 SELECT pg_current_xact_id()::text
 
@@ -202,6 +216,9 @@ SELECT at, before, after, note, told FROM events
 WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
 ORDER BY at, place
 
+-- name: occurrences_of_chunk
+SELECT o.id FROM occurrences o WHERE o.id COLLATE "C" >= :stem AND o.id COLLATE "C" < :stem || 'g'
+
 -- name: occurrence_named
 SELECT {occurrence_columns} FROM occurrences o WHERE o.id COLLATE "C" = :id LIMIT 1
 
@@ -210,6 +227,15 @@ SELECT {occurrence_columns} FROM occurrences o
 WHERE o.state IN ('queued', 'processing') AND o.lease_until <= :now
     AND o.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:leave_out::json)))
 ORDER BY o.lease_until LIMIT :limit FOR UPDATE OF o SKIP LOCKED
+
+-- name: apart_users
+SELECT json_array_elements_text(:apart::json)
+
+-- name: acting_flows
+SELECT json_array_elements_text(:by_action::json)
+
+-- name: names_of_rows
+CASE WHEN r.spread = 1 THEN json_agg(json_build_array(r.member_user, r.member_key))::text END
 
 -- name: full_users
 SELECT json_array_elements_text(:full_users::json)
@@ -261,6 +287,85 @@ FROM (
     FOR UPDATE OF i SKIP LOCKED
 ) AS d
 
+-- name: claim_read
+-- The same without locks, with the version of each row: a write of the row makes another one.
+SELECT string_agg(d.tid::text, ';'), string_agg(d.version::text, ','), json_agg(d.user_id),
+    json_agg(d.key), json_agg(d.cron), json_agg(d.timezone), json_agg(d.next_fire_at),
+    json_agg(d.flow), json_agg(d.anchor), json_agg(d.redefined_at), json_agg(d.policies),
+    json_agg(d.mark)
+FROM (
+    SELECT i.ctid AS tid, i.xmin AS version, {index_columns}, i.mark FROM schedule_index i
+    WHERE i.next_fire_at BETWEEN :from AND :until AND i.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:leave_out::json)))
+    ORDER BY i.next_fire_at LIMIT :limit
+) AS d
+
+-- name: claim_lock
+-- Some of the rows that `claim_read` found, if they are due still.
+SELECT string_agg(d.tid::text, ';'), json_agg(d.user_id), json_agg(d.key), json_agg(d.cron),
+    json_agg(d.timezone), json_agg(d.next_fire_at), json_agg(d.flow), json_agg(d.anchor),
+    json_agg(d.redefined_at), json_agg(d.policies), json_agg(d.mark)
+FROM (
+    SELECT i.ctid AS tid, {index_columns}, i.mark
+    FROM unnest(:places::tid[], :versions::xid[]) AS r (tid, version)
+    JOIN schedule_index i ON i.ctid = r.tid AND i.xmin = r.version
+    FOR UPDATE OF i SKIP LOCKED
+) AS d
+
+-- name: claim_advance
+-- Advance the rows of a chunk that are as they were read, and record their occurrences, in one
+-- statement. Rows that fire alike share occurrences without a name: a row is sent with the number of
+-- its list of them, and with the serial number of its first. Fields that a row has are not sent back.
+-- If all occurrences have the same value, it is sent once, as …_of_all. The lists hold neither texts
+-- nor nulls, which would be searched from their beginning: a word is its place among the words, and 0
+-- is null. If an occurrence is there already, all of the statement fails.
+WITH advanced AS (
+    UPDATE schedule_index i SET next_fire_at = r.next_at, mark = r.mark
+    FROM unnest(:places::tid[], :versions::xid[], :next_at::bigint[], :marks::bigint[],
+        :lists::integer[], :serials::bigint[]) AS r (tid, version, next_at, mark, list, serial)
+    WHERE i.ctid = r.tid AND i.xmin = r.version
+    RETURNING i.user_id, i.key, i.cron, i.timezone, i.flow, i.redefined_at, i.policies,
+        r.list, r.serial
+), made AS (
+    INSERT INTO occurrences (user_id, key, nominal_at, origin, id, cron, timezone, flow, state,
+        reason, due_at, attempts, priority, fence, lease_until, exclusive, redefined_at, policies,
+        range_end, count, created_at, updated_at)
+    SELECT i.user_id, i.key, coalesce(:nominal_at_of_all, (:nominal_at::bigint[])[i.o]), 'schedule',
+        :stem || lpad(to_hex(i.serial + i.o), 6, '0'), i.cron, i.timezone, i.flow,
+        coalesce(:state_of_all, (:words::text[])[(:state::integer[])[i.o]]),
+        coalesce(:reason_of_all, (:words::text[])[(:reason::integer[])[i.o]]),
+        coalesce(:due_at_of_all, (:due_at::bigint[])[i.o]), 0,
+        coalesce(:priority_of_all, (:priority::integer[])[i.o]),
+        coalesce(:fence_of_all, (:fence::bigint[])[i.o]),
+        coalesce(:lease_until_of_all, nullif((:lease_until::bigint[])[i.o], 0)),
+        coalesce(:exclusive_of_all, (:exclusive::smallint[])[i.o]),
+        i.redefined_at, i.policies,
+        coalesce(:range_end_of_all, nullif((:range_end::bigint[])[i.o], 0)),
+        coalesce(:count_of_all, (:count::bigint[])[i.o]), :now, :now
+    FROM (
+        SELECT a.user_id, a.key, a.cron, a.timezone, a.flow, a.redefined_at, a.policies,
+            a.serial - (:first::bigint[])[a.list] AS serial,
+            generate_series((:first::bigint[])[a.list], (:last::bigint[])[a.list]) AS o
+        FROM advanced a
+    ) AS i
+)
+-- How many rows were as they had been read.
+SELECT count(*) FROM advanced
+
+-- name: claim_verify
+-- Undo the transaction if a range that it has written holds a time that has an occurrence already. The
+-- rows of the ranges are written, and so nobody else records such a time meanwhile.
+SELECT rows_expected(count(*), 0)
+FROM ROWS FROM (
+    json_array_elements_text(:users::json), json_array_elements_text(:keys::json),
+    unnest(:first::bigint[]), unnest(:last::bigint[])
+) AS r (user_id, key, first, last)
+CROSS JOIN LATERAL (
+    SELECT 1 FROM occurrences o
+    WHERE o.user_id = r.user_id AND o.key = r.key
+        AND o.nominal_at > r.first AND o.nominal_at <= r.last AND o.origin = 'schedule'
+    OFFSET 0
+) AS known
+
 -- name: claim_known
 -- The times in the chunk's ranges that have an occurrence already. The OFFSETs fix the plan: without
 -- them, statistics that count few occurrences make Postgres read all occurrences first.
@@ -268,9 +373,9 @@ SELECT asked.serial, known.nominal_at
 FROM (
     SELECT i.user_id, i.key, r.first, r.last, r.serial
     FROM unnest(
-        string_to_array(:places, ';')::tid[],
-        string_to_array(:first, ',')::bigint[],
-        string_to_array(:last, ',')::bigint[]
+        :places::tid[],
+        :first::bigint[],
+        :last::bigint[]
     ) WITH ORDINALITY AS r (tid, first, last, serial)
     JOIN schedule_index i ON i.ctid = r.tid
     OFFSET 0
@@ -298,17 +403,17 @@ WITH made AS (
         coalesce(o.exclusive, :exclusive_of_all), i.redefined_at, i.policies,
         coalesce(o.range_end, :range_end_of_all), coalesce(o.count, :count_of_all), :now, :now
     FROM unnest(
-        string_to_array(:places, ';')::tid[],
-        string_to_array(:nominal_at, ',')::bigint[],
-        string_to_array(:due_at, ',')::bigint[],
-        string_to_array(:lease_until, ',', '')::bigint[],
-        string_to_array(:state, ','),
-        string_to_array(:reason, ',', ''),
-        string_to_array(:fence, ',')::bigint[],
-        string_to_array(:priority, ',')::integer[],
-        string_to_array(:exclusive, ',')::smallint[],
-        string_to_array(:range_end, ',', '')::bigint[],
-        string_to_array(:count, ',')::bigint[]
+        :places::tid[],
+        :nominal_at::bigint[],
+        :due_at::bigint[],
+        :lease_until::bigint[],
+        :state::text[],
+        :reason::text[],
+        :fence::bigint[],
+        :priority::integer[],
+        :exclusive::smallint[],
+        :range_end::bigint[],
+        :count::bigint[]
     ) WITH ORDINALITY AS o (tid, nominal_at, due_at, lease_until, state, reason, fence, priority,
         exclusive, range_end, count, serial)
     JOIN schedule_index i ON i.ctid = o.tid
@@ -317,9 +422,9 @@ WITH made AS (
 ), advanced AS (
     UPDATE schedule_index i SET next_fire_at = r.next_at, mark = r.mark
     FROM unnest(
-        string_to_array(:advanced, ';')::tid[],
-        string_to_array(:next_at, ',')::bigint[],
-        string_to_array(:marks, ',')::bigint[]
+        :advanced::tid[],
+        :next_at::bigint[],
+        :marks::bigint[]
     ) AS r (tid, next_at, mark)
     WHERE i.ctid = r.tid
     RETURNING 1
@@ -327,24 +432,24 @@ WITH made AS (
     INSERT INTO marks (user_id, key, mark)
     SELECT i.user_id, i.key, r.mark
     FROM unnest(
-        string_to_array(:done, ';')::tid[], string_to_array(:done_marks, ',')::bigint[]
+        :done::tid[], :done_marks::bigint[]
     ) AS r (tid, mark)
     JOIN schedule_index i ON i.ctid = r.tid
     ON CONFLICT (user_id, key) DO UPDATE SET mark = excluded.mark
 ), gone AS (
-    DELETE FROM schedule_index i USING unnest(string_to_array(:done, ';')::tid[]) AS r (tid)
+    DELETE FROM schedule_index i USING unnest(:done::tid[]) AS r (tid)
     WHERE i.ctid = r.tid
     RETURNING 1
 )
 -- The ids of new occurrences; null if all are new.
 SELECT (
     SELECT CASE
-        WHEN count(*) < cardinality(string_to_array(:places, ';'))
+        WHEN count(*) < cardinality(:places::tid[])
             THEN coalesce(string_agg(id, ','), '')
     END FROM made
 ), rows_expected(
     (SELECT count(*) FROM advanced) + (SELECT count(*) FROM gone),
-    cardinality(string_to_array(:advanced, ';')) + cardinality(string_to_array(:done, ';'))
+    cardinality(:advanced::tid[]) + cardinality(:done::tid[])
 )
 
 -- name: occurrence_begin

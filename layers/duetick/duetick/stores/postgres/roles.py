@@ -12,10 +12,11 @@ from scramp import ScramException, ScramMechanism
 
 from duetick.domain.errors import ConfigurationError
 from duetick.stores.postgres.connecting import Password
+from duetick.stores.postgres.kept import routines
 from duetick.stores.sql.schema import OF_NOBODY, OF_USERS
 from duetick.stores.sql.session import Database, Session
 
-ROUTINES: Final = ("rows_expected",)
+ROUTINES: Final = ("rows_expected", *(one.name for one in routines().values()))
 MECHANISM: Final = "SCRAM-SHA-256"
 ROUNDS: Final = 4_096
 

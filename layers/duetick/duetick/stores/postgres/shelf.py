@@ -4,6 +4,7 @@ A statement's condition decides the everyday case (see `sql.quick`). If it chang
 general way loads the book and decides.
 """
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 from typing import Final
@@ -12,25 +13,57 @@ from pg8000.core import CoreConnection
 
 from duetick.core.retrying import retry
 from duetick.domain.attempts import Begun, Settled
+from duetick.domain.errors import SchemaOutdated
 from duetick.domain.failures import Event
 from duetick.domain.occurrence import Leased, Occurrence
 from duetick.domain.standing import StandingOrder
+from duetick.ports import Chunk, Fair, Glance, Migrated
 from duetick.stores.postgres.address import read_address
-from duetick.stores.postgres.claim import PostgresClaim
+from duetick.stores.postgres.claim import LockingClaim
 from duetick.stores.postgres.connecting import ConnectPostgres, Password, connect_to
 from duetick.stores.postgres.database import PostgresDatabase
 from duetick.stores.postgres.errors import FACTORYS_PLACE, InDoubt, connecting
-from duetick.stores.sql.queries import migrations
+from duetick.stores.postgres.fast_claim import FastClaim
+from duetick.stores.postgres.kept import read_answers, routines
+from duetick.stores.sql.queries import Migration, migrations
 from duetick.stores.sql.quick import begin_call, leased_params
 from duetick.stores.sql.rows import read_begun
-from duetick.stores.sql.session import Params, QueryCall, Row, Undone, retried
-from duetick.stores.sql.shelf import SqlShelf
+from duetick.stores.sql.session import (
+    Database,
+    Params,
+    QueryCall,
+    Row,
+    Session,
+    Undone,
+    retried,
+)
+from duetick.stores.sql.shelf import SqlShelf, read_glance
+from duetick.stores.versions import check_version
 
 POOL: Final = 8
 
 
 class PostgresShelf(SqlShelf):
     """`ports.Shelf` on Postgres."""
+
+    def __init__(self, database: Database, steps: Sequence[Migration]) -> None:
+        locking = LockingClaim()
+        super().__init__(database, locking, steps)
+        self._fast_claim = FastClaim(locking)
+        self._keeps = True
+
+    @retried
+    def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
+        """See `ports.Shelf`."""
+        return self._fast_claim.claim(self._database, now, limit, ahead, fair)
+
+    @retried
+    def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
+        """See `ports.Shelf`. The server's clock and the schema's version come with the answer."""
+        row = self._look(now, ahead, note)
+        _, version, oldest_code, *_ = row
+        check_version(self._steps[-1].version, version, oldest_code)
+        return read_glance(row)
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
         """See `ports.Shelf`. If the answer is lost, the general way reads the result."""
@@ -72,10 +105,30 @@ class PostgresShelf(SqlShelf):
             answers = repeat(())
         return [[next(answers) for _ in calls] for calls in leases]
 
-    @retried
     def _write_at_once(self, calls: Sequence[QueryCall]) -> Sequence[Sequence[Row]]:
+        """Run statements by the function that stands for them; without one, themselves."""
+        routine = routines().get(tuple(name for name, _ in calls)) if self._keeps else None
+        if routine:
+            try:
+                ((answer,),) = self._run_at_once([routine.call_with(calls)])[0]
+                return read_answers(answer)
+            except SchemaOutdated:  # it is not made yet; or the schema is missing, as is told next
+                self._keeps = False
+        return self._run_at_once(calls)
+
+    @retried
+    def _run_at_once(self, calls: Sequence[QueryCall]) -> Sequence[Sequence[Row]]:
         with self._database.transaction() as session:
             return session.last(calls)()
+
+    def _migrate(self, session: Session) -> Migrated:
+        """See `SqlShelf`. The functions are made of the queries that this code runs."""
+        migrated = super()._migrate(session)
+        made = {one.name: one for one in routines().values()}
+        found = session.rows("names_taken", {"names": json.dumps([*made])})
+        for name in made.keys() - {str(row[0]) for row in found}:
+            session.script(made[name].made)
+        return migrated
 
     @retried
     def admit(self, user: str, password: Password) -> None:
@@ -127,4 +180,4 @@ def _connect_by(factory: ConnectPostgres) -> Callable[[], CoreConnection]:
 
 def open_database(database: PostgresDatabase) -> PostgresShelf:
     """Make a shelf on a database."""
-    return PostgresShelf(database, PostgresClaim(), migrations("postgres"))
+    return PostgresShelf(database, migrations("postgres"))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Final, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from pg8000.converters import make_params
 from pg8000.core import CoreConnection
@@ -24,6 +24,7 @@ from duetick.stores.postgres.errors import (
     ConnectionLost,
     InDoubt,
     connection_is_over,
+    is_of_names,
     lost,
     translate,
 )
@@ -38,6 +39,7 @@ def message(kind: bytes, body: bytes) -> bytes:
 UNNAMED: Final = b"\0"
 AS_TEXT: Final = bytes(2)
 DESCRIBE: Final = message(b"D", b"S" + UNNAMED)
+DESCRIBE_CALL: Final = message(b"D", b"P" + UNNAMED)
 EXECUTE: Final = message(b"E", UNNAMED + bytes(4))
 SYNC: Final = message(b"S", b"")
 NULL: Final = (-1).to_bytes(4, "big", signed=True)
@@ -57,20 +59,31 @@ SEVERAL: Final = 32
 Statement: TypeAlias = tuple[str, Params]
 """SQL with `:name` parameters, and their values."""
 
+Order: TypeAlias = Callable[[Params], Sequence[Value]]
+"""A function that puts named parameters into the order of their places."""
+
+
+class Compiled(NamedTuple):
+    """A statement as the server takes it, and the function that orders its named parameters."""
+
+    sql: bytes
+    order: Order
+
+    def parse(self, name: bytes = UNNAMED) -> bytes:
+        """Return the message that parses the statement under a name."""
+        return message(b"P", name + self.sql + AS_TEXT)
+
 
 @cache
-def compiled(sql: str, encoding: str) -> tuple[bytes, Callable[[Params], Sequence[Value]]]:
-    """Return the messages that parse and describe a statement, and the function that orders its
-    named parameters.
-    """
+def compiled(sql: str, encoding: str) -> Compiled:
+    """Compile a statement with named parameters."""
     statement, order = to_statement(sql)
-    body = UNNAMED + str(statement).encode(encoding) + b"\0" + AS_TEXT
-    return message(b"P", body) + DESCRIBE, cast("Callable[[Params], Sequence[Value]]", order)
+    return Compiled(str(statement).encode(encoding) + b"\0", cast("Order", order))
 
 
-def call(values: Sequence[str | None], encoding: str) -> bytes:
-    """Return the messages that run the parsed statement with these values."""
-    parts = [UNNAMED, UNNAMED, AS_TEXT, len(values).to_bytes(2, "big")]
+def call(values: Sequence[str | None], encoding: str, name: bytes = UNNAMED) -> bytes:
+    """Return the messages that run a parsed statement with these values."""
+    parts = [UNNAMED, name, AS_TEXT, len(values).to_bytes(2, "big")]
     for value in values:
         if value is None:
             parts.append(NULL)
@@ -78,7 +91,8 @@ def call(values: Sequence[str | None], encoding: str) -> bytes:
             text = value.encode(encoding)
             parts += (len(text).to_bytes(4, "big"), text)
     parts.append(AS_TEXT)
-    return message(b"B", b"".join(parts)) + EXECUTE
+    bind = message(b"B", b"".join(parts))
+    return bind + EXECUTE if name == UNNAMED else bind + DESCRIBE_CALL + EXECUTE
 
 
 def remember_columns(connection: CoreConnection) -> None:
@@ -175,11 +189,18 @@ class Wire:
         self._connection = connection
         self._opening = ""
         self._ended = False
+        self._names: dict[str, bytes] = {}
+        self._keeps = self._may_keep = True
         self.sound = True
 
-    def begin(self, sql: str) -> None:
-        """Open a transaction: `sql` travels with the next statement."""
+    def begin(self, sql: str, *, keeps: bool = False) -> None:
+        """Open a transaction: `sql` travels with the next statement.
+
+        If it `keeps` its statements, the server parses and plans each once for the connection. A
+        proxy cannot lend such a connection to others: only a tick may ask for it.
+        """
         self._opening, self._ended = sql, False
+        self._keeps = keeps and self._may_keep
 
     def run(self, sql: str, params: Params) -> Sequence[Row]:
         """Run one statement; return its rows."""
@@ -198,6 +219,21 @@ class Wire:
                 self._send([(sql, [params]) for sql, params in together])
                 self._receive(exchange)
             answers += exchange.answer.answers or [exchange.answer.rows or ()]
+        return answers
+
+    def start(self, statements: Sequence[Statement]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """Run statements, `SEVERAL` at most, in one round trip. Return a function that returns the
+        rows of each.
+        """
+        with self._exchange(ServerReply(statements[0][0])) as exchange:
+            self._send([(sql, [params]) for sql, params in statements])
+            self._flush(exchange)
+
+        def answers() -> Sequence[Sequence[Row]]:
+            with self._translating(exchange):
+                self._receive(exchange)
+            return exchange.answer.answers
+
         return answers
 
     def run_each(self, sql: str, params: Sequence[Params]) -> Sequence[int]:
@@ -280,6 +316,8 @@ class Wire:
         except DatabaseError as error:
             in_step = exchange.opening is None or exchange.opening.error is None
             self.sound = in_step and not connection_is_over(error)
+            self._names.clear()
+            self._may_keep = self._may_keep and not is_of_names(error)
             raise exchange.blamed(translate(error)) from error
         except UnicodeEncodeError as error:
             raise InvalidSchedule("text", f"holds {HALF_A_PAIR}", "character") from error
@@ -290,10 +328,25 @@ class Wire:
         """Write each statement with all its calls."""
         encoding, types = self._connection._client_encoding, self._connection.py_types
         for sql, calls in statements:
-            parsed, order = compiled(sql, encoding)
-            values = (make_params(types, order(params)) for params in calls)
-            self._connection._sock.write(parsed + b"".join(call(each, encoding) for each in values))
+            known = compiled(sql, encoding)
+            name, parse = self._name(sql, known)
+            values = (make_params(types, known.order(params)) for params in calls)
+            runs = b"".join(call(each, encoding, name) for each in values)
+            self._connection._sock.write(parse + runs)
         self._connection._sock.write(SYNC)
+
+    def _name(self, sql: str, known: Compiled) -> tuple[bytes, bytes]:
+        """Return the name of a statement on this connection, and the messages that make it known.
+
+        After an error nobody knows which names the server has. To close one that it does not have
+        is no error.
+        """
+        if not self._keeps:
+            return UNNAMED, known.parse() + DESCRIBE
+        if sql in self._names:
+            return self._names[sql], b""
+        name = self._names[sql] = f"duetick_{len(self._names)}".encode() + b"\0"
+        return name, message(b"C", b"S" + name) + known.parse(name)
 
     def _flush(self, exchange: Exchange) -> None:
         """Send the buffered bytes. The COMMIT is last, so before this nothing is in doubt."""

@@ -39,8 +39,10 @@ class ChunkPlan:
     """The writes of one chunk. `rows` are the due rows; a place is a position in `rows`.
 
     `made` has the new occurrences, without names; `of` has, for each, the place of the row that
-    names it. `advanced` has (place, next time, mark). `done` has (place, mark) of each row that
-    never fires again. `broken` has the rows that cannot be read.
+    names it. `advanced` has (place, next time, mark). If `decide_usual` decided, `lists` has the
+    occurrences of each advanced row, in place of `made`: rows that are alike have the same tuple.
+    `done` has (place, mark) of each row that never fires again. `broken` has the rows that cannot
+    be read.
     """
 
     rows: Sequence[DueRow]
@@ -48,9 +50,26 @@ class ChunkPlan:
     made: list[Occurrence] = field(default_factory=list)
     of: list[int] = field(default_factory=list)
     advanced: list[tuple[int, int, int]] = field(default_factory=list)
+    lists: list[tuple[Occurrence, ...]] = field(default_factory=list)
     done: list[tuple[int, int]] = field(default_factory=list)
     broken: list[tuple[Unreadable, Occurrence]] = field(default_factory=list)
     stem: str = field(default_factory=lambda: new_id()[:-SERIAL])
+
+    def decide_usual(self, templates: Templates) -> list[int]:
+        """Decide the writes of the rows that go on. Return the places of the others."""
+        others: list[int] = []
+        for place, row in enumerate(self.rows):
+            found = templates.usual(row)
+            if found is None:
+                template = templates.of(row)
+                if template.next_at is None:
+                    others.append(place)
+                    continue
+                found = template.made, template.next_at, template.mark
+            made, next_at, mark = found
+            self.lists.append(made)
+            self.advanced.append((place, next_at, mark))
+        return others
 
     def decide(self, templates: Templates) -> None:
         """Decide the writes of every row."""
@@ -89,6 +108,17 @@ class ChunkPlan:
         """Yield each with its name and its id: the chunk's random stem and a serial number."""
         for n, (one, place) in enumerate(zip(self.made, self.of, strict=True)):
             yield name_for(self.rows[place], one, f"{self.stem}{n:06x}")
+
+    def leased(self) -> list[Occurrence]:
+        """Return those of `lists` that the claim leases, so that the tick delivers them."""
+        rows, stem, leased = self.rows, self.stem, list[Occurrence]()
+        serial = 0
+        for (place, _, _), made in zip(self.advanced, self.lists, strict=True):
+            for one in made:
+                if one.state is State.QUEUED:
+                    leased.append(name_for(rows[place], one, f"{stem}{serial:06x}"))
+                serial += 1
+        return leased
 
     def poisoned(self) -> list[Occurrence]:
         """Return the occurrences of rows that cannot be read."""

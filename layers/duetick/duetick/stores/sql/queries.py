@@ -13,6 +13,7 @@ FRAGMENTS: Final = (
     "place_of_another",
     "stands_beside",
     "is_job",
+    "is_ended",
     "in_states",
     "skip_locked",
     "given_names",
@@ -22,6 +23,9 @@ FRAGMENTS: Final = (
     "full_flows",
     "full_actions",
     "hook_named",
+    "apart_users",
+    "acting_flows",
+    "names_of_rows",
 )
 
 

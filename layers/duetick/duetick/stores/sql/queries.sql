@@ -60,6 +60,107 @@ SELECT 'dead', count(*) FROM (
 UNION ALL
 SELECT 'unreadable', count(*) FROM (SELECT 1 FROM unreadable LIMIT :limit) AS unreadable
 
+-- name: alike_end
+-- The name at which one read of a forecast ends, if there are so many rows.
+SELECT i.user_id, i.key FROM schedule_index i
+WHERE (i.user_id, i.key) > (:after_user, :after_key)
+ORDER BY i.user_id, i.key LIMIT 1 OFFSET :limit
+
+-- name: alike_end_of_user
+SELECT i.user_id, i.key FROM schedule_index i
+WHERE i.user_id = :user AND i.key > :after_key
+ORDER BY i.user_id, i.key LIMIT 1 OFFSET :limit
+
+-- name: alike_last
+SELECT i.user_id, i.key FROM schedule_index i ORDER BY i.user_id DESC, i.key DESC LIMIT 1
+
+-- name: alike_last_of_user
+SELECT i.user_id, i.key FROM schedule_index i
+WHERE i.user_id = :user ORDER BY i.user_id DESC, i.key DESC LIMIT 1
+
+-- name: alike_columns
+r.cron, r.timezone, r.next_at, r.flow, r.policies, r.anchor, r.mark, r.user_id, r.action, r.spent,
+r.spread
+
+-- name: alike_row_columns
+-- What decides the fires of a row within a span. One that is due later only counts. A time is rounded
+-- down to its minute where nothing depends on the rest of it: the phase of a rate matters to an end
+-- and to a spread, and what is due in this minute is decided as it is.
+i.flow, i.user_id AS member_user, i.key AS member_key,
+CASE WHEN i.next_fire_at < :until THEN i.cron ELSE '' END AS cron,
+CASE WHEN i.next_fire_at < :until THEN i.timezone END AS timezone,
+CASE
+    WHEN i.next_fire_at >= :until THEN :until
+    WHEN i.next_fire_at < :soon OR i.redefined_at = 0 OR i.policies LIKE '%"ends_at":%'
+        OR (i.policies LIKE '%"spread":%' AND i.cron LIKE 'rate(%') THEN i.next_fire_at
+    WHEN i.cron LIKE 'rate(%second%' THEN i.next_fire_at - i.next_fire_at % 1000
+    ELSE i.next_fire_at - i.next_fire_at % 60000
+END AS next_at,
+CASE WHEN i.next_fire_at < :until THEN i.policies END AS policies,
+CASE WHEN i.next_fire_at < :until AND i.redefined_at = 0 THEN i.anchor END AS anchor,
+CASE WHEN i.mark >= i.next_fire_at THEN i.mark END AS mark,
+CASE WHEN i.user_id IN ({apart_users}) THEN i.user_id ELSE '' END AS user_id,
+CASE WHEN i.flow IN ({acting_flows}) THEN coalesce(
+    (SELECT s.action FROM schedules s WHERE s.user_id = i.user_id AND s.key = i.key), '')
+    ELSE '' END AS action,
+CASE WHEN i.next_fire_at < :until AND i.policies LIKE '%"max_runs":%' THEN
+    coalesce((SELECT s.runs FROM schedules s WHERE s.user_id = i.user_id AND s.key = i.key), 0)
+    + (SELECT count(*) FROM occurrences o WHERE o.user_id = i.user_id AND o.key = i.key
+        AND o.state IN ('scheduled', 'queued') AND o.attempts = 0 AND NOT ({stands_beside}))
+    ELSE 0 END AS spent,
+CASE WHEN i.next_fire_at < :until AND i.policies LIKE '%"spread":%' THEN 1 ELSE 0 END AS spread
+
+-- name: alike_rows
+SELECT count(*), {alike_columns}, {names_of_rows}
+FROM (SELECT {alike_row_columns} FROM schedule_index i
+    WHERE (i.user_id, i.key) > (:after_user, :after_key)
+        AND (i.user_id, i.key) <= (:last_user, :last_key)) AS r
+WHERE r.flow = coalesce(:flow, r.flow) AND r.action = coalesce(:action, r.action)
+GROUP BY {alike_columns}
+
+-- name: alike_rows_of_user
+SELECT count(*), {alike_columns}, {names_of_rows}
+FROM (SELECT {alike_row_columns} FROM schedule_index i
+    WHERE i.user_id = :user AND i.key > :after_key AND i.key <= :last_key) AS r
+WHERE r.flow = coalesce(:flow, r.flow) AND r.action = coalesce(:action, r.action)
+GROUP BY {alike_columns}
+
+-- name: waiting_alike
+-- What is recorded and due in a span, by minute: the first of it. What another scope has is counted
+-- beside it, so that the reader knows whether this was all.
+SELECT count(*), w.in_scope, w.due_at, w.flow, w.user_id, w.action, w.kept, w.job
+FROM (SELECT o.flow,
+        CASE WHEN o.due_at <= :now THEN :now ELSE o.due_at - o.due_at % 60000 END AS due_at,
+        CASE WHEN o.user_id IN ({apart_users}) THEN o.user_id ELSE '' END AS user_id,
+        CASE WHEN o.flow IN ({acting_flows}) THEN coalesce((SELECT
+            CASE WHEN o.origin >= 'failure:' AND o.origin < 'failure;' THEN {hook_named}
+                ELSE f.action END
+            FROM schedules f WHERE f.user_id = o.user_id AND f.key = o.key), '')
+            ELSE '' END AS action,
+        CASE WHEN o.attempts > 0 OR {stands_beside} THEN 1 ELSE 0 END AS kept,
+        CASE WHEN o.origin >= 'job:' AND o.origin < 'job;' THEN 1 ELSE 0 END AS job,
+        CASE WHEN o.user_id = coalesce(:user, o.user_id) AND o.flow = coalesce(:flow, o.flow)
+            THEN 1 ELSE 0 END AS in_scope
+    FROM (
+        SELECT * FROM (SELECT o.* FROM occurrences o
+            WHERE o.state IN ('scheduled', 'retrying') AND o.due_at < :until
+            ORDER BY o.due_at LIMIT :limit) AS waiting
+        UNION ALL
+        SELECT * FROM (SELECT o.* FROM occurrences o
+            WHERE o.state IN ('queued', 'processing') AND o.state = 'queued'
+                AND o.due_at > :now AND o.due_at < :until
+            LIMIT :limit) AS leased
+    ) AS o) AS w
+GROUP BY w.in_scope, w.due_at, w.flow, w.user_id, w.action, w.kept, w.job
+
+-- name: unreadable_count
+SELECT count(*) FROM (
+    SELECT u.user_id, u.flow, coalesce((
+        SELECT s.action FROM schedules s WHERE s.user_id = u.user_id AND s.key = u.key
+    ), '') AS action FROM unreadable u) AS u
+WHERE u.user_id = coalesce(:user, u.user_id) AND u.flow = coalesce(:flow, u.flow)
+    AND u.action = coalesce(:action, u.action)
+
 -- name: mark_put
 INSERT INTO marks (user_id, key, mark) VALUES (:user_id, :key, :mark)
 ON CONFLICT (user_id, key) DO UPDATE SET mark = excluded.mark
@@ -402,10 +503,14 @@ DELETE FROM workers WHERE id IN (
 -- name: retiring_columns
 o.user_id, o.key, o.nominal_at, o.origin, o.flow, o.state, o.range_end, o.updated_at
 
+-- name: is_ended
+-- As the condition of `idx_occurrences_ended`.
+o.state IN ('succeeded', 'cancelled', 'dead', 'deleted')
+
 -- name: retire_ended
 -- What ended so long ago that no retention is longer than its time, and no purge has looked at it.
 SELECT {retiring_columns} FROM occurrences o
-WHERE o.kept_until IS NULL AND o.state IN ('succeeded', 'cancelled', 'dead', 'deleted')
+WHERE o.kept_until IS NULL AND ({is_ended})
     AND o.updated_at <= :ended_before
 ORDER BY o.updated_at LIMIT :limit {skip_locked}
 
@@ -413,7 +518,7 @@ ORDER BY o.updated_at LIMIT :limit {skip_locked}
 -- What a purge has looked at, and let stay until now.
 SELECT {retiring_columns} FROM occurrences o
 WHERE o.kept_until IS NOT NULL AND o.kept_until <= :now
-    AND o.state IN ('succeeded', 'cancelled', 'dead', 'deleted')
+    AND ({is_ended})
 ORDER BY o.kept_until LIMIT :limit {skip_locked}
 
 -- name: retire_newest
@@ -669,6 +774,17 @@ SELECT min(at) FROM (
     UNION ALL
     SELECT min(o.due_at) FROM occurrences o WHERE o.state IN ('scheduled', 'retrying')
 ) AS found
+
+-- name: look
+-- All that a tick asks before it claims.
+SELECT :now, 0, 0, (SELECT body FROM notes WHERE name = :note),
+    EXISTS (SELECT 1 FROM inbox),
+    EXISTS (SELECT 1 FROM standing_orders WHERE ended_at IS NULL),
+    EXISTS (SELECT 1 FROM schedule_index i WHERE i.next_fire_at <= :now + :ahead),
+    coalesce((SELECT min(o.lease_until) FROM occurrences o
+        WHERE o.state IN ('queued', 'processing')) <= :now, 0)
+    OR coalesce((SELECT min(o.due_at) FROM occurrences o
+        WHERE o.state IN ('scheduled', 'retrying')) <= :now + :ahead, 0)
 
 -- name: occurrences_lease_over
 SELECT {occurrence_columns} FROM occurrences o

@@ -1,6 +1,6 @@
 """The seam between the SQL shelf and a database: transactions in which queries run by name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
@@ -26,15 +26,20 @@ class Session(Protocol):
     def several(self, calls: Sequence[QueryCall]) -> Sequence[Sequence[Row]]:
         """Run queries one after another, in one round trip; return the rows of each."""
 
+    def start(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """Run queries as `several` does. The result is a function that returns the rows.
+
+        The database works until it is called; it must be called.
+        """
+
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """Run the query for each set of parameters; return how many rows each run changed."""
 
-    def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
-        """Run the last queries of this transaction and commit it, in one round trip.
+    def every(self, name: str, params: Iterable[Params]) -> int:
+        """Run the query for each set of parameters; return how many rows all runs changed."""
 
-        The result is a function that returns the rows. The database works until it is called; it
-        must be called.
-        """
+    def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """Start the last queries of this transaction and its commit, in one round trip."""
 
     def script(self, sql: str) -> None:
         """Run statements that return nothing, inside this transaction."""
@@ -54,8 +59,22 @@ class Database(Protocol):
         back.
         """
 
-    def claiming(self) -> AbstractContextManager[Session]:
-        """Open a transaction for a claim: due rows are read in the order of their index."""
+    def claiming(self, *, waits: bool = True) -> AbstractContextManager[Session]:
+        """Open a transaction of a tick, which claims or leases: due rows are read in the order of
+        their index.
+
+        Unless it `waits`, it gives up where somebody has the lock of a row.
+        The end of the block need not wait for the disk. Whoever begins what was claimed commits
+        after it, and does: a claim that a crash of the database undoes was never begun.
+        """
+
+    def volatile(self) -> AbstractContextManager[Session]:
+        """Open a transaction that need not outlive a crash of the database: the report of a worker,
+        or a batch of a purge, which another purge repeats.
+        """
+
+    def looking(self) -> AbstractContextManager[Session]:
+        """Open a transaction of a tick that only reads, beside whoever writes."""
 
     def migration(self) -> AbstractContextManager[Session]:
         """Open a transaction for DDL. It keeps other migrations out and has no short time limit."""

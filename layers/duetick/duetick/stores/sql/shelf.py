@@ -41,6 +41,7 @@ from duetick.ports import (
     Dialect,
     Effects,
     Fair,
+    Glance,
     JobsFound,
     Listed,
     Migrated,
@@ -86,6 +87,7 @@ from duetick.stores.sql.transaction import SqlTransaction
 
 if TYPE_CHECKING:
     from duetick.domain.accounts import Account
+    from duetick.domain.alike import AlikePage, Selection
     from duetick.domain.bells import PendingBell
     from duetick.domain.operations import Operation, OperationPlace
     from duetick.domain.retention import Retention, Retired
@@ -253,6 +255,16 @@ class SqlShelf:
         rows = self._rows("unreadable_list", {"since": since, "limit": limit})
         return [read_unreadable(row) for row in rows]
 
+    @retried
+    def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
+        """See `ports.Shelf`."""
+        return read_glance(self._look(self.now() if now is None else now, ahead, note))
+
+    def _look(self, now: int | None, ahead: int, note: str) -> Row:
+        with self._database.looking() as session:
+            ((row,),) = session.last([("look", {"now": now, "ahead": ahead, "note": note})])()
+        return row
+
     # Bells.
 
     @retried
@@ -301,10 +313,12 @@ class SqlShelf:
     @retried
     def _is_waiting(self, now: int, until: int) -> bool:
         """Ask first, in one round trip: in most ticks nothing waits."""
-        return bool(number(self._rows("anything_waits", {"now": now, "until": until})))
+        with self._database.looking() as session:
+            (rows,) = session.last([("anything_waits", {"now": now, "until": until})])()
+        return bool(number(rows))
 
     def _lease(self, now: int, limit: int, until: int, fair: Fair) -> Sequence[Occurrence]:
-        with self._database.transaction() as session:
+        with self._database.claiming() as session:
             params: Params = {"now": now, "until": until, "leave_out": left_out(fair)}
             params = {**params, **_full_scopes(fair, now)}
             over = _select(session, *_over_call({**params, "limit": limit}, fair))
@@ -426,6 +440,21 @@ class SqlShelf:
         with self._database.transaction() as session:
             return session.each("rate_count", [params]) == [1]
 
+    # Forecasts. Their module is loaded when it is needed: a tick forecasts nothing.
+
+    @retried
+    def alike(self, selection: "Selection", now: int, until: int, place: str = "") -> "AlikePage":
+        """See `ports.Shelf`."""
+        from duetick.stores.sql.alike import read_part
+
+        with self._database.transaction() as session:
+            return read_part(session, selection, now, until, place)
+
+    def walk_units(self, books: int) -> int | None:
+        """See `ports.Shelf`: nobody pays for a read."""
+        del books
+        return None
+
     # Standing orders.
 
     def standing(self) -> Sequence[StandingOrder]:
@@ -478,7 +507,12 @@ class SqlShelf:
 
     def report(self, worker: "Worker") -> None:
         """See `ports.Shelf`."""
-        self._query("worker_put", worker_params(worker))
+        self._report(worker_params(worker))
+
+    @retried
+    def _report(self, params: Params) -> None:
+        with self._database.volatile() as session:
+            session.last([("worker_put", params)])()
 
     def workers(self, since: int, limit: int) -> "Sequence[Worker]":
         """See `ports.Shelf`."""
@@ -586,7 +620,10 @@ class SqlShelf:
     def migrate(self) -> Migrated:
         """See `ports.Shelf`."""
         with self._database.migration() as session:
-            return migrate(session, self._steps)
+            return self._migrate(session)
+
+    def _migrate(self, session: Session) -> Migrated:
+        return migrate(session, self._steps)
 
     @retried
     def check_schema(self) -> None:
@@ -621,7 +658,7 @@ class SqlShelf:
         """See `ports.Shelf`. Its module is loaded when it is needed: a tick purges nothing."""
         from duetick.stores.sql.retiring import retire
 
-        with self._database.claiming() as session:
+        with self._database.volatile() as session:
             return retire(session, retention, now, limit)
 
     def tidy(self, now: int) -> int:
@@ -642,6 +679,12 @@ class SqlShelf:
 
 def _named(name: ScheduleName) -> Params:
     return {"user_id": name[0], "key": name[1]}
+
+
+def read_glance(row: Row) -> Glance:
+    """Read the answer of `look`, of which the versions come before the rest."""
+    now, _, _, note, brought, ordered, due, waits = row
+    return Glance(now, bool(waits), bool(due), bool(ordered), bool(brought), note)
 
 
 def _full_scopes(fair: Fair, now: int) -> Params:

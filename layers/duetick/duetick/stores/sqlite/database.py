@@ -4,11 +4,12 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from operator import itemgetter
-from typing import Final, TypeAlias
+from types import TracebackType
+from typing import Final, NamedTuple, TypeAlias
 
 from duetick.core.retrying import retry
 from duetick.domain.errors import (
@@ -27,6 +28,14 @@ ConnectSqlite: TypeAlias = Callable[[], sqlite3.Connection]
 BUSY_SECONDS: Final = 30
 TRIES: Final = 10
 WAL: Final = "PRAGMA journal_mode = WAL"
+WRITING: Final = "BEGIN IMMEDIATE"
+MEMORY: Final = ":memory:"
+
+FULL: Final = "FULL"
+NORMAL: Final = "NORMAL"
+"""The end of a transaction does not wait for the disk. The log is written in order, so the next one
+that waits carries it there.
+"""
 
 _NAME: Final = re.compile(r":([a-z_]+)")
 
@@ -38,9 +47,11 @@ class FileConnection(sqlite3.Connection):
 def connect_file(path: str) -> ConnectSqlite:
     """Return a factory of connections to a file, or to a database in memory."""
 
+    kind = sqlite3.Connection if path == MEMORY else FileConnection
+
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(
-            path, timeout=BUSY_SECONDS, check_same_thread=False, factory=FileConnection
+            path, timeout=BUSY_SECONDS, check_same_thread=False, factory=kind
         )
         try:
             # SQLite does not wait for another connection that changes the mode at the same moment.
@@ -58,14 +69,28 @@ def _wait(tried: int) -> None:
     time.sleep(tried * 0.01)
 
 
-@cache
-def _positional(sql: str) -> tuple[str, Callable[[Params], tuple[Value, ...]]]:
-    """Return the statement with question marks, and the function that picks their values.
+class Numbered(NamedTuple):
+    """A statement with numbered parameters, and the function that picks their values by name.
 
-    SQLite binds names half as fast as positions.
+    SQLite binds names half as fast as numbers.
     """
-    names = _NAME.findall(sql)
-    return _NAME.sub("?", sql), itemgetter(*names)
+
+    sql: str
+    pick: Callable[[Params], tuple[Value, ...]]
+
+
+@cache
+def numbered(sql: str) -> Numbered:
+    """Number the named parameters of a statement."""
+    names = [*dict.fromkeys(_NAME.findall(sql))]
+    numbers = {name: f"?{number}" for number, name in enumerate(names, 1)}
+    return Numbered(_NAME.sub(lambda found: numbers[found[1]], sql), _picker(names))
+
+
+def _picker(names: Sequence[str]) -> Callable[[Params], tuple[Value, ...]]:
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda params: tuple(params[name] for name in names)
 
 
 class SqliteSession:
@@ -79,14 +104,19 @@ class SqliteSession:
         """See `Session`. A caller's INSERT OR ROLLBACK or RAISE may have ended the transaction."""
         if not self._connection.in_transaction:
             raise EffectsRefused("A statement of your own ended the transaction, and undid it.")
-        sql = self._queries[name]
-        return self._connection.execute(sql, params).fetchall() if sql else ()
+        sql, pick = numbered(self._queries[name])
+        return self._connection.execute(sql, pick(params)).fetchall() if sql else ()
 
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """See `Session`."""
-        sql, pick = _positional(self._queries[name])
+        sql, pick = numbered(self._queries[name])
         cursor = self._connection.cursor()
         return [cursor.execute(sql, one).rowcount for one in map(pick, params)]
+
+    def every(self, name: str, params: Iterable[Params]) -> int:
+        """See `Session`."""
+        sql, pick = numbered(self._queries[name])
+        return self._connection.executemany(sql, map(pick, params)).rowcount
 
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         """See `Session`."""
@@ -99,10 +129,14 @@ class SqliteSession:
         """See `Session`."""
         return [self.rows(name, params) for name, params in calls]
 
-    def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
-        """See `Session`. SQLite runs the queries at once; the commit follows."""
+    def start(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """See `Session`. SQLite runs the queries at once."""
         answers = self.several(calls)
         return lambda: answers
+
+    def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
+        """See `Session`. The commit follows."""
+        return self.start(calls)
 
     def script(self, sql: str) -> None:
         """See `Session`. `executescript` would commit the transaction."""
@@ -115,33 +149,92 @@ class SqliteSession:
         self.script(self._queries[name])
 
 
+class SqliteTransaction:
+    """A transaction, in which the other threads of the process are kept out."""
+
+    __slots__ = ("_connection", "_database", "_opening", "_synchronous")
+
+    _connection: sqlite3.Connection
+
+    def __init__(self, database: "SqliteDatabase", opening: str, synchronous: str) -> None:
+        self._database = database
+        self._opening = opening
+        self._synchronous = synchronous
+
+    def __enter__(self) -> SqliteSession:
+        database = self._database
+        database.lock.acquire()
+        try:
+            self._connection = database.begin(self._opening, self._synchronous)
+        except BaseException as error:
+            database.lock.release()
+            database.refuse(error)
+            raise
+        return SqliteSession(self._connection)
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self._commit()
+            else:
+                self._connection.rollback()
+                self._database.refuse(error)
+        finally:
+            self._database.lock.release()
+
+    def _commit(self) -> None:
+        try:
+            self._connection.commit()
+        except BaseException as error:
+            self._connection.rollback()
+            self._database.refuse(error)
+            raise
+
+
 class SqliteDatabase:
     """`Database` on SQLite."""
 
     def __init__(self, connect: ConnectSqlite) -> None:
         self._connect = connect
-        self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
+        self._synchronous = FULL
+        self.lock = threading.RLock()
 
-    @contextmanager
-    def transaction(self) -> Iterator[SqliteSession]:
+    def transaction(self) -> AbstractContextManager[SqliteSession]:
         """See `Database`. BEGIN IMMEDIATE allows one writer at a time, of all processes."""
-        with self._lock, self._errors():
-            connection = self._open()
-            connection.execute("BEGIN IMMEDIATE")
-            if not connection.in_transaction:
-                raise NoTransactions(
-                    "The connection did not begin a transaction. Give a factory of plain "
-                    "sqlite3 connections, or the address of the file."
-                )
-            try:
-                yield SqliteSession(connection)
-                connection.commit()
-            except BaseException:
-                connection.rollback()
-                raise
+        return SqliteTransaction(self, WRITING, FULL)
 
-    claiming = transaction
+    def claiming(self, *, waits: bool = True) -> AbstractContextManager[SqliteSession]:
+        """See `Database`. There is one writer at a time, so a claim waits in every case."""
+        del waits
+        return SqliteTransaction(self, WRITING, NORMAL)
+
+    def volatile(self) -> AbstractContextManager[SqliteSession]:
+        """See `Database`."""
+        return SqliteTransaction(self, WRITING, NORMAL)
+
+    def looking(self) -> AbstractContextManager[SqliteSession]:
+        """See `Database`. It waits for no writer."""
+        return SqliteTransaction(self, "BEGIN", self._synchronous)
+
+    def begin(self, opening: str, synchronous: str) -> sqlite3.Connection:
+        """Open a transaction. The lock keeps the other threads out."""
+        connection = self._open()
+        if synchronous != self._synchronous and isinstance(connection, FileConnection):
+            connection.execute(f"PRAGMA synchronous = {synchronous}")
+            self._synchronous = synchronous
+        connection.execute(opening)
+        if not connection.in_transaction:
+            raise NoTransactions(
+                "The connection did not begin a transaction. Give a factory of plain "
+                "sqlite3 connections, or the address of the file."
+            )
+        return connection
 
     @contextmanager
     def migration(self) -> Iterator[SqliteSession]:
@@ -160,22 +253,20 @@ class SqliteDatabase:
         with self.transaction():
             pass
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Raise the driver's errors as ours, and close a connection that turns out to be read-only.
+    def refuse(self, error: BaseException) -> None:
+        """Raise the driver's error as ours, and close a connection that turns out to be read-only.
+        Another error is left as it is.
 
         SQLite opens a file for reading if it fails to open it for writing, and stays with that. A
         volume that is mounted between the two would never be written to again.
         """
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            of_file = isinstance(self._connection, FileConnection)
-            if of_file and error.sqlite_errorname.startswith("SQLITE_READONLY"):
-                self.close()
-            translated = _translate(error)
-            if translated is None:
-                raise
+        if not isinstance(error, sqlite3.DatabaseError):
+            return
+        of_file = isinstance(self._connection, FileConnection)
+        if of_file and error.sqlite_errorname.startswith("SQLITE_READONLY"):
+            self.close()
+        translated = _translate(error)
+        if translated is not None:
             raise translated from error
 
     def _open(self) -> sqlite3.Connection:
@@ -191,9 +282,13 @@ class SqliteDatabase:
 
         A page that SQLite merged into another keeps a copy of its rows.
         """
-        with self._lock, self._errors():
-            self._open().execute("VACUUM")
-            ((busy, *_),) = self._open().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try:
+            with self.lock:
+                self._open().execute("VACUUM")
+                ((busy, *_),) = self._open().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.DatabaseError as error:
+            self.refuse(error)
+            raise
         if busy:
             raise StoreUnavailable(
                 "It is erased, but a reader kept the log from being emptied, which still holds it. "
@@ -206,10 +301,10 @@ class SqliteDatabase:
 
     def close(self) -> None:
         """See `Database`."""
-        with self._lock:
+        with self.lock:
             if self._connection is not None:
                 self._connection.close()
-                self._connection = None
+                self._connection, self._synchronous = None, FULL
 
 
 def _translate(error: sqlite3.DatabaseError) -> DuetickError | None:

@@ -87,6 +87,19 @@ WHERE i.next_fire_at <= :until
 UPDATE schedule_index SET next_fire_at = :next_at, mark = :mark
 WHERE user_id = :user_id AND key = :key
 
+-- name: occurrence_claimed
+INSERT INTO occurrences (user_id, key, nominal_at, origin, id, cron, timezone, flow, state, reason,
+    due_at, attempts, priority, fence, lease_until, exclusive, redefined_at, policies, range_end,
+    count, created_at, updated_at)
+VALUES (:user_id, :key, :nominal_at, 'schedule', :id, :cron, :timezone, :flow, :state, :reason,
+    :due_at, 0, :priority, :fence, :lease_until, :exclusive, :redefined_at, :policies, :range_end,
+    :count, :created_at, :created_at)
+ON CONFLICT (user_id, key, nominal_at, origin) DO NOTHING
+
+-- name: occurrences_of_chunk
+-- The ids of a chunk begin with its stem, and go on with hexadecimal digits.
+SELECT o.id FROM occurrences o WHERE o.id >= :stem AND o.id < :stem || 'g'
+
 -- name: schedules_ending
 SELECT s.user_id, s.key, s.enabled, s.pause, s.policies FROM json_each(:names) n
 JOIN schedules s ON s.user_id = n.value ->> 0 AND s.key = n.value ->> 1
@@ -108,6 +121,9 @@ created_at, begun_at, updated_at, told, death
 {begin_write}
 RETURNING {bare_occurrence_columns}
 
+-- name: is_ended
+o.state = 'succeeded' OR o.state = 'cancelled' OR o.state = 'dead' OR o.state = 'deleted'
+
 -- name: skip_locked
 -- SQLite has one writer at a time.
 
@@ -126,6 +142,15 @@ WHERE o.kept_until = :held AND o.user_id = n.value ->> 0 AND o.key = n.value ->>
 UPDATE occurrences AS o SET kept_until = n.value ->> 4 FROM json_each(:later) n
 WHERE o.user_id = n.value ->> 0 AND o.key = n.value ->> 1 AND o.nominal_at = n.value ->> 2
     AND o.origin = n.value ->> 3
+
+-- name: apart_users
+SELECT value FROM json_each(:apart)
+
+-- name: acting_flows
+SELECT value FROM json_each(:by_action)
+
+-- name: names_of_rows
+CASE WHEN r.spread = 1 THEN json_group_array(json_array(r.member_user, r.member_key)) END
 
 -- name: full_users
 SELECT value FROM json_each(:full_users)

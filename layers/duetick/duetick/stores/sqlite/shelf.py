@@ -1,7 +1,7 @@
 """The shelf on SQLite: a file, or memory."""
 
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Final, cast
 
 from duetick.domain.attempts import Begun, Settled
 from duetick.domain.claims import DueRow, LastTick
@@ -20,9 +20,15 @@ from duetick.stores.sql.claim import (
 from duetick.stores.sql.queries import migrations
 from duetick.stores.sql.quick import begin_call, leased_params
 from duetick.stores.sql.rows import ATTEMPTS, event_params, occurrence_params, read_begun
-from duetick.stores.sql.session import Params, Session
+from duetick.stores.sql.session import Params, Session, Value
 from duetick.stores.sql.shelf import SqlShelf
 from duetick.stores.sqlite.database import ConnectSqlite, SqliteDatabase
+
+CLAIMED: Final = (
+    *("nominal_at", "fence", "state", "reason", "due_at", "priority", "lease_until", "exclusive"),
+    *("policies", "range_end", "count", "created_at"),
+)
+"""The columns of an occurrence that a claim gives, and that its row does not have."""
 
 
 class SqliteClaim:
@@ -45,16 +51,17 @@ class SqliteClaim:
         plan = ChunkPlan(cast("Sequence[DueRow]", rows), now)
         plan.decide(self._tick.at(now, ahead, fair.pauses, fair.limits))
         _leave_out_known(session, plan)
-        session.each("claim_advance", [*_advances(plan)])
+        session.every("claim_advance", _advances(plan))
         for place, _ in plan.done:
             name = {"user_id": plan.rows[place][0], "key": plan.rows[place][1]}
             session.several([("mark_keep", name), ("index_remove", name)])
         told = [*tell_of(session, plan.poisoned())]
         session.several([*endings(session, plan), *told, *set_aside(plan.broken)])
         occurrences = [*plan.occurrences()]
-        written = session.each("occurrence_put", _records(plan, occurrences))
-        new = [one for one, count in zip(occurrences, written, strict=True) if count]
-        return Chunk(len(found), [one for one in new if is_leased(one)], plan.poisoned())
+        if session.every("occurrence_claimed", _records(plan, occurrences)) < len(occurrences):
+            new = {row[0] for row in session.rows("occurrences_of_chunk", {"stem": plan.stem})}
+            occurrences = [one for one in occurrences if one.id in new]
+        return Chunk(len(found), [one for one in occurrences if is_leased(one)], plan.poisoned())
 
 
 def _leave_out_known(session: Session, plan: ChunkPlan) -> None:
@@ -77,23 +84,22 @@ def _advances(plan: ChunkPlan) -> Iterator[Params]:
         yield {"user_id": user_id, "key": key, "next_at": next_at, "mark": mark}
 
 
-def _records(plan: ChunkPlan, occurrences: Sequence[Occurrence]) -> list[Params]:
-    """Return the parameters of `occurrence_put`: computed once for a template, then completed."""
+def _records(plan: ChunkPlan, occurrences: Sequence[Occurrence]) -> Iterator[Params]:
+    """Yield the parameters of `occurrence_claimed`, computed once for a template."""
     different = {id(made): made for made in plan.made}
-    templates = {place: occurrence_params(made) for place, made in different.items()}
-    return [
-        {
-            **templates[id(made)],
-            "user_id": one.user_id,
-            "key": one.key,
-            "cron": one.cron,
-            "timezone": one.timezone,
-            "id": one.id,
-            "flow": one.flow,
-            "redefined_at": one.redefined_at,
-        }
-        for made, one in zip(plan.made, occurrences, strict=True)
-    ]
+    templates = {place: _record(made) for place, made in different.items()}
+    for made, one in zip(plan.made, occurrences, strict=True):
+        record = templates[id(made)].copy()
+        record["user_id"], record["key"] = one.user_id, one.key
+        record["cron"], record["timezone"], record["flow"] = one.cron, one.timezone, one.flow
+        record["id"], record["redefined_at"] = one.id, one.redefined_at
+        yield record
+
+
+def _record(made: Occurrence) -> dict[str, Value]:
+    """Return the parameters that a claim gives; the others are those of no occurrence yet."""
+    every = occurrence_params(made)
+    return {name: every[name] for name in CLAIMED}
 
 
 class SqliteShelf(SqlShelf):

@@ -27,6 +27,7 @@ from duetick.testing.conformance.failure_hooks import (
 from duetick.testing.conformance.failures import FailureConformance
 from duetick.testing.conformance.fairness import FairnessConformance
 from duetick.testing.conformance.find import FindConformance
+from duetick.testing.conformance.forecasting import ForecastConformance
 from duetick.testing.conformance.group_pauses import GroupPauseConformance
 from duetick.testing.conformance.histories import HistoryConformance
 from duetick.testing.conformance.index import IndexConformance
@@ -105,6 +106,7 @@ class StoreConformance(
     ExplainConformance,
     RestoreConformance,
     StandingOrderConformance,
+    ForecastConformance,
     GroupPauseConformance,
     LimitingConformance,
     LimitedHookConformance,

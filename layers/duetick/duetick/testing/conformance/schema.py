@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from duetick.core.store import Store
+from duetick.domain.alike import Selection
 from duetick.domain.attempts import SUCCEEDED, CallerKey, reject
 from duetick.domain.backfilling import Backfill
 from duetick.domain.errors import DuetickError, SchemaOutdated, StoreUnavailable
@@ -96,6 +97,7 @@ CALLS: Final[Mapping[str, Callable[[Store], object]]] = {
     "shelf.leaving": lambda store: store.shelf.leaving(NOON, 1),
     "shelf.accounts": lambda store: list(store.shelf.accounts(NOON, SOON)),
     "shelf.account": lambda store: store.shelf.account("ada", "digest", NOON, SOON),
+    "shelf.alike": lambda store: store.shelf.alike(Selection(), NOON, SOON),
     "shelf.tally": lambda store: store.shelf.tally(NOON, 10),
     "shelf.rules": lambda store: store.shelf.rules("digest"),
     "shelf.note": lambda store: store.shelf.note("name"),

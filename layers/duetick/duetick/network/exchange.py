@@ -1,4 +1,4 @@
-"""An HTTP/1.1 client for one POST at a time, on a connection that stays open.
+"""An HTTP/1.1 client for one POST at a time, on connections that stay open.
 
 http.client takes four times as much processor time, most of it in its mail parser. This reader is
 strict: if it does not understand an answer, it raises BadAnswer.
@@ -8,8 +8,10 @@ import re
 import select
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
@@ -45,11 +47,15 @@ class BadAnswer(Exception):
 
 
 class HttpAnswer(NamedTuple):
-    """The status and the beginning of the body. If `kept`, the connection can be used again."""
+    """The status, the beginning of the body, and the field `date`.
+
+    If `kept`, the connection can be used again.
+    """
 
     status: int
     body: bytes
     kept: bool
+    date: str = ""
 
 
 def connect(host: str, port: int, end: float, *, secure: bool) -> "Channel":
@@ -113,8 +119,9 @@ class Channel:
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
-        self._ahead = b""
+        self._ahead = bytearray()
         self._end = 0.0
+        self._longest = LONGEST_BODY
         self._timeout = -1.0
         self._poll = select.poll()
         self._poll.register(connected, select.POLLIN)
@@ -127,12 +134,13 @@ class Channel:
         """Close the connection."""
         self._socket.close()
 
-    def exchange(self, request: bytes, end: float) -> HttpAnswer:
-        """Send a request and read its answer, both by `end`.
+    def exchange(self, request: bytes, end: float, longest: int = LONGEST_BODY) -> HttpAnswer:
+        """Send a request and read its answer, both by `end`. Of a body longer than `longest`, read
+        the beginning.
 
         Raise Unanswered if the connection has ended, or ends before an answer received.
         """
-        self._end = end
+        self._end, self._longest = end, longest
         try:
             self._set_timeout()
             self._socket.sendall(request)
@@ -148,7 +156,8 @@ class Channel:
             if status >= 200:
                 body, whole = self._read_body(status, fields)
                 stays = http11 and "close" not in fields.get("connection", "").lower()
-                return HttpAnswer(status, body, stays and whole and not self._ahead)
+                kept = stays and whole and not self._ahead
+                return HttpAnswer(status, body, kept, fields.get("date", ""))
         raise BadAnswer("it has no end of interim answers")
 
     def _read_body(self, status: int, fields: Mapping[str, str]) -> tuple[bytes, bool]:
@@ -165,13 +174,13 @@ class Channel:
         if not LENGTH.fullmatch(length):
             raise BadAnswer("its length is no number")
         size = int(length)
-        return self._read_exactly(min(size, LONGEST_BODY)), size <= LONGEST_BODY
+        return self._read_exactly(min(size, self._longest)), size <= self._longest
 
     def _read_chunks(self) -> tuple[bytes, bool]:
         body = b""
         while size := _read_size(self._read_until(b"\r\n", LONGEST_HEAD)):
-            if len(body) + size > LONGEST_BODY:
-                return body + self._read_exactly(LONGEST_BODY - len(body)), False
+            if len(body) + size > self._longest:
+                return body + self._read_exactly(self._longest - len(body)), False
             body += self._read_exactly(size)
             if self._read_exactly(2) != b"\r\n":
                 raise BadAnswer("a chunk does not end where it should")
@@ -182,15 +191,14 @@ class Channel:
 
     def _read_rest(self) -> bytes:
         """Read until the connection ends, or until the body is long enough."""
-        while len(self._ahead) < LONGEST_BODY and self._receive():
+        while len(self._ahead) < self._longest and self._receive():
             pass
-        return self._ahead[:LONGEST_BODY]
+        return bytes(self._ahead[: self._longest])
 
     def _read_exactly(self, count: int) -> bytes:
         while len(self._ahead) < count:
             self._need_more()
-        taken, self._ahead = self._ahead[:count], self._ahead[count:]
-        return taken
+        return self._cut(count)
 
     def _read_until(self, mark: bytes, most: int) -> bytes:
         """Read up to the mark, and drop the mark."""
@@ -200,7 +208,12 @@ class Channel:
             self._need_more()
         if not 0 <= at <= most:
             raise BadAnswer(f"a part of it is longer than {most} bytes")
-        taken, self._ahead = self._ahead[:at], self._ahead[at + len(mark) :]
+        return self._cut(at + len(mark))[:at]
+
+    def _cut(self, count: int) -> bytes:
+        """Take so many of the bytes that were read."""
+        taken = bytes(self._ahead[:count])
+        del self._ahead[:count]
         return taken
 
     def _need_more(self) -> None:
@@ -220,6 +233,78 @@ class Channel:
         if abs(left - self._timeout) > SLACK:
             self._socket.settimeout(left)
             self._timeout = left
+
+
+class Connections:
+    """The connections to one host that are open and idle. The one that was used last is used next.
+
+    A kept connection may have ended unseen, or may end as it is used. If it ends before the first
+    byte of an answer, the request is sent again at once, on a new connection: whoever calls must be
+    safe under that.
+    """
+
+    def __init__(self, host: str, port: int, *, secure: bool) -> None:
+        self._place = host, port
+        self._secure = secure
+        self._idle: list[Channel] = []
+        self._lock = threading.Lock()
+
+    def exchange(
+        self,
+        request: bytes,
+        end: float,
+        *,
+        connect_within: float | None = None,
+        longest: int = LONGEST_BODY,
+    ) -> HttpAnswer:
+        """Send a request and read its answer, both by `end`."""
+        kept = self._take()
+        if kept is not None:
+            with suppress(Unanswered):
+                return self._call(kept, request, end, longest)
+        by = end if connect_within is None else min(end, time.monotonic() + connect_within)
+        return self._call(connect(*self._place, by, secure=self._secure), request, end, longest)
+
+    def _call(self, channel: Channel, request: bytes, end: float, longest: int) -> HttpAnswer:
+        try:
+            answer = channel.exchange(request, end, longest)
+        except BaseException:
+            channel.close()
+            raise
+        if answer.kept:
+            with self._lock:
+                self._idle.append(channel)
+        else:
+            channel.close()
+        return answer
+
+    def _take(self) -> Channel | None:
+        """Take the idle connection that was used last and is still open, or None."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                channel = self._idle.pop()
+            if channel.silent():
+                return channel
+            channel.close()
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for channel in idle:
+            channel.close()
+
+
+def post(path: str, fields: Mapping[str, str], body: bytes) -> bytes:
+    """Return the bytes of a POST. A field may be any text; it must not become another one."""
+    lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
+    lines.append(f"content-length: {len(body)}")
+    head = "".join(lines)
+    if " " in path or not head.isascii() or not head.isprintable():
+        raise ValueError("the path or a header is not plain ASCII text, and was not sent")
+    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def _read_head(head: bytes) -> tuple[bool, int, Mapping[str, str]]:

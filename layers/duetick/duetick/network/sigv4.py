@@ -1,4 +1,4 @@
-"""AWS Signature Version 4 for calls of API Gateway, ten times as fast as botocore's."""
+"""AWS Signature Version 4 for POSTs, ten times as fast as botocore's."""
 
 import hashlib
 import hmac
@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple, TypeAlias
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
-SERVICE: Final = "execute-api"
+GATEWAY: Final = "execute-api"
+"""The name under which calls of API Gateway are signed."""
 
 
 class Credentials(NamedTuple):
@@ -20,9 +21,14 @@ class Credentials(NamedTuple):
 
 CredentialsSource: TypeAlias = Callable[[], Credentials]
 
+SignedFields: TypeAlias = tuple[tuple[str, str], ...]
+"""Headers: each with its name in lower case."""
+
 
 class _Frame(NamedTuple):
-    """The parts that are the same for all calls of a host in one second, by one caller."""
+    """The parts that are the same for all calls of a host in one second, by one caller, with the
+    same fields.
+    """
 
     of: tuple[Credentials, str, int]
     headers: dict[str, str]
@@ -35,31 +41,39 @@ class _Frame(NamedTuple):
 class Signer:
     """A signer of POSTs whose path has only unreserved characters and slashes."""
 
-    def __init__(self, credentials: CredentialsSource, region: str) -> None:
+    def __init__(self, credentials: CredentialsSource, region: str, service: str = GATEWAY) -> None:
         self._credentials = credentials
         self._region = region
-        self._frame: _Frame | None = None
+        self._service = service
+        self._frames: dict[SignedFields, _Frame] = {}
 
-    def headers(self, host: str, path: str, body: bytes, now: int) -> dict[str, str]:
-        """Return the headers that authenticate the call. `now` is in milliseconds."""
+    def headers(
+        self, host: str, path: str, body: bytes, now: int, fields: SignedFields = ()
+    ) -> dict[str, str]:
+        """Return the headers that authenticate the call, with the `fields`, which are signed too.
+
+        `now` is in milliseconds. There are few different fields: what is made of each is kept.
+        """
         of = (self._credentials(), host, now // 1_000)
-        frame = self._frame
+        frame = self._frames.get(fields)
         if frame is None or frame.of != of:
-            frame = self._frame = self._make_frame(*of)
+            frame = self._frames[fields] = self._make_frame(*of, fields)
         request = f"POST\n{path}\n{frame.canonical}{hashlib.sha256(body).hexdigest()}"
         digest = hashlib.sha256(request.encode()).hexdigest()
         signature = _mac(frame.key, frame.to_sign + digest).hex()
         return {**frame.headers, "authorization": frame.authorization + signature}
 
-    def _make_frame(self, credentials: Credentials, host: str, second: int) -> _Frame:
+    def _make_frame(
+        self, credentials: Credentials, host: str, second: int, fields: SignedFields
+    ) -> _Frame:
         moment = datetime.fromtimestamp(second, UTC).strftime("%Y%m%dT%H%M%SZ")
-        headers = {"x-amz-date": moment}
+        headers = {**dict(fields), "x-amz-date": moment}
         if credentials.token:
             headers["x-amz-security-token"] = credentials.token
-        signed = {"host": host, **headers}
+        signed = dict(sorted({"host": host, **headers}.items()))
         names = ";".join(signed)
         lines = "".join(f"{name}:{value}\n" for name, value in signed.items())
-        scope = f"{moment[:8]}/{self._region}/{SERVICE}/aws4_request"
+        scope = f"{moment[:8]}/{self._region}/{self._service}/aws4_request"
         key = f"AWS4{credentials.secret_key}".encode()
         for part in scope.split("/"):
             key = _mac(key, part)

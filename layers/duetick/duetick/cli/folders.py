@@ -1,0 +1,76 @@
+"""Folders that a command makes: whole or not at all, and the same bytes from the same contents."""
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Final
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+LEFT_OUT: Final = ("__pycache__", "*.py[co]")
+"""What Python compiled for itself: no folder that is made here has it."""
+
+THE_FIRST: Final = (1980, 1, 1, 0, 0, 0)
+"""The time of each file in an archive: the earliest that an archive knows."""
+
+MODE: Final = 0o644 << 16
+UNIX: Final = 3
+
+
+@contextmanager
+def replaced(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder that takes the place of this one when the block ends. If the block
+    raises, the folder stays as it was.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = folder.with_name(f".{folder.name}-new")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir()
+    try:
+        yield made
+        shutil.rmtree(folder, ignore_errors=True)
+        made.rename(folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def copy(source: Path, into: Path, *left_out: str) -> None:
+    """Copy a file, or a folder without what Python compiled, and without files of these names."""
+    if source.is_dir():
+        ignored = shutil.ignore_patterns(*LEFT_OUT, *left_out)
+        shutil.copytree(source, into, ignore=ignored, dirs_exist_ok=True)
+    else:
+        shutil.copyfile(source, into)
+
+
+def archive(folder: Path, into: Path) -> None:
+    """Write a folder into an archive. Its bytes depend on names and contents alone."""
+    with ZipFile(into, "w") as made:
+        for path in files_of(folder):
+            entry = ZipInfo(path.relative_to(folder).as_posix(), THE_FIRST)
+            entry.external_attr, entry.create_system = MODE, UNIX
+            made.writestr(entry, path.read_bytes(), ZIP_DEFLATED)
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the files of a folder, at any depth, in an order that is the same everywhere."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def digest(paths: Iterable[Path]) -> str:
+    """Return one digest of files, or of all files of folders but those that Python compiled."""
+    found = hashlib.sha256()
+    for path in paths:
+        for file in files_of(path) if path.is_dir() else [path]:
+            inside = file.relative_to(path).as_posix()
+            if not any(fnmatch(part, each) for part in Path(inside).parts for each in LEFT_OUT):
+                found.update(f"{path.name}/{inside}\n{digest_of(file)}\n".encode())
+    return found.hexdigest()
+
+
+def digest_of(file: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()

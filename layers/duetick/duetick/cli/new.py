@@ -1,0 +1,92 @@
+"""`duetick new`: a repository of your own, which uses Duetick as a package."""
+
+import json
+import re
+import shutil
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from duetick.cli.folders import copy, files_of
+from duetick.cli.problem import CliProblem, WrongUsage
+from duetick.cli.programs import run
+from duetick.cli.showing import say
+from duetick.version import VERSION
+
+SKELETON: Final = Path(__file__).with_name("skeleton")
+OWN_NAME: Final = "my-app"
+"""The name that the skeleton's files have in the place of the repository's."""
+
+DOT: Final = "dot_"
+"""What a name begins with in place of a dot, so that no tool of ours minds the file."""
+
+LONGEST: Final = 80
+"""A stack's name has 128 characters, and names of what stands in it go on from there."""
+
+EXTRAS: Final = "duetick[cli,testing]"
+WHEELS: Final = "wheels"
+
+
+def make_repository(folder: Path) -> None:
+    """Write the repository into a folder that is not there, or empty."""
+    _check(folder)
+    for file in files_of(SKELETON):
+        if "__pycache__" not in file.parts:
+            _write(file, folder)
+    requirement = _requirement(folder)
+    file = folder / "requirements.txt"
+    file.write_text(file.read_text().replace(f"{EXTRAS}\n", requirement))
+
+
+def _check(folder: Path) -> None:
+    """Raise CliProblem unless a stack can have the folder's name, and nothing is in the way."""
+    name = folder.name
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*", name) or len(name) > LONGEST:
+        better = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-0123456789")[:LONGEST]
+        raise WrongUsage(
+            f"{name!r} cannot be the name of a stack: a letter, then letters, digits and single "
+            f"hyphens, {LONGEST} characters at most. For example {better or OWN_NAME}."
+        )
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CliProblem(f"{folder} is there already, and is not empty. Nothing was written.")
+
+
+def _write(file: Path, folder: Path) -> None:
+    inside = file.relative_to(SKELETON)
+    parts = [part.replace(DOT, ".", 1) if part.startswith(DOT) else part for part in inside.parts]
+    path = folder.joinpath(*parts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(file.read_text().replace(OWN_NAME, folder.name))
+
+
+def _requirement(folder: Path) -> str:
+    """Return the lines by which pip finds this Duetick. If it came from no index, its wheel is put
+    into the repository.
+    """
+    pinned = f"{EXTRAS}=={VERSION}\n"
+    origin = distribution("duetick").read_text("direct_url.json")
+    if origin is None:
+        return pinned
+    url = json.loads(origin)["url"]
+    place = Path(unquote(urlsplit(url).path))
+    if urlsplit(url).scheme != "file":
+        return f"{EXTRAS} @ {url}\n"
+    wheels = folder / WHEELS
+    wheels.mkdir()
+    if place.suffix == ".whl" and place.is_file():
+        copy(place, wheels / place.name)
+    elif (place / "pyproject.toml").is_file():
+        _build_wheel(place, wheels)
+    else:
+        shutil.rmtree(wheels)
+        say(f"{place} is gone, from which Duetick came: let pip find duetick {VERSION} elsewhere.")
+        return pinned
+    return f"--find-links {WHEELS}\n{pinned}"
+
+
+def _build_wheel(checkout: Path, into: Path) -> None:
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
+    options = ["--no-deps", "--no-build-isolation", "--wheel-dir"]
+    run([*pip, *options, into, checkout], into)

@@ -1,0 +1,1 @@
+"""Your flows. Duetick finds every `Flow` in a module of this package."""

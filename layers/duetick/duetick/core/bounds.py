@@ -1,0 +1,194 @@
+"""What the stack can deliver, and what operators or partners allow, beside what is due."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from duetick.core.store import Store
+from duetick.core.wire import iso
+from duetick.domain.errors import counted
+from duetick.domain.forecasting import Outlook
+from duetick.domain.limits import OF_ACTION, OF_FLOW, Limit, Limits, Per
+from duetick.domain.minutes import Sums
+from duetick.domain.pace import Pace, best_pace
+from duetick.domain.schedule import Json
+from duetick.domain.spreading import Grid, Over, fitting_spread, windows_over
+from duetick.domain.standing import OF_USER
+from duetick.domain.workers import REPORTS_KEPT_MS
+
+if TYPE_CHECKING:
+    from duetick.core.forecast import Question
+
+BoundKind: TypeAlias = Literal["stack", "limit", "given"]
+Source: TypeAlias = Literal["measured", "ordered", "given", "unknown"]
+
+MOST_REPORTS: Final = 1_000
+MOST_SHOWN: Final = 100
+"""The most windows of one bound that an answer names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The most that may be due in a window, how that is known, and where it is exceeded.
+
+    `most` is None if nobody knows it. `spread` are the seconds that would do; None if nothing is
+    over, or if none does. `advice` says which.
+    """
+
+    kind: BoundKind
+    scope: str
+    most: int | None
+    per: Per
+    source: Source
+    said: str
+    over: Sequence[Over] = ()
+    spread: int | None = None
+    advice: str = ""
+
+
+def limits_within(limits: Limits, asked: "Question") -> Limits:
+    """Return the limits whose scope lies in what is asked: of the others, more than that counts."""
+    if not asked.operator:
+        return Limits()
+    return Limits(tuple(one for one in limits.every if _lies_in(one.scope, asked)))
+
+
+def _lies_in(scope: str, asked: "Question") -> bool:
+    if asked.is_all:
+        return True
+    if asked.user_id is not None:
+        return asked.flow is None and scope == f"{OF_USER}{asked.user_id}"
+    if asked.action is not None:
+        return scope == f"{OF_ACTION}{asked.flow}/{asked.action}"
+    return scope == f"{OF_FLOW}{asked.flow}" or scope.startswith(f"{OF_ACTION}{asked.flow}/")
+
+
+def judge(store: Store, asked: "Question", outlook: Outlook, added: Sums | None) -> Sequence[Bound]:
+    """Return each bound that is known of what is asked, with the windows that exceed it."""
+    found = list(_bounds(store, asked, outlook, added))
+    return [_judge(bound, sums, outlook, has_added=added is not None) for bound, sums in found]
+
+
+def _bounds(
+    store: Store, asked: "Question", outlook: Outlook, added: Sums | None
+) -> Iterator[tuple[Bound, Sums]]:
+    everything = _together(outlook.sums[0], added)
+    if asked.allowed is not None:
+        most, per = asked.allowed
+        said = f"{most:,} a {per} are allowed, as was given."
+        yield Bound("given", "all", most, per, "given", said), everything
+    if asked.is_all:
+        reports = store.workers(outlook.now - REPORTS_KEPT_MS, MOST_REPORTS)
+        yield _of_stack(best_pace(reports)), everything
+    for place, limit in enumerate(outlook.limits.every, 1):
+        of_limit = added if added and _covers_added(limit, asked) else None
+        sums = _together(outlook.sums[place], of_limit)
+        for bound in _of_limit(limit, asked.lasts):
+            yield bound, sums
+
+
+def _together(sums: Sums, added: Sums | None) -> Sums:
+    """Return the sums with what is added. Of these, only what is added would move."""
+    if added is None:
+        return sums
+    due = [one + other for one, other in zip(sums.due, added.due, strict=True)]
+    movable = [max(0, one) for one in added.movable]
+    return Sums(due, movable, added.ragged, added.densest)
+
+
+def _covers_added(limit: Limit, asked: "Question") -> bool:
+    if asked.added is None:
+        return False
+    wanted = asked.added.wanted
+    covering = Limits((limit,)).of(asked.added.user_id or "", wanted.flow, wanted.action)
+    return bool(covering)
+
+
+def _of_stack(pace: Pace | None) -> Bound:
+    if pace is None:
+        said = (
+            "Nobody knows yet what the stack can deliver: no tick of the last 8 days had enough to "
+            "do. Give a number, such as `most`."
+        )
+        return Bound("stack", "all", None, "minute", "unknown", said)
+    least = "" if pace.full else "at least "
+    why = (
+        "it left work behind, so it was full"
+        if pace.full
+        else "no tick left work behind, so it may be more"
+    )
+    said = (
+        f"The stack delivers {least}{pace.a_minute:,} a minute: the quickest tick of its last "
+        f"reports delivered {pace.delivered:,} in {pace.took / 1_000:,.1f} s at {iso(pace.at)}; "
+        f"{why}."
+    )
+    return Bound("stack", "all", pace.a_minute, "minute", "measured", said)
+
+
+def _of_limit(limit: Limit, lasts: float | None) -> Iterator[Bound]:
+    if limit.rate is not None:
+        said = f"Operators limit {limit.scope} to {limit.rate:,} a {limit.per}."
+        yield Bound("limit", limit.scope, limit.rate, limit.per, "ordered", said)
+    if limit.parallel is None:
+        return
+    at_once = f"Operators let {limit.parallel:,} of {limit.scope} run at once"
+    if lasts is None:
+        said = (
+            f"{at_once}. How many that is a minute depends on how long a run lasts: give `lasts`."
+        )
+        yield Bound("limit", limit.scope, None, "minute", "unknown", said)
+        return
+    most = int(limit.parallel * 60 / lasts)
+    said = f"{at_once}: {most:,} a minute if a run lasts {lasts:g} s, as was given."
+    yield Bound("limit", limit.scope, most, "minute", "ordered", said)
+
+
+def _judge(bound: Bound, sums: Sums, outlook: Outlook, *, has_added: bool) -> Bound:
+    if bound.most is None:
+        return bound
+    grid = Grid(outlook.span, bound.per)
+    over = windows_over(sums.due, bound.most, grid)
+    if not over:
+        return bound
+    spread = fitting_spread(sums, bound.most, grid)
+    held = windows_over(sums.fixed, bound.most, grid) if spread is None else ()
+    advice = _advice(spread, len(held), has_added=has_added)
+    return replace(bound, over=over, spread=spread, advice=advice)
+
+
+def _advice(spread: int | None, held: int, *, has_added: bool) -> str:
+    whose = "the schedules that are added" if has_added else "all schedules without a spread"
+    if held:
+        return (
+            f"No spread of {whose} is enough: {counted(held, 'window')} would be over without them."
+        )
+    if spread is None:
+        return f"No spread of {whose} is enough: a day is the longest, and too much is due in it."
+    return (
+        f"With a spread of {spread:,} s for {whose}, no window of this span is over; the chance "
+        "that one is, whatever their names are, is less than one in a million."
+    )
+
+
+def bounds_json(bounds: Sequence[Bound]) -> list[Json]:
+    """Return the bounds as the API shows them."""
+    return [_bound_json(one) for one in bounds]
+
+
+def _bound_json(one: Bound) -> Json:
+    return {
+        "kind": one.kind,
+        "scope": one.scope,
+        "most": one.most,
+        "per": one.per,
+        "source": one.source,
+        "said": one.said,
+        "over": [_over_json(each, one.most) for each in one.over[:MOST_SHOWN]],
+        "overCount": len(one.over),
+        "spread": one.spread,
+        "spreadSaid": one.advice,
+    }
+
+
+def _over_json(one: Over, most: int | None) -> Json:
+    return {"at": iso(one.at), "due": one.due, "most": most, "clearedAt": iso(one.cleared_at)}

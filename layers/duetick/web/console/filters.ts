@@ -1,0 +1,53 @@
+/** Filters that stand in the address, so that what is found can be shared. */
+import { type Child, h } from "../view/view.js";
+import { type App, button } from "./app.js";
+
+export interface Control {
+  readonly name: string;
+  readonly label: string;
+  readonly kind: "search" | "text" | "choice" | "time";
+  readonly options?: readonly (readonly [string, string])[];
+  readonly hint?: string;
+}
+
+/** A form of filters: it is sent by Enter, or by a choice. A new filter begins at the first page. */
+export function filters(app: App, controls: readonly Control[]): Child {
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    send(event.target as HTMLFormElement);
+  };
+  const send = (form: HTMLFormElement): void => {
+    const given = new FormData(form);
+    const chosen = controls.map(({ name, kind }) => {
+      const value = String(given.get(name) ?? "").trim();
+      return [name, kind === "time" && value ? `${value.length === 16 ? `${value}:00` : value}Z` : value];
+    });
+    app.choose({ ...Object.fromEntries(chosen), cursor: null });
+  };
+  const narrowed = controls.some(({ name }) => app.place.query[name]);
+  const clear = (): void => app.choose({ ...Object.fromEntries(controls.map(({ name }) => [name, null])), cursor: null });
+  return h(
+    "form",
+    { class: "filters", role: "search", "aria-label": "Filters", on: { submit } },
+    ...controls.map((one) => control(app, one, send)),
+    h("button", { type: "submit", key: "send" }, "Find"),
+    narrowed && button("Clear", clear, { key: "clear" }),
+  );
+}
+
+function control(app: App, one: Control, send: (form: HTMLFormElement) => void): Child {
+  const id = `filter-${one.name}`;
+  const value = app.place.query[one.name] ?? "";
+  const shared = { id, name: one.name, ...(one.hint ? { title: one.hint, placeholder: one.hint } : {}) };
+  const change = (event: Event): void => {
+    const { form } = event.target as HTMLSelectElement;
+    if (form) send(form);
+  };
+  const input =
+    one.kind === "choice"
+      ? h("select", { id, name: one.name, on: { change } }, ...(one.options ?? []).map(([each, label]) => h("option", { value: each, selected: each === value }, label)))
+      : one.kind === "time"
+        ? h("input", { ...shared, type: "datetime-local", step: "1", value: value.slice(0, 19) })
+        : h("input", { ...shared, type: one.kind, value, autocomplete: "off", spellcheck: "false" });
+  return h("div", { class: "field", key: one.name }, h("label", { for: id }, one.label), input);
+}
