@@ -47,6 +47,8 @@ OUTSIDE = {
     "locks",
     "workers",
     "free_bell",
+    "alike",
+    "walk_units",
 }
 """What no simulated process calls by that name, or seldom: changes have names of their own."""
 

@@ -174,6 +174,7 @@ def test_a_pause_goes_on_unless_the_item_is_enabled(client: Client) -> None:
 
 def test_the_record_of_operators_has_how_many(running: Product, operators: Operators) -> None:
     operators.put_many([item("a", user="ann"), item("b", user="ann")])
+    running.clock.now += 1_000
     running.operator("ann").put_many([item("c")])
     told = [(one["verb"], one["user"], one["target"]) for one in operators.operations()]
     assert told == [

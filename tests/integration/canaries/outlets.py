@@ -187,6 +187,10 @@ SILENT: Final = {
     "inbox_refused": "it names the number of a row, and which part of its user cannot be",
     "inbox_failed": "its stack is any line's",
     "worker_lost": "it names a run of a function",
+    "ring": "it names a schedule, an occurrence and a status, where bells ring",
+    "bells": "it has numbers",
+    "bell_failed": "it names a schedule, and why EventBridge did not take its times",
+    "wake_failed": "its stack is any line's",
 }
 """Log lines that no act provokes here, and why that is no risk."""
 

@@ -1,7 +1,6 @@
 """The checks that every schedule must pass before a store takes it, however it is made."""
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final
 
 from duetick.core.flows import Flows
@@ -16,7 +15,6 @@ from duetick.domain.schedule import LARGEST_INPUT, Schedule, check_pace, dump_in
 
 MINUTE_SECONDS: Final = 60
 DAY_MS: Final = DAY * 1_000
-MOST_CONFIRMED: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +63,8 @@ def doubts_of(
         times.append(lambda: _check_bell(schedule, now))
     if not may_be_done:
         times.append(lambda: check_future(schedule, now))
-    doubt = refusals_of([lambda: _confirm(schedule.cron, now // DAY_MS)])
+    doubt = refusals_of([lambda: confirm(schedule.cron, now // DAY_MS * DAY_MS)])
     return doubt or refusals_of(times)
-
-
-@lru_cache(MOST_CONFIRMED)
-def _confirm(cron: str, day: int) -> None:
-    """Ask for the second opinion once a day of each text: it costs as much as all other checks."""
-    confirm(cron, day * DAY_MS)
 
 
 def find_flaws_of_work(schedule: Schedule, flows: Flows, quotas: Quotas) -> list[Refusal]:
