@@ -40,6 +40,6 @@ def _rules(client: AwsClient) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for rule in page["Rules"]:
             if not rule.get("ScheduleExpression"):
                 continue
-            pages = client.get_paginator("list_targets_by_rule").paginate(MappingRule=rule["Name"])
+            pages = client.get_paginator("list_targets_by_rule").paginate(Rule=rule["Name"])
             targets = [target for part in pages for target in part["Targets"]]
             yield "events", {**rule, "Targets": targets}
