@@ -267,11 +267,18 @@ class Teller(Chances):
         )
 
     def _moves(self) -> list[Act]:
-        """Return the moves of some stories to bells, and back, drawn last."""
+        """Return the moves of some stories to bells, and back, drawn last; and edits of one
+        schedule at once, whose processes want its bell.
+        """
         if not self.happens(0.2):
             return []
         first = Act(self.start + self.choice((0, 0, self.randrange(1, self.span // 2))), "move", "")
-        return [first, *(self._act("move") for _ in range(self.choice((0, 0, 0, 1, 2))))]
+        back = [self._act("move") for _ in range(self.choice((0, 0, 0, 1, 2)))]
+        return [first, *back, *self._edits_at_once(), *self._edits_at_once()]
+
+    def _edits_at_once(self) -> list[Act]:
+        at, key = self.start + self.randrange(1, self.span), f"k{self.randrange(2)}"
+        return [Act(at + self.randrange(200), "retime", key, self._schedule(key)) for _ in range(3)]
 
     def _faults_of_bells(self) -> list[Fault]:
         names = [one for one in OF_BELLS if self.happens(0.4)]
