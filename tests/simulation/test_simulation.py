@@ -124,9 +124,12 @@ def test_a_story_has_the_same_history_on_each_store(
 ) -> None:
     """They cross the same boundaries if none has a fast way, and a chunk takes all that is due.
 
-    In each of these, schedules follow new rules of their zones.
+    In each of these, schedules follow new rules of their zones. No bell rings in them: a store may
+    ask for a tick sooner than another one.
     """
-    story = replace(story_of(seed), chunk=1_000)
+    told = story_of(seed)
+    acts = tuple(act for act in told.acts if act.verb != "move")
+    story = replace(told, acts=acts, chunk=1_000)
     ended = [Teller(one, general=True).tell(story) for one in (sqlite, postgres, dynamodb)]
     assert ended[0].history
     assert all(one.crossed["Store.follow_zone"] for one in ended)
