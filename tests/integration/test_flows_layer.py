@@ -128,3 +128,33 @@ def test_only_a_package_of_ones_own_is_put_into_it(
     assert main(["layer", str(project.folder / name), *words]) == 1
     assert f"{name} is no package of yours" in capsys.readouterr().err
     assert not (project.folder / "layer").exists()
+
+
+@pytest.mark.parametrize("into", [".", "flows", "flows/inner", "flows/layer", "tests", "notes"])
+def test_a_layer_takes_the_place_of_nothing_but_a_layer(
+    project: Project, capsys: pytest.CaptureFixture[str], into: str
+) -> None:
+    (project.folder / "tests").mkdir()
+    (project.folder / "tests/test_garden.py").write_text("")
+    (project.folder / "notes").write_text("mine")
+    (project.folder / "flows/requirements.txt").write_text("")
+    before = digest([project.folder])
+    assert project.build(into=into) == 1
+    assert "has something else in it. Name another folder: --to." in capsys.readouterr().err
+    assert digest([project.folder]) == before
+
+
+def test_requirements_that_are_not_there_are_named(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--requirements", "nowhere.txt", "--to", str(project.folder / "layer")]
+    assert main(["layer", str(project.folder / "flows"), *words]) == 1
+    assert "There is no file nowhere.txt." in capsys.readouterr().err
+
+
+def test_the_folder_of_a_project_is_no_package(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.folder)
+    assert main(["layer", ".", "--to", "layer"]) == 1
+    assert ". is no package of yours." in capsys.readouterr().err
