@@ -333,6 +333,17 @@ def test_what_builds_the_wheel_is_fetched_if_this_python_has_it_not(
     assert "No matching distribution found for hatchling" in capsys.readouterr().err
 
 
+def test_deploy_says_before_it_builds_that_sam_is_missing(repository: Repository) -> None:
+    plain = {**environment(), "PATH": "/usr/bin:/bin"}
+    deploy = ["make", "deploy"]
+    done = subprocess.run(
+        deploy, cwd=repository.folder, env=plain, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("There is no sam here, which deploys: install the AWS SAM CLI,")
+    assert done.stdout == ""
+
+
 @pytest.mark.parametrize("name", ["null", "true", "no"])
 def test_a_name_that_yaml_takes_for_something_else_stays_a_text(tmp_path: Path, name: str) -> None:
     assert main(["new", str(tmp_path / name)]) == 0
