@@ -80,7 +80,8 @@ def test_the_layer_is_the_same_from_two_folders_so_that_nothing_is_deployed_for_
     other = Project(tmp_path_factory.mktemp("elsewhere"))
     for one in (project, other):
         one.write("stamps", "1.0")
-        assert one.build("stamps") == 0
+        one.write("letters", "1.0")
+        assert one.build("stamps", "../wheels/letters-1.0-py3-none-any.whl") == 0
     compiled = [*(project.folder / "layer").rglob("garden*.pyc")]
     assert len(compiled) == 1
     files = [sorted((one.folder / "layer").rglob("*")) for one in (project, other)]

@@ -280,6 +280,21 @@ def test_the_command_says_which_extra_is_missing(bare: Path) -> None:
     assert re.fullmatch(needs + r"Do: pip install 'duetick\[cli\]'\n", done.stderr)
 
 
+def test_a_store_whose_driver_is_missing_names_its_extra(repository: Repository) -> None:
+    command = [repository.bin / "duetick", "verify", "--store", "postgresql://u:p@127.0.0.1:9/d"]
+    done = subprocess.run(
+        command,
+        cwd=repository.folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    needed = "the command needs pg8000, which is not installed. Do: pip install 'duetick[postgres]'"
+    assert done.stderr == f"duetick: {needed}\n"
+
+
 def came_from(monkeypatch: pytest.MonkeyPatch, **told: object) -> None:
     """Let Duetick be installed from elsewhere, as pip notes it."""
     for name, value in offline().items():

@@ -82,8 +82,9 @@ def _install(requirements: Path, python: Path, architecture: str) -> None:
     for one in distributions(path=[str(python)]):
         if _plain(one.name) in pins:
             _remove(one)
-    for record in python.glob("*.dist-info/RECORD"):  # it has digests of those files
-        record.unlink()
+    for name in ("RECORD", "direct_url.json"):  # digests of those files; a folder of this machine
+        for told in python.glob(f"*.dist-info/{name}"):
+            told.unlink()
 
 
 def own_pins() -> dict[str, str]:
