@@ -21,6 +21,8 @@ LOOKED_FOR: Final = {
     "cli.upcoming": "`duetick upcoming`",
     "cli.local_flows": "the flows of the local stack, loaded again after a change",
     "cli.new": "`duetick new`",
+    "cli.package": "`duetick package`",
+    "cli.projects": "the commands of a repository of one's own",
     "cli.start": "the command's start: it says which extra is missing",
     "cli.template": "the template of a release",
     "cli.welcome": "what the local stack prints at its start",
