@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from duetick.cli import new
+from duetick.cli import new, package
 from duetick.cli.main import main
 from duetick.cli.package import make
 from duetick.cli.template import read_template
@@ -281,7 +282,12 @@ def test_the_command_says_which_extra_is_missing(bare: Path) -> None:
 
 
 def test_a_store_whose_driver_is_missing_names_its_extra(repository: Repository) -> None:
-    command = [repository.bin / "duetick", "verify", "--store", "postgresql://u:p@127.0.0.1:9/d"]
+    command: list[str | Path] = [
+        repository.bin / "duetick",
+        "verify",
+        "--store",
+        "postgresql://u:p@127.0.0.1:9/d",
+    ]
     done = subprocess.run(
         command,
         cwd=repository.folder,
@@ -293,6 +299,18 @@ def test_a_store_whose_driver_is_missing_names_its_extra(repository: Repository)
     assert done.returncode == 1
     needed = "the command needs pg8000, which is not installed. Do: pip install 'duetick[postgres]'"
     assert done.stderr == f"duetick: {needed}\n"
+
+
+@pytest.mark.parametrize("note", ["", "garbage", "[]"])
+def test_a_deployable_whose_note_is_broken_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, note: str
+) -> None:
+    stack = tmp_path / "stack"
+    shutil.copytree(deployable(), stack)
+    (stack / ".made-from").write_text(note)
+    monkeypatch.setattr(package, "_archive_layer", lambda _layer, into: into.write_bytes(b""))
+    assert make(stack)
+    assert not make(stack)
 
 
 def came_from(monkeypatch: pytest.MonkeyPatch, **told: object) -> None:
@@ -321,7 +339,15 @@ def test_a_commit_of_a_repository_stays_named(
 def test_an_archive_of_the_sources_is_built_into_the_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", tmp_path]
+    build: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "build",
+        "--sdist",
+        "--no-isolation",
+        "--outdir",
+        tmp_path,
+    ]
     run([*build, TOP])
     archive = tmp_path / f"duetick-{VERSION}.tar.gz"
     came_from(monkeypatch, url=archive.as_uri(), archive_info={})
