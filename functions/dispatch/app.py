@@ -16,11 +16,21 @@ RESERVE = 1.0
 """Seconds of the function's time that remain for the events of a pack."""
 
 
+RING_MARK = "duetickRing"
+"""The mark of a ring, whose module no other event loads."""
+
+
 @withhold_raised
 @logger.inject_lambda_context
 @metrics.log_metrics
-def handler(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, object]:
-    """Answer an API Gateway REST event or messages of the queue, or run a background action."""
+def handler(
+    event: dict[str, Any], context: wiring.LambdaContext
+) -> gateway.Response | dict[str, object]:
+    """Answer an API Gateway REST event or messages of the queue, run a background action, or what a
+    bell rings for.
+    """
+    if RING_MARK in event:
+        return rung(event, context)
     seconds = context.get_remaining_time_in_millis() / 1_000
     if "Records" in event:
         return _take(event, context)
@@ -53,3 +63,13 @@ def _take(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, obj
         return receiving.answer_messages(event, wiring.queue(), left, wiring.run_message)
     finally:
         wiring.announce(left() - RESERVE)
+
+
+def rung(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Response:
+    """Claim the row that a bell rings for, and run what that leases."""
+    from duetick.domain.bells import Ring
+
+    ring = Ring.read(event)
+    if ring:
+        wiring.ringer().answer(ring, lambda: context.get_remaining_time_in_millis() / 1_000)
+    return {"statusCode": 204, "headers": {}, "body": ""}

@@ -116,7 +116,8 @@ def test_q01_what_a_tick_hands_to_the_queue_fires(by_queue: ByQueue) -> None:
     assert report["handed_on"] == report["claimed"] >= 12
     assert (report["delivered"], report["left"], report["failed"]) == (0, 0, 0)
     wait(lambda: {one.state for one in by_queue.oldest("ann")} == {"succeeded"}, pause=0.5)
-    assert next(one["leases"] for one in by_queue.lines("pack")) == 12
+    packs = [one["leases"] for one in by_queue.lines("pack")]
+    assert len(packs) < 12 <= sum(packs)
     assert by_queue.lines("dispatch") == []
 
 

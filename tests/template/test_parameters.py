@@ -9,7 +9,7 @@ from duetick.domain.errors import ConfigurationError
 from duetick.runtime.settings import Settings
 from duetick.stores.dynamodb.shelf import LARGEST_SHARDS
 
-from tests.template.combinations import AUTHORIZER, CLIENT, KEPT_IN, NETWORK, POOL
+from tests.template.combinations import AUTHORIZER, CLIENT, KEPT_IN, MANAGED, NETWORK, POOL
 from tests.template.parsed import Deployment, template
 
 FUNCTIONS: Final = ("TickFunction", "DispatchFunction", "SchedulesFunction", "MigrateFunction")
@@ -51,6 +51,8 @@ OWNER: Final = "postgresql://owner@db.example.com/app"
         ({"LookAheadSeconds": "120", "TickMinutes": "30"}, "TickMinutes"),
         ({"Transport": "queue", "TickMinutes": "5"}, "TickMinutes"),
         ({"Transport": "queue", "LookAheadSeconds": "60"}, "LookAheadSeconds"),
+        ({"Trigger": "managed"}, "TickMinutes=60"),
+        ({**MANAGED, "LookAheadSeconds": "60"}, "TickMinutes is 1"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_made(
@@ -68,6 +70,7 @@ def test_what_cannot_work_is_refused_before_anything_is_made(
         {"LookAheadSeconds": "60"},
         {"LookAheadSeconds": "120", "TickMinutes": "2"},
         {"Transport": "queue", "TickMinutes": "2"},
+        MANAGED,
     ],
 )
 def test_what_works_is_not_refused(parameters: dict[str, str]) -> None:

@@ -159,6 +159,10 @@ class Dispatcher:
         flow = self._flow(request, parts, unheard=True)
         return Dispatch(parts, flow, call_of(one, flow.name), request, unheard=True)
 
+    def run_rung(self, request: Request) -> Answer:
+        """Run an occurrence that a ring has just leased, in the invocation of the ring."""
+        return answer_to(request, lambda: self._dispatch(request, queued=True).deliver())
+
     def _answer(self, request: Request) -> Answer:
         if request.external_id is not None:
             return self._answer_outside(request)

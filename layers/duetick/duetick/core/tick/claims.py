@@ -57,10 +57,12 @@ class Claims:
         elapsed: Callable[[], float] = time.monotonic,
         tell: Tell = tell_nobody,
         places: Places | None = None,
+        late: int = 0,
         part: Part | None = None,
         nothing_waits: bool = False,
     ) -> None:
         self._store = store
+        self._late = late
         self._places = places or Places(store)
         self._limited = False
         self._tell = tell
@@ -181,6 +183,7 @@ class Claims:
             share=share,
             pauses=self._pauses(),
             limits=self._limits(),
+            late=self._late,
             part=self.part,
             may_go_on=may_go_on,
             on_poisoned=self._count_poisoned,

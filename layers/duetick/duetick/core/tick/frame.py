@@ -30,6 +30,7 @@ class Frame:
         *,
         elapsed: Callable[[], float],
         stopped: Callable[[], bool],
+        late: int = 0,
     ) -> None:
         self.store = store
         self.now = now
@@ -37,6 +38,7 @@ class Frame:
         self.report = tally.report
         self.claim_error: Exception | None = None
         self.saw_backfills = False
+        self._late = late
         self._elapsed = elapsed
         self._stopped = stopped
         self._start = elapsed()
@@ -131,7 +133,7 @@ class Frame:
         try:
             yield
             if not claims[0].over:  # the last claim found something
-                self.report.backlog = self.store.index.backlog(self.now)
+                self.report.backlog = self.store.index.backlog(self.now - self._late)
             self.purge()
             raised = False
         finally:

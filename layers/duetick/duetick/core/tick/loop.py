@@ -58,6 +58,7 @@ def run_tick(
     threads: Threads = REAL,
     tell: Tell = tell_nobody,
     late_after: int | None = None,
+    late: int = 0,
     take_in: Callable[[], object] | None = None,
 ) -> TickReport:
     """Claim until nothing is due or `budget` seconds are nearly spent; deliver what is claimed.
@@ -70,14 +71,15 @@ def run_tick(
     finished. `tell` hears of each occurrence that this tick knows to be dead, poisoned, or later
     than `late_after` (milliseconds); it must return at once. If a claim raises, that error is
     raised after the deliveries. If the store is older than its `witness`, StoreRestored is raised
-    before the first claim. `take_in` takes the rows of the inbox in, before that.
+    before the first claim. `take_in` takes the rows of the inbox in, before that. If bells ring for
+    the rows, a tick claims those that are due for `late` milliseconds.
 
     A tick that finds nothing to do looks once, and reports.
     """
     first = look_first(store, now, claimed_ahead(look_ahead, budget), witness, take_in)
     at = first.now
     tally = Tally(tell, late_after)
-    frame = Frame(store, at, budget, tally, elapsed=elapsed, stopped=stopped)
+    frame = Frame(store, at, budget, tally, elapsed=elapsed, stopped=stopped, late=late)
     if first.is_idle:
         return frame.end_idle()
     of_tick = Slots(slots, most_slots)
@@ -92,6 +94,7 @@ def run_tick(
         elapsed=elapsed,
         tell=tell,
         places=tick.places,
+        late=late,
         nothing_waits=first.nothing_waits,
     )
     with frame.reported(claims):

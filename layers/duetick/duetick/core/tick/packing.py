@@ -76,6 +76,7 @@ def run_pack_tick(
     threads: Threads = REAL,
     tell: Tell = tell_nobody,
     late_after: int | None = None,
+    late: int = 0,
     take_in: Callable[[], object] | None = None,
     helpers: Helpers | None = None,
 ) -> TickReport:
@@ -93,7 +94,9 @@ def run_pack_tick(
         return frame.end_idle()
     of_tick = Slots(slots, most_slots)
     tick = Tick(frame, transport, on_dispatch=on_dispatch, slots=of_tick, threads=threads)
-    claim = partial(Claims, store, at, chunk, look_ahead=look_ahead, elapsed=elapsed, tell=tell)
+    claim = partial(
+        Claims, store, at, chunk, look_ahead=look_ahead, elapsed=elapsed, tell=tell, late=late
+    )
     helpers = helpers or Helpers(store)
     part = helpers.assignment.part if helpers.assignment else None
     packed = claim(

@@ -41,7 +41,11 @@ class SqliteClaim:
         """See `ClaimChunk`."""
         if fair.part and fair.part.number:  # one writer claims for all parts
             return Chunk(0)
-        params: Params = {"until": now + ahead, "limit": limit, "leave_out": left_out(fair)}
+        params: Params = {
+            "until": now + ahead - fair.late,
+            "limit": limit,
+            "leave_out": left_out(fair),
+        }
         found = session.rows("claim_select", params)
         if not found:
             return Chunk(0)
