@@ -80,7 +80,8 @@ def test_the_layer_is_the_same_from_two_folders_so_that_nothing_is_deployed_for_
     other = Project(tmp_path_factory.mktemp("elsewhere"))
     for one in (project, other):
         one.write("stamps", "1.0")
-        assert one.build("stamps") == 0
+        one.write("letters", "1.0")
+        assert one.build("stamps", "../wheels/letters-1.0-py3-none-any.whl") == 0
     compiled = [*(project.folder / "layer").rglob("garden*.pyc")]
     assert len(compiled) == 1
     files = [sorted((one.folder / "layer").rglob("*")) for one in (project, other)]
@@ -128,3 +129,33 @@ def test_only_a_package_of_ones_own_is_put_into_it(
     assert main(["layer", str(project.folder / name), *words]) == 1
     assert f"{name} is no package of yours" in capsys.readouterr().err
     assert not (project.folder / "layer").exists()
+
+
+@pytest.mark.parametrize("into", [".", "flows", "flows/inner", "flows/layer", "tests", "notes"])
+def test_a_layer_takes_the_place_of_nothing_but_a_layer(
+    project: Project, capsys: pytest.CaptureFixture[str], into: str
+) -> None:
+    (project.folder / "tests").mkdir()
+    (project.folder / "tests/test_garden.py").write_text("")
+    (project.folder / "notes").write_text("mine")
+    (project.folder / "flows/requirements.txt").write_text("")
+    before = digest([project.folder])
+    assert project.build(into=into) == 1
+    assert "has something else in it. Name another folder: --to." in capsys.readouterr().err
+    assert digest([project.folder]) == before
+
+
+def test_requirements_that_are_not_there_are_named(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--requirements", "nowhere.txt", "--to", str(project.folder / "layer")]
+    assert main(["layer", str(project.folder / "flows"), *words]) == 1
+    assert "There is no file nowhere.txt." in capsys.readouterr().err
+
+
+def test_the_folder_of_a_project_is_no_package(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.folder)
+    assert main(["layer", ".", "--to", "layer"]) == 1
+    assert ". is no package of yours." in capsys.readouterr().err

@@ -3,18 +3,23 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Final
 
 import pytest
+from duetick.cli import new, package
 from duetick.cli.main import main
 from duetick.cli.package import make
+from duetick.cli.template import read_template
 from duetick.version import VERSION
 
+from tests.lab.cache import TOP
 from tests.lab.deployable import deployable
 from tests.lab.process import Server, free_port, run
 from tests.lab.pythons import working_python
@@ -274,6 +279,117 @@ def test_the_command_says_which_extra_is_missing(bare: Path) -> None:
     assert done.returncode == 1
     needs = r"duetick: the command needs \w+, which is not installed\. "
     assert re.fullmatch(needs + r"Do: pip install 'duetick\[cli\]'\n", done.stderr)
+
+
+def test_a_store_whose_driver_is_missing_names_its_extra(repository: Repository) -> None:
+    command: list[str | Path] = [
+        repository.bin / "duetick",
+        "verify",
+        "--store",
+        "postgresql://u:p@127.0.0.1:9/d",
+    ]
+    done = subprocess.run(
+        command,
+        cwd=repository.folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    needed = "the command needs pg8000, which is not installed. Do: pip install 'duetick[postgres]'"
+    assert done.stderr == f"duetick: {needed}\n"
+
+
+@pytest.mark.parametrize("note", ["", "garbage", "[]"])
+def test_a_deployable_whose_note_is_broken_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, note: str
+) -> None:
+    stack = tmp_path / "stack"
+    shutil.copytree(deployable(), stack)
+    (stack / ".made-from").write_text(note)
+    monkeypatch.setattr(package, "_archive_layer", lambda _layer, into: into.write_bytes(b""))
+    assert make(stack)
+    assert not make(stack)
+
+
+def came_from(monkeypatch: pytest.MonkeyPatch, **told: object) -> None:
+    """Let Duetick be installed from elsewhere, as pip notes it."""
+    for name, value in offline().items():
+        monkeypatch.setenv(name, value)
+    noted = json.dumps(told)
+
+    class Installed:
+        def read_text(self, name: str) -> str | None:
+            return noted if name == "direct_url.json" else None
+
+    monkeypatch.setattr(new, "distribution", lambda _name: Installed())
+
+
+def test_a_commit_of_a_repository_stays_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = {"vcs": "git", "commit_id": "8c59b4d6", "requested_revision": "main"}
+    came_from(monkeypatch, url="https://git.example.com/duetick.git", vcs_info=noted)
+    assert main(["new", str(tmp_path / "garden")]) == 0
+    asked = "duetick[cli,testing] @ git+https://git.example.com/duetick.git@8c59b4d6\n"
+    assert asked in (tmp_path / "garden/requirements.txt").read_text()
+
+
+def test_an_archive_of_the_sources_is_built_into_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "build",
+        "--sdist",
+        "--no-isolation",
+        "--outdir",
+        tmp_path,
+    ]
+    run([*build, TOP])
+    archive = tmp_path / f"duetick-{VERSION}.tar.gz"
+    came_from(monkeypatch, url=archive.as_uri(), archive_info={})
+    assert main(["new", str(tmp_path / "garden")]) == 0
+    assert [path.name for path in (tmp_path / "garden/wheels").iterdir()] == [WHEEL]
+
+
+def test_a_repository_that_cannot_be_made_leaves_nothing_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "checkout").mkdir()
+    came_from(monkeypatch, url=(tmp_path / "checkout").as_uri(), dir_info={})
+    assert main(["new", str(tmp_path / "garden")]) == 1
+    assert "pip failed" in capsys.readouterr().err
+    assert not (tmp_path / "garden").exists()
+
+
+def test_what_builds_the_wheel_is_fetched_if_this_python_has_it_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    came_from(monkeypatch, url=TOP.as_uri(), dir_info={})
+    monkeypatch.setattr(new, "BUILDER", "a_builder_that_is_not_here")
+    assert main(["new", str(tmp_path / "garden")]) == 1  # for here pip asks no index
+    assert "No matching distribution found for hatchling" in capsys.readouterr().err
+
+
+def test_deploy_says_before_it_builds_that_sam_is_missing(repository: Repository) -> None:
+    plain = {**environment(), "PATH": "/usr/bin:/bin"}
+    deploy = ["make", "deploy"]
+    done = subprocess.run(
+        deploy, cwd=repository.folder, env=plain, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("There is no sam here, which deploys: install the AWS SAM CLI,")
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["null", "true", "no"])
+def test_a_name_that_yaml_takes_for_something_else_stays_a_text(tmp_path: Path, name: str) -> None:
+    assert main(["new", str(tmp_path / name)]) == 0
+    template = read_template((tmp_path / name / "template.yaml").read_text())
+    assert template["Mappings"]["Settings"]["prod"]["Sender"] == name
 
 
 @pytest.mark.parametrize(

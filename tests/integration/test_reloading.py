@@ -146,6 +146,14 @@ def test_flows_that_cannot_be_loaded_leave_those_of_before(
     assert run(running) == "one hello a"  # which imports a module of before, as it runs
 
 
+def test_no_error_of_a_module_ends_the_look_at_the_files(
+    plot: Plot, running: Product, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running.stack.reload([plot.write(f"{PACKAGE}/later.py", "raise KeyboardInterrupt\n")])
+    assert "the flows of before stay. KeyboardInterrupt" in capsys.readouterr().err
+    assert run(running) == "one hello a"
+
+
 def test_flows_that_are_mended_are_loaded(plot: Plot, running: Product) -> None:
     running.stack.reload([plot.write(f"{PACKAGE}/plot.py", "class:")])
     running.stack.reload([plot.flow("three")])
@@ -192,6 +200,31 @@ def test_settings_are_read_again_and_have_to_fit(
     settings.unlink()
     running.stack.reload([settings])
     assert "word: is missing" in capsys.readouterr().err
+    assert wiring.flows().settings["word"] == "please"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b'{"word": "a\0b"}', "settings.local.json is no text: it has a zero byte in it."),
+        (b"\xff\xfe{}", "settings.local.json cannot be read as a text in UTF-8:"),
+    ],
+)
+def test_settings_that_are_no_text_are_named(
+    plot: Plot, running: Product, capsys: pytest.CaptureFixture[str], content: bytes, told: str
+) -> None:
+    settings = plot.folder / "settings.local.json"
+    settings.write_bytes(content)
+    running.stack.reload([settings])
+    assert told in capsys.readouterr().err
+
+
+def test_a_mark_that_an_editor_put_before_settings_is_none_of_them(
+    plot: Plot, running: Product
+) -> None:
+    settings = plot.folder / "settings.local.json"
+    settings.write_text('{"word": "please"}', "utf-8-sig")
+    running.stack.reload([settings])
     assert wiring.flows().settings["word"] == "please"
 
 

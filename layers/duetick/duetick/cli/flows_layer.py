@@ -30,9 +30,7 @@ def make_layer(
     packages: Sequence[Path], requirements: Path | None, folder: Path, architecture: str
 ) -> None:
     """Make the layer in a folder."""
-    for package in packages:
-        if not package.exists() or package.name == "duetick":
-            raise CliProblem(f"{package} is no package of yours.")
+    _check(packages, requirements, folder)
     with replaced(folder) as made:
         python = made / "python"
         python.mkdir()
@@ -43,6 +41,27 @@ def make_layer(
         options: Words = ["-q", "--invalidation-mode", "unchecked-hash", "-s", python, "-p", OPT]
         same = {"PYTHONHASHSEED": "0"}
         run([lambdas_python(), "-m", "compileall", *options, python], made, same)
+
+
+def _check(packages: Sequence[Path], requirements: Path | None, folder: Path) -> None:
+    """Raise CliProblem for what is not there, and for a folder that holds anything but a layer."""
+    for package in packages:
+        if not package.exists() or package.name in ("", "..", "duetick"):
+            raise CliProblem(f"{package} is no package of yours.")
+    if requirements and not requirements.is_file():
+        raise CliProblem(f"There is no file {requirements}.")
+    theirs = [path.resolve() for path in (*packages, *filter(None, [requirements]))]
+    near = any(folder.resolve() in (path, *path.parents) for path in theirs)
+    inside = any(path in folder.resolve().parents for path in theirs)
+    if near or inside or not _is_layer(folder):
+        raise CliProblem(f"{folder} has something else in it. Name another folder: --to.")
+
+
+def _is_layer(folder: Path) -> bool:
+    """Return True if the folder is not there, or holds nothing but a layer."""
+    if folder.is_dir():
+        return {path.name for path in folder.iterdir()} <= {"python"}
+    return not folder.exists()
 
 
 def _install(requirements: Path, python: Path, architecture: str) -> None:
@@ -63,8 +82,9 @@ def _install(requirements: Path, python: Path, architecture: str) -> None:
     for one in distributions(path=[str(python)]):
         if _plain(one.name) in pins:
             _remove(one)
-    for record in python.glob("*.dist-info/RECORD"):  # it has digests of those files
-        record.unlink()
+    for name in ("RECORD", "direct_url.json"):  # digests of those files; a folder of this machine
+        for told in python.glob(f"*.dist-info/{name}"):
+            told.unlink()
 
 
 def own_pins() -> dict[str, str]:

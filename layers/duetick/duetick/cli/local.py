@@ -172,8 +172,10 @@ class LocalStack:
             flows = self._flows.load_again()
             self._dispatch = handler_of("dispatch")
             _register()
-        except Exception as problem:
-            told = redact_text(str(problem))
+        except (
+            BaseException
+        ) as problem:  # no error of a flow's module may end the thread that looks
+            told = redact_text(str(problem)) or type(problem).__name__
             print(f"{named}: not loaded, the flows of before stay. {told}", file=sys.stderr)
         else:
             print(f"{named}: loaded again, {flows.describe()}.", flush=True)

@@ -70,7 +70,18 @@ class LocalFlows:
     def _read_settings(self) -> None:
         for file, variable in FILES.items():
             path = self._project / file
-            _set({variable: path.read_text() if path.is_file() else self._given[variable]})
+            _set({variable: _text_of(path) if path.is_file() else self._given[variable]})
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a file, without the mark that some editors put before it."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise CliProblem(f"{path} cannot be read as a text in UTF-8: {problem}.") from None
+    if "\0" in text:
+        raise CliProblem(f"{path} is no text: it has a zero byte in it.")
+    return text
 
 
 def _root_of(project: Path) -> Path:

@@ -28,9 +28,12 @@ from duetick.cli.purge import add_purge
 from duetick.cli.recover import add_recover
 from duetick.cli.schedules import add_schedules
 from duetick.cli.showing import show_one
+from duetick.cli.start import name_extra
 from duetick.cli.store_address import hide_secrets
 from duetick.cli.stores import DEFAULT_STORE, add_stores
 from duetick.cli.tokens import add_token, keep_key
+from duetick.cli.transfer.exporting import add_export
+from duetick.cli.transfer.importing import add_import
 from duetick.cli.upcoming import add_upcoming
 from duetick.cli.verify import add_verify
 from duetick.cli.welcome import welcome
@@ -69,8 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as problem:
         if os.environ.get("DUETICK_DEBUG"):
             raise
-        told = f"{type(problem).__name__}: {problem}"
-        print(f"duetick: unexpected: {told}. DUETICK_DEBUG=1 shows where.", file=sys.stderr)
+        told = f"unexpected: {type(problem).__name__}: {problem}. DUETICK_DEBUG=1 shows where."
+        print(f"duetick: {name_extra(problem) or told}", file=sys.stderr)
         return 1
     return 0
 
@@ -116,6 +119,8 @@ def _parser() -> argparse.ArgumentParser:
     add_occurrences(commands)
     add_pauses(commands)
     add_limits(commands)
+    add_import(commands)
+    add_export(commands)
     add_token(commands)
     add_projects(commands)
     return parser

@@ -2,11 +2,13 @@
 
 import json
 import re
-import shutil
 import sys
+from collections.abc import Mapping
 from importlib.metadata import distribution
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from duetick.cli.folders import copy, files_of
@@ -27,17 +29,21 @@ LONGEST: Final = 80
 
 EXTRAS: Final = "duetick[cli,testing]"
 WHEELS: Final = "wheels"
+BUILDER: Final = "hatchling"
 
 
 def make_repository(folder: Path) -> None:
-    """Write the repository into a folder that is not there, or empty."""
+    """Write the repository, whole or not at all, into a folder that is not there, or empty."""
     _check(folder)
-    for file in files_of(SKELETON):
-        if "__pycache__" not in file.parts:
-            _write(file, folder)
-    requirement = _requirement(folder)
-    file = folder / "requirements.txt"
-    file.write_text(file.read_text().replace(f"{EXTRAS}\n", requirement))
+    with TemporaryDirectory() as name:
+        made = Path(name) / folder.name
+        for file in files_of(SKELETON):
+            if "__pycache__" not in file.parts:
+                _write(file, made)
+        file = made / "requirements.txt"
+        file.write_text(file.read_text().replace(f"{EXTRAS}\n", _requirement(made)))
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        copy(made, folder)
 
 
 def _check(folder: Path) -> None:
@@ -66,27 +72,37 @@ def _requirement(folder: Path) -> str:
     into the repository.
     """
     pinned = f"{EXTRAS}=={VERSION}\n"
-    origin = distribution("duetick").read_text("direct_url.json")
-    if origin is None:
+    told = distribution("duetick").read_text("direct_url.json")
+    if told is None:
         return pinned
-    url = json.loads(origin)["url"]
-    place = Path(unquote(urlsplit(url).path))
-    if urlsplit(url).scheme != "file":
-        return f"{EXTRAS} @ {url}\n"
-    wheels = folder / WHEELS
-    wheels.mkdir()
-    if place.suffix == ".whl" and place.is_file():
-        copy(place, wheels / place.name)
-    elif (place / "pyproject.toml").is_file():
-        _build_wheel(place, wheels)
-    else:
-        shutil.rmtree(wheels)
+    origin = json.loads(told)
+    place = Path(unquote(urlsplit(origin["url"]).path))
+    source = _source(origin)
+    if urlsplit(origin["url"]).scheme != "file":
+        return f"{EXTRAS} @ {source}\n"
+    if not place.exists():
         say(f"{place} is gone, from which Duetick came: let pip find duetick {VERSION} elsewhere.")
         return pinned
+    wheels = folder / WHEELS
+    wheels.mkdir()
+    if place.suffix == ".whl":
+        copy(place, wheels / place.name)
+    else:
+        _build_wheel(source, wheels)
     return f"--find-links {WHEELS}\n{pinned}"
 
 
-def _build_wheel(checkout: Path, into: Path) -> None:
+def _source(origin: Mapping[str, Any]) -> str:
+    """Return where Duetick came from, as pip reads it: of a repository the commit, too."""
+    url: str = origin["url"]
+    if found := origin.get("vcs_info"):
+        url = f"{found['vcs']}+{url}@{found['commit_id']}"
+    inside = origin.get("subdirectory")
+    return f"{url}#subdirectory={inside}" if inside else url
+
+
+def _build_wheel(source: str, into: Path) -> None:
+    """Build the wheel. If this Python has what builds it, pip asks no index."""
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
-    options = ["--no-deps", "--no-build-isolation", "--wheel-dir"]
-    run([*pip, *options, into, checkout], into)
+    here = ["--no-build-isolation"] if find_spec(BUILDER) else []
+    run([*pip, "--no-deps", *here, "--wheel-dir", into, source], into)

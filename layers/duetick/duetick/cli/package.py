@@ -67,8 +67,9 @@ def _known(folder: Path) -> dict[str, str]:
     try:
         lines = (folder / SUMS).read_text().splitlines()
         if all(digest_of(folder / line[66:]) == line[:64] for line in lines):
-            return dict(json.loads((folder / MADE_FROM).read_text()))
-    except OSError:
+            known = json.loads((folder / MADE_FROM).read_text())
+            return known if isinstance(known, dict) else {}
+    except (OSError, ValueError):
         pass
     return {}
 

@@ -76,7 +76,7 @@ def _layer(chosen: argparse.Namespace) -> None:
 def _package(chosen: argparse.Namespace) -> None:
     from duetick.cli.package import TEMPLATE, make, publish
 
-    made = make(chosen.to)
+    made = make(chosen.to.absolute())
     say(f"Duetick {VERSION} {'is made' if made else 'was there'}: {chosen.to / TEMPLATE}")
     if chosen.bucket:
         print(publish(chosen.to, chosen.bucket))

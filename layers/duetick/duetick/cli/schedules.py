@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duetick.cli.asking import Commands, Options
     from duetick.operators import Operators
 
-Read: TypeAlias = Client | StaticClient
+Reader: TypeAlias = Client | StaticClient
 
 NEEDS_USER: Final = (
     "mend needs --user: whose schedule? Static ones have no user; `duetick rebuild --yes` mends "
@@ -233,13 +233,13 @@ def _show_upcoming(client: Client, chosen: argparse.Namespace) -> None:
     show_many(found, UPCOMING, as_json=chosen.json, none=none)
 
 
-def _show_history(client: Read, chosen: argparse.Namespace) -> None:
+def _show_history(client: Reader, chosen: argparse.Namespace) -> None:
     found = client.history(chosen.key, state=chosen.state, since=chosen.since, until=chosen.until)
     none = "No fire time, as far as the filters go."
     show_many(found, HISTORY, as_json=chosen.json, limit=chosen.limit, none=none)
 
 
-def _show_explanation(client: Read, chosen: argparse.Namespace) -> None:
+def _show_explanation(client: Reader, chosen: argparse.Namespace) -> None:
     found = client.explain(chosen.key, at=chosen.at)
     if chosen.json:
         show_one(found, as_json=True)
@@ -272,7 +272,7 @@ def _dispatch(chosen: argparse.Namespace) -> None:
     show_one(ran, as_json=chosen.json)
 
 
-_READ: Final[Mapping[str, Callable[[Read, argparse.Namespace], None]]] = {
+_READ: Final[Mapping[str, Callable[[Reader, argparse.Namespace], None]]] = {
     "get": lambda client, one: _show(client.get(one.key), one),
     "explain": _show_explanation,
     "history": _show_history,

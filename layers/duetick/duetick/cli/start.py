@@ -22,13 +22,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from duetick.cli.main import main as run
     except ModuleNotFoundError as missing:
-        extra = OF_EXTRAS.get((missing.name or "").partition(".")[0])
-        if extra is None:
+        needed = name_extra(missing)
+        if not needed:
             raise
-        print(
-            f"duetick: the command needs {missing.name}, which is not installed. "
-            f"Do: pip install 'duetick[{extra}]'",
-            file=sys.stderr,
-        )
+        print(f"duetick: {needed}", file=sys.stderr)
         return 1
     return run(arguments)
+
+
+def name_extra(problem: Exception) -> str:
+    """Say which extra brings what could not be imported. Return nothing for any other problem."""
+    missing = problem.name if isinstance(problem, ModuleNotFoundError) else None
+    extra = OF_EXTRAS.get((missing or "").partition(".")[0])
+    needs = f"the command needs {missing}, which is not installed."
+    return f"{needs} Do: pip install 'duetick[{extra}]'" if extra else ""
