@@ -295,7 +295,11 @@ def test_a_save_that_ends_after_another_schedule_was_chosen_leaves_that_one_show
 ) -> None:
     you.put("other", {**DAILY, "cron": "45 7 * * *", "input": {"topic": "news"}})
     held: list[Route] = []
-    form.page.route("**/schedules/reminder", lambda route: held.append(route))
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    form.page.route("**/schedules/reminder", hold)
     form.set("At", "06:00")
     form.press("Save")
     expect(form.element.get_by_role("form")).to_have_attribute("aria-busy", "true")
@@ -309,9 +313,7 @@ def test_a_save_that_ends_after_another_schedule_was_chosen_leaves_that_one_show
     assert you.get("reminder").body["cron"] == "0 6 * * *"
 
 
-def test_one_form_makes_several_schedules_each_from_an_empty_form(
-    form: Form, you: Client
-) -> None:
+def test_one_form_makes_several_schedules_each_from_an_empty_form(form: Form, you: Client) -> None:
     for clock in ("05:00", "05:30"):
         form.element.evaluate("one => one.removeAttribute('schedule')")
         expect(form.element.get_by_label("At", exact=True)).to_have_value("09:00")
