@@ -45,14 +45,25 @@ class AlteredDatabase(SqliteDatabase):
         assert part in query, f"{name} does not say {part!r}"
         self.altered[name] = query.replace(part, instead)
 
+    def transaction(self) -> AbstractContextManager[SqliteSession]:
+        return self.altering(super().transaction())
+
+    def claiming(self, *, waits: bool = True) -> AbstractContextManager[SqliteSession]:
+        return self.altering(super().claiming(waits=waits))
+
+    def volatile(self) -> AbstractContextManager[SqliteSession]:
+        return self.altering(super().volatile())
+
+    def looking(self) -> AbstractContextManager[SqliteSession]:
+        return self.altering(super().looking())
+
     @contextmanager
-    def transaction(self) -> Iterator[SqliteSession]:
-        with super().transaction():
+    def altering(self, opened: AbstractContextManager[SqliteSession]) -> Iterator[SqliteSession]:
+        """Run a transaction with the altered queries."""
+        with opened:
             session = self.session(self._open())
             session._queries = load("sqlite") | self.altered
             yield session
-
-    purging = transaction
 
 
 def _refused() -> sqlite3.Connection:

@@ -37,6 +37,16 @@ def sql(name: str, part: str, instead: str) -> Breaks:
     return lambda store: store.database.alter(name, part, instead)
 
 
+def sql_of(names: Sequence[str], part: str, instead: str) -> Breaks:
+    """The same line of several queries says something else."""
+
+    def breaks(store: AlteredStore) -> None:
+        for name in names:
+            store.database.alter(name, part, instead)
+
+    return breaks
+
+
 def erasing_all_but(*tables: str) -> Breaks:
     """Something of an erased user stays."""
 
@@ -159,7 +169,7 @@ def starves_behind_poison(session: Session, now: int, limit: int, ahead: int, fa
 
 def records_later(session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
     """The advance is committed before the record is written."""
-    return claim(CommitsBetween(session, "occurrence_put"), now, limit, ahead, fair)
+    return claim(CommitsBetween(session, "occurrence_claimed"), now, limit, ahead, fair)
 
 
 def fires_twice(session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:

@@ -126,6 +126,7 @@ CLAIMS = (
         sql("claim_select", "<= :until", "< :until"),
         frozenset(
             {
+                "test_what_is_under_way_or_has_ended_does_not_wait",
                 "test_a01_what_is_new_under_a_range_fires_on_time",
                 "test_a01_what_operators_change_still_adds_up",
                 "test_a02_a_failed_attempt_and_its_event_are_explained",
@@ -259,6 +260,7 @@ CLAIMS = (
         claiming(starves_behind_poison),
         frozenset(
             {
+                "test_a_selection_narrows_rows_jobs_and_what_cannot_be_read",
                 "test_a01_a_poisoned_one_that_is_deleted_still_adds_up",
                 "test_a02_a_row_that_an_upsert_mends_misses_what_lies_behind_it",
                 "test_a02_a_row_that_an_upsert_mends_owes_its_times_from_then_on",

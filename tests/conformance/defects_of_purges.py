@@ -1,5 +1,7 @@
 """Stores that purge wrongly, or whose locks hold nobody, each with the tests that notice it."""
 
+from duetick.stores.sql.queries import load
+
 from tests.conformance.broken import AlteredStore, Broken
 from tests.conformance.broken_stores import sql
 
@@ -7,7 +9,7 @@ from tests.conformance.broken_stores import sql
 def purges_what_runs(store: AlteredStore) -> None:
     """The age alone decides, of whatever state."""
     ended = "state IN ('succeeded', 'cancelled', 'dead', 'deleted')"
-    store.database.alter("retire_ended", f"o.{ended}", "o.state <> ''")
+    store.database.alter("retire_ended", load("sqlite")["is_ended"], "o.state <> ''")
     store.database.alter("retire_occurrences", ended, "state <> ''")
 
 

@@ -17,6 +17,7 @@ from duetick.testing.conformance.failing import FailingConformance
 from duetick.testing.conformance.failure_hooks import FailureHookConformance
 from duetick.testing.conformance.fairness import FairnessConformance
 from duetick.testing.conformance.find import FindConformance
+from duetick.testing.conformance.forecasting import ForecastConformance
 from duetick.testing.conformance.jobs import JobConformance, JobKeepingConformance
 from duetick.testing.conformance.limiting import LimitingConformance
 from duetick.testing.conformance.operations import OperationConformance, OverviewConformance
@@ -44,6 +45,7 @@ class EveryStatement(
     FailingConformance,
     FairnessConformance,
     FindConformance,
+    ForecastConformance,
     JobConformance,
     JobKeepingConformance,
     LimitingConformance,

@@ -1,7 +1,7 @@
 """The parts that every store runs leave out no statement."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 import pytest
@@ -46,8 +46,8 @@ class NotingDatabase(AlteredDatabase):
         super().__init__()
 
     @contextmanager
-    def transaction(self) -> Iterator[SqliteSession]:
-        with super().transaction() as session:
+    def altering(self, opened: AbstractContextManager[SqliteSession]) -> Iterator[SqliteSession]:
+        with super().altering(opened) as session:
             session._queries = noted = Noted(session._queries)
             noted.asked = self._asked
             yield session

@@ -288,12 +288,14 @@ NAMED = (
 
 def test_an_agent_acts_for_its_user_and_for_nobody_else(town: Town) -> None:
     """The official SDK, in each of its modes, through the gateway and its authorizer."""
-    before = town.call(town.bob, "GET", "/api/schedules/theirs")
+    town.call(town.bob, "PUT", "/api/schedules/bobs", HELLO)
+    before = town.call(town.bob, "GET", "/api/schedules/bobs")
+    assert before[0] == 200
     calls: Calls = [
         ("create_schedule", {**HELLO, "key": "mine"}),
         ("list_schedules", {"state": "all"}),
         ("delete_schedule", {"key": "mine"}),
-        *((tool, {"key": key}) for tool in NAMED for key in ("theirs", "never-was")),
+        *((tool, {"key": key}) for tool in NAMED for key in ("bobs", "never-was")),
     ]
     host = {"Host": f"{town.outputs['UsersApiId']}.execute-api.localhost:{town.aws.port}"}
     url = f"http://127.0.0.1:{town.aws.port}/v1/api/mcp"
@@ -304,7 +306,7 @@ def test_an_agent_acts_for_its_user_and_for_nobody_else(town: Town) -> None:
         assert deleted["structuredContent"] == {"deleted": "mine"}, mode
         assert others[0::2] == others[1::2], mode
         assert "canary" not in str(others), mode
-    assert town.call(town.bob, "GET", "/api/schedules/theirs") == before
+    assert town.call(town.bob, "GET", "/api/schedules/bobs") == before
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])

@@ -28,7 +28,9 @@ def test_j10_a_quick_batch_is_followed_by_one_of_twice_its_size_at_most() -> Non
 
 
 def test_j10_a_batch_that_took_too_long_is_followed_by_half_of_it_at_least() -> None:
-    assert sizes([HELD * 100] * 5) == [FIRST, FIRST // 2, FIRST // 4, FIRST // 8, LEAST, LEAST]
+    grown = [FIRST, 2 * FIRST, 4 * FIRST]
+    slow = [2 * FIRST, FIRST, FIRST // 2, LEAST]
+    assert sizes([HELD / 100] * 2 + [HELD * 100] * 4) == [*grown, *slow]
 
 
 def test_j10_a_batch_of_the_right_size_is_followed_by_its_like() -> None:

@@ -17,7 +17,9 @@ from duetick.core.store import Store
 from duetick.domain.retention import USUAL, Retention
 
 BATCH: Final = 500
-LEAST: Final = 10
+LEAST: Final = 50
+"""Less takes hardly less time: on a busy machine such a purge would not keep up."""
+
 FIRST: Final = 100
 HELD: Final = 0.015
 """Seconds that a batch shall take. SQLite has one writer: for so long, a tick may wait for it."""

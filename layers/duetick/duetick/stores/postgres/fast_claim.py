@@ -254,7 +254,7 @@ def _others(planned: _Plan) -> Params:
 
 def _verify(plan: ChunkPlan) -> list[QueryCall]:
     """Return the call that verifies the ranges of several times."""
-    long = {id(made) for made in plan.lists if len(made) > 1 and any(map(_is_long, made))}
+    long = {id(made) for made in plan.lists if any(map(_is_long, made))}
     if not long:
         return []
     pairs = zip(plan.advanced, plan.lists, strict=True)

@@ -34,6 +34,7 @@ from duetick.testing.conformance.suite import (
     start,
 )
 
+LATE_AT_ONCE = Policies(misfire=Misfire.SKIP, grace=0)
 LATE = NOON + 3 * DAY + HOUR
 """Three daily times after the first noon are over, and were not claimed."""
 
@@ -232,6 +233,15 @@ class AccountingConformance(StoreSuite):
         start(store, call_for_own_time(NOON + 3 * MINUTE), NOON + 3 * MINUTE)
         drain(store, SOON + HOUR)
         assert outcomes(store, made) == fires(EACH_MINUTE, None, NOON, NOON + HOUR)
+
+    def test_a01_where_everything_is_missed_it_leaves_out_what_a_caller_brought(
+        self, store: Store
+    ) -> None:
+        """Nothing is on time between two times: the claim makes nothing but ranges."""
+        made = store.schedules.put(schedule(cron="*/10 * * * *", policies=LATE_AT_ONCE), now=NOON)
+        start(store, call_for_own_time(NOON + 30 * MINUTE), NOON + 30 * MINUTE)
+        drain(store, NOON + HOUR + 5 * MINUTE)
+        assert outcomes(store, made) == fires(made.cron, None, NOON, NOON + HOUR)
 
     @pytest.mark.parametrize("minute", [1, 2, 3])
     def test_a01_what_is_due_at_the_last_run_leaves_out_that_run(

@@ -210,6 +210,7 @@ class ForecastConformance(StoreSuite):
         for key in ("runs", "leased", "done"):
             put(store, schedule(key), NOON - HOUR)
         claimed = {one.key: one for one in drain(store, NOON)}
+        assert {*claimed} == {"runs", "leased", "done"}
         start(store, claimed["runs"], NOON)
         store.ledger.settle(start(store, claimed["done"], NOON), FAILED, now=NOON)
         assert waiting(store) == []
