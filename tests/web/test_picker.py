@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 import pytest
-from duetick.client import Client
+from duetick.client import Client, Fields
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.integration.local_product import Product
@@ -271,13 +271,13 @@ def test_a_change_of_somebody_else_meanwhile_is_not_overwritten(form: Form, you:
     assert you.get("reminder").body["cron"] == "0 20 * * *"
 
 
-DAILY: Final = {"cron": "0 9 * * *", "flow": "mailing", "action": "send", "timezone": "UTC"}
+DAILY: Final[Fields] = {"cron": "0 9 * * *", "flow": "mailing", "action": "send", "timezone": "UTC"}
 
 
 def test_of_two_schedules_chosen_one_after_the_other_the_last_is_shown_and_changed(
     form: Form, you: Client
 ) -> None:
-    work: Final = {**DAILY, "input": {"topic": "news"}}
+    work: Fields = {**DAILY, "input": {"topic": "news"}}
     you.put("first", {**work, "cron": "15 6 * * *"})
     you.put("second", {**work, "cron": "45 7 * * *"})
     form.element.evaluate(
@@ -323,7 +323,7 @@ def test_one_form_makes_several_schedules_each_from_an_empty_form(form: Form, yo
 
 
 def test_the_next_times_are_those_of_the_schedules_own_policies(form: Form, you: Client) -> None:
-    policies = {"startsAt": "2027-01-10T00:00:00Z"}
+    policies: Fields = {"startsAt": "2027-01-10T00:00:00Z"}
     you.put("reminder", {**DAILY, "input": {"topic": "news"}, "policies": policies})
     form.page.reload()
     fires = form.preview.get_by_role("listitem")
