@@ -13,11 +13,19 @@ with without_collections():
     dispatch = wiring.dispatcher()
 
 
+RING_MARK = "duetickRing"
+"""The mark of a ring, whose module no other event loads."""
+
+
 @withhold_raised
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Response:
-    """Answer an API Gateway REST event, or run a background action that was queued."""
+    """Answer an API Gateway REST event, run a background action that was queued, or what a bell
+    rings for.
+    """
+    if RING_MARK in event:
+        return rung(event, context)
     seconds = context.get_remaining_time_in_millis() / 1_000
     queued = invoking.from_event(event, seconds)
     with own_lines():
@@ -35,3 +43,13 @@ def handler(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Res
             request=gateway.request_id(event),
         )
     return gateway.respond(answer)
+
+
+def rung(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Response:
+    """Claim the row that a bell rings for, and run what that leases."""
+    from duetick.domain.bells import Ring
+
+    ring = Ring.read(event)
+    if ring:
+        wiring.ringer().answer(ring, lambda: context.get_remaining_time_in_millis() / 1_000)
+    return {"statusCode": 204, "headers": {}, "body": ""}

@@ -4,7 +4,7 @@ If there is more to purge than one invocation has time for, the function invokes
 """
 
 import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duetick.core.deployment import STEPS, deploy
 from duetick.runtime.custom_resource import (
@@ -17,10 +17,14 @@ from duetick.runtime.custom_resource import (
 from duetick.runtime.telemetry import (
     logger,
     record_audit,
+    record_bells,
     record_gone,
     record_verified,
     withhold_raised,
 )
+
+if TYPE_CHECKING:
+    from duetick.core.managed.counting import BellLook
 
 OPERATORS = ("check", "rebuild", "verify", "recover")
 """The steps that an operator asks for, and no deployment takes."""
@@ -63,9 +67,13 @@ def work(request: ResourceEvent, patience: float) -> dict[str, object]:
         raise ValueError(f"Step {step!r} is not known; known are {known}.")
     steps = tuple(each for each in STEPS if step in (None, each))
     name = wiring.settings().deployment
+    if step == "schedules" and "Trigger" in request:
+        _move(request, end)
     done = deploy(
         wiring.store(), wiring.flows, steps, name=name, migrate=wiring.migrate, patience=patience
     )
+    if "schedules" in steps and wiring.is_managed():
+        done["pending"] = wiring.managed().go_on(time_left((end - time.monotonic()) / 2))
     if "schedules" in steps:
         found = count_gone(
             wiring.store(), wiring.flows(), may_go_on=time_left(end - time.monotonic())
@@ -75,6 +83,27 @@ def work(request: ResourceEvent, patience: float) -> dict[str, object]:
         record(wiring.store(), Asked(request["Who"], "migrate", why=request.get("Why", "")))
     logger.info("deployed", action="deploy", done=done)
     return done
+
+
+def _move(request: ResourceEvent, end: float) -> None:
+    """Let the trigger that the template names be that of the store."""
+    from duetick.core.gone import time_left
+    from duetick.core.managed.moving import move
+    from duetick.core.managed.trigger import Trigger
+    from duetick.runtime import wiring
+
+    deployment, may_go_on = wiring.settings().deployment, time_left((end - time.monotonic()) / 2)
+    if request["Trigger"] != "managed":
+        move(wiring.store(), Trigger(deployment), may_go_on)
+        return
+    wanted = Trigger(
+        deployment,
+        group=request["BellGroup"],
+        role=request["BellRole"],
+        dispatch=request["DispatchFunction"],
+        tick=request["TickFunction"],
+    )
+    wiring.managed().move(wanted, may_go_on)
 
 
 def _keep_witness_and_audit(end: float) -> dict[str, object]:
@@ -101,7 +130,11 @@ def _audit(end: float) -> dict[str, object]:
     store, chosen = wiring.store(), wiring.settings()
     now = store.now()
     gone = GoneLook(store, wiring.flows(), now, pauses=chosen.gone_flows == "pause")
-    counted = record_audit(audit(store, now, gone.at, tell=wiring.tell_finding))
+    bells = wiring.managed().look(now) if wiring.is_managed() else None
+    looks = (gone.at, bells.at) if bells else (gone.at,)
+    counted = record_audit(audit(store, now, *looks, tell=wiring.tell_finding))
+    if bells:
+        _count_bells(bells, (end - time.monotonic()) / 3)
     part = (end - time.monotonic()) / 3
     record_gone(gone.end(time_left(part)))
     most = chosen.verified_per_hour
@@ -115,6 +148,16 @@ def _audit(end: float) -> dict[str, object]:
     reap(store, now)
     _purge({}, min(part, end - time.monotonic()))
     return counted
+
+
+def _count_bells(look: "BellLook", seconds: float) -> None:
+    """Mark the bells that are missing, or without a row, and bring pending ones in step."""
+    from duetick.core.gone import time_left
+    from duetick.runtime import wiring
+
+    may_go_on = time_left(seconds)
+    found = wiring.managed().end_look(look, may_go_on)
+    record_bells(found, wiring.managed().go_on(may_go_on))
 
 
 def _purge_recorded(request: ResourceEvent, end: float) -> dict[str, object]:

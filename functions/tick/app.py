@@ -1,6 +1,7 @@
 """A tick, each minute by EventBridge: claim due rows, and deliver their occurrences."""
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from duetick.runtime.starting import without_collections
 
@@ -13,11 +14,17 @@ with without_collections():
     settings, store, transport = wiring.settings(), wiring.store(), wiring.transport()
     witness = wiring.witness()
 
+if TYPE_CHECKING:
+    from duetick.domain.schedule import Occurrence
+
 RESERVE = 3.0
 """Seconds of the function's time that remain for the report."""
 
 FOR_EVENTS = 9.0 if settings.event_bus else 0.0
 """Seconds that remain for the events: two tries."""
+
+FOR_ONE_BELL = 10.0
+"""Seconds in which the bells end that have begun: EventBridge may be slow."""
 
 LATE = settings.tick_seconds * 1_000 + 90_000
 """Milliseconds after which a delivery is late, as for the alarm."""
@@ -36,16 +43,35 @@ def handler(_event: object, context: wiring.LambdaContext) -> dict[str, int]:
                 budget=_seconds(context) - RESERVE - FOR_EVENTS,
                 witness=witness,
                 look_ahead=settings.look_ahead,
-                on_dispatch=wiring.observe,
+                on_dispatch=observe,
                 stopped=getattr(context, "stopped", never),
                 tell=wiring.tell,
                 late_after=LATE,
+                late=wiring.managed().late() if wiring.is_managed() else 0,
                 take_in=wiring.take_in,
             )
             record_tick(report)
+            if wiring.is_managed():
+                keep_bells(context)
         finally:
             wiring.announce(_seconds(context) - RESERVE / 2)
     return asdict(report)
+
+
+def observe(occurrence: "Occurrence", status: int) -> None:
+    """Call the flows' hooks for a delivery; note the bell that did not ring for it."""
+    wiring.observe(occurrence, status)
+    if wiring.is_managed():
+        wiring.managed().saw_late(occurrence)
+
+
+def keep_bells(context: wiring.LambdaContext) -> None:
+    """Bring bells in step in the time that is left, and ask for the next tick."""
+    from duetick.core.gone import time_left
+    from duetick.runtime.telemetry import record_pending
+
+    may_go_on = time_left(_seconds(context) - RESERVE - FOR_EVENTS - FOR_ONE_BELL)
+    record_pending(wiring.managed().go_on(may_go_on))
 
 
 def _seconds(context: wiring.LambdaContext) -> float:

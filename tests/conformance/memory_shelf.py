@@ -12,6 +12,7 @@ from duetick.core.ids import new_id
 from duetick.domain.accounts import Account, LedgerEntry
 from duetick.domain.alike import Alike, AlikePage, Selection, Waits, alike, spent_runs, waits
 from duetick.domain.attempts import Begun, CallerKey, Settled, refuse_key
+from duetick.domain.bells import PendingBell
 from duetick.domain.book import Book, Unreadable, lease_again
 from duetick.domain.claims import Templates, pick_shares
 from duetick.domain.creation import Made
@@ -37,7 +38,7 @@ from duetick.domain.retention import KEPT_AT_LEAST, Newest, Retention, Retired
 from duetick.domain.schedule import Record
 from duetick.domain.standing import OrderKind, StandingOrder, prefix_of_user
 from duetick.domain.states import LEASED, WAITING, State
-from duetick.domain.transitions import has_ended, lease_over
+from duetick.domain.transitions import has_ended, lease_over, wake_of
 from duetick.domain.workers import REPORTS_KEPT_MS, NamedLock, Worker
 from duetick.ports import (
     NO_TERMS,
@@ -150,6 +151,8 @@ class MemoryShelf:
     recorded: dict[str, Operation] = field(default_factory=dict)
     held: dict[str, NamedLock] = field(default_factory=dict)
     reports: dict[str, Worker] = field(default_factory=dict)
+    bells: dict[ScheduleName, tuple[str, int]] = field(default_factory=dict)
+    taken: dict[ScheduleName, int] = field(default_factory=dict)
 
     dialect = None
 
@@ -157,7 +160,7 @@ class MemoryShelf:
         name = user_id, key
         blank = Book(user_id, key, MemoryPages(self, name), new_id)
         found = self.books.get(name, blank)
-        return replace(found, made=[], ranges=[], moved={}, events=[], definitions=[])
+        return replace(found, made=[], ranges=[], moved={}, events=[], definitions=[], bell=None)
 
     def change(
         self,
@@ -226,18 +229,23 @@ class MemoryShelf:
             self.bodies.pop(identity, None)
         for identity, event in book.events:
             self.happened.setdefault(identity, []).append(event)
+        if book.bell:
+            name = book.user_id, book.key
+            _, since = self.bells.get(name, ("", book.bell.at))
+            self.bells[name] = book.bell.token, since
 
     @contextmanager
     def effects(self, held: Leased, clock: Clock, alter: Alter[object]) -> Iterator[Effects]:
         with self.lock:
-            before = self.books, self.ledger, self.creations, self.happened
+            before = self.books, self.ledger, self.creations, self.happened, self.bells
             self.books, self.creations = {**self.books}, {**self.creations}
+            self.bells = {**self.bells}
             self.happened = {name: [*events] for name, events in self.happened.items()}
             try:
                 yield NoEffects(self)
                 self.change(held.user_id, held.key, clock(), alter)
             except BaseException:
-                self.books, self.ledger, self.creations, self.happened = before
+                self.books, self.ledger, self.creations, self.happened, self.bells = before
                 raise
 
     def record(self, user_id: str, key: str) -> Record | None:
@@ -287,7 +295,8 @@ class MemoryShelf:
     def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
         with self.lock:
             rows = [book.row for book in self.books.values()]
-            due = [row for row in rows if row and row.next_fire_at <= now + ahead]
+            until = now + ahead - fair.late
+            due = [row for row in rows if row and row.next_fire_at <= until]
             due = [row for row in due if row.user_id not in fair.leave_out]
             due.sort(key=lambda row: row.next_fire_at)
             chunk = due[:limit]
@@ -325,6 +334,40 @@ class MemoryShelf:
         found = [book.unreadable for book in self.books.values() if book.unreadable]
         since_then = (one for one in found if one.at >= since)
         return sorted(since_then, key=lambda one: (one.at, one.row.user_id, one.row.key))[:limit]
+
+    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+        with self.lock:
+            for name in names:
+                _, since = self.bells.get(name, ("", now))
+                self.bells[name] = new_id(), since
+
+    def pending_bells(self, limit: int) -> Sequence[PendingBell]:
+        found = [PendingBell(*name, since) for name, (_, since) in self.bells.items()]
+        return sorted(found, key=lambda one: (one.since, one.name))[:limit]
+
+    def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
+        with self.lock:
+            if name not in self.bells or self.taken.get(name, 0) > now:
+                return None
+            self.taken[name] = until
+            return self.bells[name][0]
+
+    def end_bell(self, name: ScheduleName, token: str) -> bool:
+        with self.lock:
+            if self.bells.get(name, ("", 0))[0] != token:
+                return False
+            del self.bells[name]
+            self.taken.pop(name, None)
+            return True
+
+    def free_bell(self, name: ScheduleName, until: int) -> None:
+        with self.lock:
+            if self.taken.get(name) == until:
+                del self.taken[name]
+
+    def next_due(self) -> int | None:
+        under_way = [one for one in self.ledger.values() if not has_ended(one)]
+        return min(map(wake_of, under_way), default=None)
 
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
         with self.lock:
@@ -640,6 +683,7 @@ class MemoryShelf:
             self.ordered = {n: o for n, o in self.ordered.items() if not n[1].startswith(about)}
             self.keys = {k: v for k, v in self.keys.items() if v[0][0] != user_id}
             self.recorded = {n: o for n, o in self.recorded.items() if o.user_id != user_id}
+            self.bells = {name: one for name, one in self.bells.items() if name[0] != user_id}
             return sum(book.record is not None and not is_job(book.key) for book in mine)
 
 

@@ -13,6 +13,8 @@ from duetick.core.store.jobs import Jobs
 from duetick.domain.attempts import Begun, CallerKey
 from duetick.domain.backfilling import Backfill, Together, window_of
 from duetick.domain.creation import Repeatable
+from duetick.domain.group_pauses import Pauses
+from duetick.domain.limits import Limits
 from duetick.domain.operating import Operated, Operator
 from duetick.domain.pausing import pause, resume
 from duetick.domain.schedule import Identity, IndexRow, NewOccurrence, Occurrence, Schedule
@@ -163,7 +165,8 @@ class World:
             self.each("erase", lambda store, _: store.erase(USER))
 
     def claim(self) -> None:
-        """Claim until nothing is due: stores order equal times differently. Clocks differ.
+        """Claim until nothing is due: stores order equal times differently. Clocks differ. At times
+        the bell of each row rings instead, whether it is due or not.
 
         DynamoDB claims less of a schedule that has many under way; such a schedule gets no more.
         """
@@ -171,15 +174,19 @@ class World:
             return
         limit, ahead = self.any.choice((1, 2, 100)), self.any.choice((0, 0, 0, 2, 10)) * MINUTE
         early = self.any.choice((0, 0, 0, SECOND, MINUTE, 4 * MINUTE))
+        rings = limit == 2 and ahead == 0
 
         def ask(store: Store, _: str) -> object:
             now = self.now + early
             pauses = store.pauses.announced(now, now + ahead)
             limits = store.limits.handing_on(now, {}, fresh=True)
+            if rings:
+                return by_name(ring(store, now, pauses, limits))
             found = drain(store, now, limit, ahead=ahead, pauses=pauses, limits=limits)
             return by_name(found)
 
-        self.each("claim", ask, f"limit {limit} ahead {ahead} early {early}")
+        question = "ring" if rings else "claim"
+        self.each(question, ask, f"limit {limit} ahead {ahead} early {early}")
 
     def _under_way(self, key: str) -> int:
         return sum(not has_ended(one) for one in self._first.ledger.find(USER, key, limit=200))
@@ -465,3 +472,12 @@ def handed_out(answer: object) -> Sequence[Occurrence]:
             return [answer]
         case _:
             return []
+
+
+def ring(store: Store, now: int, pauses: Pauses, limits: Limits) -> list[Occurrence]:
+    """Claim each row by itself, as its bell does; return what is leased."""
+    claimed = (
+        store.index.claim_one(USER, key, now=now, pauses=pauses, limits=limits)
+        for key in (*KEYS, BARE)
+    )
+    return [one for each in claimed for one in each.made if one.state is State.QUEUED]

@@ -40,6 +40,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PUT", "/api/schedules/{key}"): HELLO,
     ("PATCH", "/api/schedules/{key}"): {"cron": "@daily"},
     ("POST", "/api/upcoming"): {"cron": "@daily"},
+    ("POST", "/api/schedules/batch"): {"schedules": [{**HELLO, "key": "theirs"}]},
     ("POST", "/api/forecast"): {"schedule": {"cron": "@daily", "copies": 2}},
     ("POST", "/api/jobs"): JOB,
     ("POST", "/api/jobs/batch"): {"jobs": [JOB]},

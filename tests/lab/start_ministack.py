@@ -4,16 +4,19 @@ That Python is one with what Lambda brings and no more, so that a dependency tha
 missing here as it would be there.
 """
 
+import json
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo
 
 sys.executable = sys.argv.pop()
 
 from ministack.app import main  # type: ignore[import-not-found]  # noqa: E402
-from ministack.core import lambda_runtime  # type: ignore[import-not-found]  # noqa: E402
-from ministack.services import apigateway_v1, cloudformation, lambda_svc  # type: ignore[import-not-found]  # noqa: E402
+from ministack.core import iam_actions, lambda_runtime  # type: ignore[import-not-found]  # noqa: E402
+from ministack.services import apigateway_v1, cloudformation, eventbridge, lambda_svc, scheduler  # type: ignore[import-not-found]  # noqa: E402
 from ministack.services.cloudformation import engine, provisioners  # type: ignore[import-not-found]  # noqa: E402
 
 end = lambda_runtime.kill_workers
@@ -111,6 +114,90 @@ lambda_svc._sweep_extract_cache = keep_layers
 apigateway_v1._import_operation = import_with_answers
 provisioners._cw_metric_alarm_record = make_alarm_of_one_metric
 provisioners._apigw_method_settings = map_as_routes
+
+
+class Zoned(str):
+    """An expression of a schedule that knows its time zone: ministack reads all of them as UTC."""
+
+    __slots__ = ("zone",)
+    zone: tzinfo
+
+    @classmethod
+    def of(cls, asked: dict[str, Any]) -> "Zoned":
+        made = cls(asked["ScheduleExpression"])
+        made.zone = ZoneInfo(asked.get("ScheduleExpressionTimezone") or "UTC")
+        return made
+
+
+make_schedule, change_schedule = scheduler._create_schedule, scheduler._update_schedule
+parse_fields, find_next, time_of_at = (
+    eventbridge._parse_cron_fields,
+    eventbridge._cron_next_fire,
+    scheduler._at_time_epoch,
+)
+call_target, resource_of = eventbridge._invoke_target, iam_actions.extract_resource_arn
+
+
+def in_its_zone(
+    write: Callable[[str, dict[str, Any]], object],
+) -> Callable[[str, dict[str, Any]], object]:
+    """Return the write of a schedule that keeps its zone."""
+
+    def written(name: str, asked: dict[str, Any]) -> object:
+        known = {"ScheduleExpression": Zoned.of(asked)} if "ScheduleExpression" in asked else {}
+        return write(name, {**asked, **known})
+
+    return written
+
+
+def parse_with_zone(expression: str) -> tuple[tuple[Any, ...], tzinfo] | None:
+    fields = parse_fields(expression)
+    return fields and (fields, getattr(expression, "zone", UTC))
+
+
+def find_next_there(zoned: tuple[tuple[Any, ...], tzinfo], after: datetime) -> datetime | None:
+    fields, zone = zoned
+    found: datetime | None = find_next(fields, after.astimezone(zone))
+    return found and found.astimezone(UTC)
+
+
+def time_of_at_there(expression: str) -> float | None:
+    at = time_of_at(expression)
+    zone = getattr(expression, "zone", UTC)
+    return at and datetime.fromtimestamp(at, UTC).replace(tzinfo=zone).timestamp()
+
+
+def call_with_time(
+    target: dict[str, Any], event: dict[str, Any], rule: dict[str, Any], view: object = None
+) -> object:
+    """Put the scheduled time into an input, and let no other schedule wait for the target."""
+    if event.get("Source") != "aws.scheduler":
+        return call_target(target, event, rule, view)
+    at = time_of_at_there(rule["ScheduleExpression"]) or event["Time"] // 60 * 60
+    named = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    given = (target.get("Input") or "").replace("<aws.scheduler.scheduled-time>", named)
+    call = (target | ({"Input": given} if given else {}), event, rule, view)
+    return call_target(*call)
+
+
+def resource_in_its_group(service: str, *request: Any) -> object:  # noqa: ANN401 -- as it is given
+    """The resource of a schedule, which ministack takes for one of the group `default`."""
+    found = resource_of(service, *request)
+    if service != "scheduler" or "/default/" not in found:
+        return found
+    _, _, _, body, query, *_ = request
+    named = query.get("groupName") or json.loads(body or b"{}").get("GroupName") or "default"
+    return found.replace("/default/", f"/{named[0] if isinstance(named, list) else named}/")
+
+
+scheduler._SCHEDULE_TICK_INTERVAL = 1
+scheduler._create_schedule = in_its_zone(make_schedule)
+scheduler._update_schedule = in_its_zone(change_schedule)
+scheduler._at_time_epoch = time_of_at_there
+eventbridge._parse_cron_fields = parse_with_zone
+eventbridge._cron_next_fire = find_next_there
+eventbridge._invoke_target = call_with_time
+iam_actions.extract_resource_arn = resource_in_its_group
 
 if __name__ == "__main__":
     main()

@@ -12,7 +12,6 @@ from duetick.core.dispatch import Request
 from duetick.core.purge import purge_within
 from duetick.core.runs import run_by_hand
 from duetick.core.static import register
-from duetick.core.store import Store
 from duetick.core.store.jobs import Jobs
 from duetick.core.verify import verify_hour
 from duetick.domain.errors import OccurrenceConflict, OccurrenceNotFound, VersionConflict
@@ -38,7 +37,7 @@ LOOKS: Final = 60
 OPERATOR: Final = Operator("the operator", "the partner is back")
 
 if TYPE_CHECKING:
-    from tests.simulation.world import World
+    from tests.simulation.world import Host, World
 
 SHORT: Final = Retention(Days(3, 7))
 
@@ -56,9 +55,10 @@ def describe(act: Act) -> str:
 class Acting:
     """One act of a user, an operator or a caller, at a host of the API."""
 
-    def __init__(self, world: "World", store: Store, act: Act) -> None:
+    def __init__(self, world: "World", host: "Host", act: Act) -> None:
         self._world = world
-        self._store = store
+        self._host = host
+        self._store = host.store
         self._act = act
         self._user = act.schedule.user_id if act.schedule else USER
 
@@ -106,8 +106,9 @@ class Acting:
         return self._now / 1_000
 
     def _work_for_an_hour(self) -> None:
-        """Audit and verify, as the hourly function does."""
+        """Audit, count bells and verify, as the hourly function does."""
         audit(self._store, self._now)
+        self._world.tower.count(self._host)
         verify_hour(self._store, self._now, most=50, may_go_on=lambda: True)
 
     @property

@@ -10,9 +10,11 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 from zlib import crc32
 
+from duetick.core.store.index import OneClaim
 from duetick.domain.accounts import Account
 from duetick.domain.alike import AlikePage, Selection
 from duetick.domain.attempts import Begun, CallerKey, Settled
+from duetick.domain.bells import PendingBell
 from duetick.domain.book import Book, Unreadable
 from duetick.domain.creation import Made
 from duetick.domain.ending import counts
@@ -68,7 +70,9 @@ STALLS = (20_000, 70_000, 130_000, 400_000)
 
 
 class Boundaries:
-    """The crossings of one simulation. `crossed` counts them; `happened` counts the faults."""
+    """The crossings of one simulation. `crossed` counts them; `happened` counts the faults.
+    At those in `stalled` a process stood still for long.
+    """
 
     def __init__(self, slots: Slots, story: Story, witness: Witness, tell: Tell) -> None:
         self.slots = slots
@@ -76,6 +80,7 @@ class Boundaries:
         self.quiet = False
         self.crossed: Counter[str] = Counter()
         self.happened: Counter[tuple[str, Kind]] = Counter()
+        self.stalled: set[str] = set()
         self._story = story
         self.longest_pause = story.longest_pause
         self._tell = tell
@@ -138,6 +143,7 @@ class Boundaries:
         rare = 97 if name in ("act", "settle") else 397
         stalls = most > 5 and not self.quiet and drawn % rare == 0
         if stalls:
+            self.stalled.add(name)
             stall = STALLS[drawn // 397 % len(STALLS)]
             self._tell(f"{me.name} stands still for {stall // 1_000} s at `{name}`")
             self.slots.pause(stall)
@@ -231,6 +237,10 @@ class CrossedShelf:
                 user_id, key, now, altered, about=about, alone=alone, terms=terms
             )
             self._witness.saw_book((user_id, key), seen[-1], now, alone=alone)
+            if isinstance(answer, OneClaim):
+                self._witness.reaches(now)
+                self._saw("claims", answer.made)
+                return answer
             first = answer[0] if isinstance(answer, tuple) else None
             if isinstance(first, Begun):
                 self._began(first, now)
@@ -365,7 +375,33 @@ class CrossedShelf:
         """See `ports.Shelf`."""
         return self._cross("unreadable", lambda: self._shelf.unreadable(since, limit))
 
+    # Bells.
+
+    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+        """See `ports.Shelf`."""
+        self._cross("mark_bells", lambda: self._shelf.mark_bells(names, now))
+
+    def pending_bells(self, limit: int) -> Sequence[PendingBell]:
+        """See `ports.Shelf`."""
+        return self._cross("pending_bells", lambda: self._shelf.pending_bells(limit))
+
+    def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
+        """See `ports.Shelf`."""
+        return self._cross("take_bell", lambda: self._shelf.take_bell(name, now, until))
+
+    def end_bell(self, name: ScheduleName, token: str) -> bool:
+        """See `ports.Shelf`."""
+        return self._cross("end_bell", lambda: self._shelf.end_bell(name, token))
+
+    def free_bell(self, name: ScheduleName, until: int) -> None:
+        """See `ports.Shelf`."""
+        self._cross("free_bell", lambda: self._shelf.free_bell(name, until))
+
     # Occurrences.
+
+    def next_due(self) -> int | None:
+        """See `ports.Shelf`."""
+        return self._cross("next_due", self._shelf.next_due)
 
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
         """See `ports.Shelf`."""

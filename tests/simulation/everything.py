@@ -78,3 +78,30 @@ def everything(seed: int = 7) -> Story:
     acts.append(Act(START + LIMITED_AT, "limit", MAIL.key, MAIL, number=5))
     acts.sort(key=lambda act: act.at)
     return Story(seed, START, 24 * MINUTE, (*births, *acts), slots=4, longest_pause=5)
+
+
+RUNG: Final[tuple[tuple[int, Verb, Schedule], ...]] = (
+    (3, "pause", MAIL),
+    (5, "resume", MAIL),
+    (6, "audit", MAIL),
+    (7, "retime", LATER),
+    (9, "delete", LATER),
+    (10, "put", LATER),
+    (11, "audit", MAIL),
+    (12, "erase", LEAVING),
+    (14, "pause", BOOK),
+    (16, "resume", BOOK),
+)
+"""What is done while bells ring, and in which minute."""
+
+
+def everything_rung(seed: int = 7) -> Story:
+    """Return the story of a move to bells, of all that happens to bells, and of the move back."""
+    births = [Act(START, "put", one.key, one) for one in BORN]
+    acts = [
+        Act(START + minute * MINUTE + 20 * SECOND, verb, one.key, one, number=4)
+        for minute, verb, one in RUNG
+    ]
+    moves = [Act(START + minute * MINUTE, "move", "") for minute in (1, 22)]
+    every = sorted([*births, *acts, *moves], key=lambda act: act.at)
+    return Story(seed, START, 24 * MINUTE, tuple(every), slots=4, longest_pause=5)

@@ -6,6 +6,7 @@ Each makes the shelf of every process wrong, in one way that real schedulers wer
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
 from typing import Final, TypeVar, cast
 
 from duetick.domain.attempts import SUCCEEDED, Begun, Settled, settle
@@ -13,7 +14,7 @@ from duetick.domain.backfilling import KIND, Backfill, BackfillStep
 from duetick.domain.book import Book
 from duetick.domain.group_pauses import GroupPause, Pauses
 from duetick.domain.identity import is_failure_hook
-from duetick.domain.occurrence import IndexRow, Leased, Occurrence
+from duetick.domain.occurrence import LATEST, IndexRow, Leased, Occurrence, ScheduleName
 from duetick.domain.policies import Overlap
 from duetick.domain.retention import Retention, Retired
 from duetick.domain.standing import StandingOrder
@@ -21,6 +22,7 @@ from duetick.domain.states import Reason, State
 from duetick.ports import NO_TERMS, Alter, Chunk, Fair, Shelf, Terms
 from duetick.stores.sql.session import Session
 from duetick.stores.sql.shelf import SqlShelf
+from duetick.testing.conformance.samples import HOUR
 
 from tests.conformance.broken_stores import CommitsBetween
 from tests.simulation.boundaries import CrossedShelf
@@ -352,6 +354,57 @@ class PurgesTheMark(Altered):
         return retired
 
 
+class MarksLater(Altered):
+    """The mark of a bell follows the write that moves it, and is not a part of it."""
+
+    def change(
+        self,
+        user_id: str,
+        key: str,
+        now: int,
+        alter: "Alter[T]",
+        *,
+        about: Leased | None = None,
+        alone: bool = False,
+        terms: Terms = NO_TERMS,
+    ) -> T:
+        """Change, then mark the bell."""
+        moved: list[Book] = []
+
+        @wraps(alter)
+        def altered(book: Book) -> T:
+            answer = alter(book)
+            moved[:] = [book] if book.bell else []
+            book.bell = None
+            return answer
+
+        answer = self._shelf.change(
+            user_id, key, now, altered, about=about, alone=alone, terms=terms
+        )
+        if moved:
+            self._shelf.mark_bells([(user_id, key)], now)
+        return answer
+
+
+class EndsAnyMark(Altered):
+    """A process deletes the mark of a bell that it put, whoever marked the bell meanwhile."""
+
+    def end_bell(self, name: ScheduleName, token: str) -> bool:
+        """Delete the mark, whatever its token is."""
+        crossed = self._shelf
+        assert isinstance(crossed, CrossedShelf)
+        current = crossed._shelf.take_bell(name, LATEST, 0)
+        return crossed.end_bell(name, current or token)
+
+
+class SharesBells(Altered):
+    """Two processes may have one bell at a time."""
+
+    def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
+        """Take the bell, whoever has it."""
+        return self._shelf.take_bell(name, now + 10 * HOUR, until)
+
+
 def _count(book: Book) -> None:
     if book.record:
         book.record = replace(book.record, runs=book.record.runs + 1)
@@ -394,6 +447,9 @@ PLANTED: Final[Mapping[str, Alters]] = {
     "new rules that nobody dates": _altered(DatesNoRules),
     "a settle that brings back what was erased": _altered(BringsBackTheErased),
     "a job's key that is not kept": _altered(ForgetsKeys),
+    "a bell that is marked after the write": _altered(MarksLater),
+    "a mark that ends whatever its token": _altered(EndsAnyMark),
+    "a bell that two processes have": _altered(SharesBells),
 }
 """The bugs by name."""
 
@@ -403,6 +459,9 @@ ONLY_WITH: Final[Mapping[str, Verb]] = {
     "new rules that nobody dates": "new tzdata",
     "a settle that brings back what was erased": "erase",
     "a job's key that is not kept": "enqueue",
+    "a bell that is marked after the write": "move",
+    "a mark that ends whatever its token": "move",
+    "a bell that two processes have": "move",
 }
 """The verb without which no story comes to the place of a bug: so others need not be told."""
 
@@ -425,5 +484,8 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a failure hook that is written after the death": 62,
     "a limit that is read, then written": 6,
     "a job's key that is not kept": 2,
+    "a bell that is marked after the write": 9,
+    "a mark that ends whatever its token": 274,
+    "a bell that two processes have": 274,
 }
 """The seed of the first story that finds a bug. It saves time only: that story is told first."""

@@ -44,6 +44,7 @@ Verb: TypeAlias = Literal[
     "erase",
     "enqueue",
     "cancel a job",
+    "move",
 ]
 
 Kind: TypeAlias = Literal["dies before", "dies after", "is refused", "is not answered"]
@@ -118,6 +119,20 @@ OF_VERBS: Final[Mapping[Verb, tuple[str, ...]]] = {
     "limit": ("BeginWithin.foresee", "BeginWithin.begin", "BeginWithin.hold_back"),
 }
 """The boundaries that are crossed in stories with a verb alone: faults fall there with it."""
+
+OF_BELLS: Final = (
+    "mark_bells",
+    "pending_bells",
+    "take_bell",
+    "end_bell",
+    "next_due",
+    "Index.claim_one",
+    "Ringer.answer",
+    "bells.put",
+    "bells.delete",
+    "bells.names",
+)
+"""The boundaries that are crossed where bells ring."""
 
 WAY_TO_DISPATCH: Final = ("deliver", "dispatch", "enqueue", "act")
 """The boundaries beside the port: a tick's delivery, a call as dispatch has it, the start of an
@@ -242,11 +257,33 @@ class Teller(Chances):
         limits = self._acts_of_limits()
         jobs = self._acts_of_jobs()
         acts += [*seldom, *limits, *jobs]
+        faults += [*self._faults_of(limits), *self._faults_of(jobs)]
+        moves = self._moves()
         return replace(
             made,
-            acts=tuple(sorted(acts, key=lambda act: act.at)),
-            faults=(*faults, *self._faults_of(limits), *self._faults_of(jobs)),
+            acts=tuple(sorted([*moves, *acts], key=lambda act: act.at)),
+            faults=(*faults, *(self._faults_of_bells() if moves else ())),
+            look_ahead=0 if moves else made.look_ahead,
         )
+
+    def _moves(self) -> list[Act]:
+        """Return the moves of some stories to bells, and back, drawn last; and edits of one
+        schedule at once, whose processes want its bell.
+        """
+        if not self.happens(0.2):
+            return []
+        first = Act(self.start + self.choice((0, 0, self.randrange(1, self.span // 2))), "move", "")
+        back = [self._act("move") for _ in range(self.choice((0, 0, 0, 1, 2)))]
+        return [first, *back, *self._edits_at_once(), *self._edits_at_once()]
+
+    def _edits_at_once(self) -> list[Act]:
+        at, key = self.start + self.randrange(1, self.span), f"k{self.randrange(2)}"
+        return [Act(at + self.randrange(200), "retime", key, self._schedule(key)) for _ in range(3)]
+
+    def _faults_of_bells(self) -> list[Fault]:
+        names = [one for one in OF_BELLS if self.happens(0.4)]
+        kinds: tuple[Kind, ...] = get_args(Kind)
+        return [Fault(one, self.randrange(1, 6), self.choice(kinds)) for one in names]
 
     def _seldom(self) -> list[Act]:
         """Return what befalls few stories, drawn last: the rest of a story stays as it was."""

@@ -20,6 +20,7 @@ from duetick.core.audit import audit
 from duetick.core.backfills import Backfills
 from duetick.core.dispatch import Dispatcher, Request
 from duetick.core.flows import Flow, Flows
+from duetick.core.managed.watched import Followers
 from duetick.core.store import Store
 from duetick.core.tick import run_tick
 from duetick.domain.backfilling import KIND, Backfill, id_of, origin_of
@@ -32,6 +33,7 @@ from duetick.domain.schedule import Record, Schedule
 from duetick.domain.standing import StandingOrder
 from duetick.domain.transitions import wake_of
 from duetick.ports import Delivered, Shelf
+from duetick.runtime.managed import Managed
 from duetick.testing.conformance.samples import DAY, HOUR, MINUTE, SECOND
 
 from tests.conformance.chances import USER
@@ -41,6 +43,7 @@ from tests.simulation.grounds import Ground
 from tests.simulation.network import Actions, Network
 from tests.simulation.slots import Process, Slots, Task, VirtualThreads
 from tests.simulation.story import Act, Outage, Story, Way
+from tests.simulation.tower import NEVER, ROUNDS, Tower, always
 from tests.simulation.tzdata import SHIFTS, Tzdata
 from tests.simulation.witness import Witness, clock, snapshot
 
@@ -50,7 +53,6 @@ if TYPE_CHECKING:
 MOST_OCCURRENCES: Final = 300
 MOST_TICKS: Final = 1_000
 TICK_SECONDS: Final = 55.0
-NEVER: Final = 10**15
 RARE: Final = "0 0 29 2 *"
 QUIET_HOURS: Final = 6
 PATIENCE: Final = 40
@@ -84,6 +86,7 @@ class Host:
     store: Store
     dispatcher: Dispatcher | None = None
     declared: Schedule | None = None
+    managed: Managed | None = None
 
 
 @dataclass
@@ -107,6 +110,7 @@ class World:
         self.observer = self.ground.open()
         self.store = Store(self.observer, lambda: self.slots.now, look_ahead=True)
         self._free: dict[str, list[Host]] = {"tick": [], "dispatch": [], "api": []}
+        self.tower = Tower(self)
         self._numbers = count(1)
         self._delivered = self._ticked = 0
         self.quiet_since = NEVER
@@ -146,8 +150,10 @@ class World:
         acts = list(self.story.acts)
         while self.slots.now < self.story.end and self._goes_on():
             next_tick = self._next_tick()
-            at = min(acts[0].at if acts else self.story.end, self._next_look(next_tick))
+            look = min(self._next_look(next_tick), self.tower.next_ring())
+            at = min(acts[0].at if acts else self.story.end, look)
             self._wait_until(min(at, self.story.end))
+            self.tower.ring(silent=bool(self._silences(self.slots.now)))
             if acts and acts[0].at <= at:
                 self._act(acts.pop(0))
             if next_tick <= at:
@@ -159,10 +165,16 @@ class World:
 
     def _next_look(self, next_tick: int) -> int:
         """Return when to look again: just before a full minute, as long as anything runs."""
-        last = self.slots.now // MINUTE * MINUTE + MINUTE - 1
-        return last if self.slots.alive and self.slots.now < last else next_tick
+        now = self.slots.now
+        last = now // MINUTE * MINUTE + MINUTE - 1
+        if not self.slots.alive:
+            return next_tick
+        return last if now < last else min(next_tick, now + MINUTE)
 
     def _act(self, act: Act) -> None:
+        if act.verb == "move":
+            self._moves()
+            return
         if act.verb == "new tzdata":
             self._renew_tzdata(act)
             return
@@ -179,8 +191,12 @@ class World:
         self.slots.pause(max(0, at - self.slots.now))
 
     def _next_tick(self) -> int:
-        """Return the next full minute in which something can happen."""
+        """Return the next full minute in which a tick comes, and something can happen."""
         after = (self.slots.now // MINUTE + 1) * MINUTE
+        return self.tower.next_tick(self._next_use(after), after)
+
+    def _next_use(self, after: int) -> int:
+        """Return the next full minute in which a tick has something to do."""
         if self.slots.alive or self._owes_audit or self._is_backfilling():
             return after
         first = min(map(self._wake, self.names), default=NEVER)
@@ -239,9 +255,13 @@ class World:
     def _ticks(self) -> None:
         """Do what EventBridge does: one tick each minute, at times two, late or not at all."""
         now = self.slots.now
+        self.tower.forget_wakes()
+        self.tower.look()
         if self._silences(now):
             return
         self._ticked += 1
+        if self.tower.rings and now % HOUR == 0:
+            self._start("api", "count", self.tower.count)
         drawn = 0 if self.boundaries.quiet else crc32(f"{self.story.seed} tick {now}".encode())
         late = (drawn // 8 % 50_000) if drawn % 11 == 1 else 0
         for _ in range(2 if drawn % 13 == 2 else 1):
@@ -261,7 +281,15 @@ class World:
             elapsed=lambda: self.slots.now / 1_000,
             sleep=self._sleep,
             threads=VirtualThreads(self.slots),
+            on_dispatch=self._sees_late(host),
+            late=host.managed.late() if host.managed else 0,
         )
+        if host.managed:
+            host.managed.go_on(always)
+
+    def _sees_late(self, host: Host) -> Callable[[Occurrence, int], object] | None:
+        managed = host.managed
+        return (lambda one, _status: managed.saw_late(one)) if managed else None
 
     def _sleep(self, seconds: float) -> None:
         self.slots.pause(max(1, round(seconds * 1_000)))
@@ -279,7 +307,8 @@ class World:
                 work(host)
             except DuetickError as error:
                 self.tell(f"{task.name} fails: {error}")
-            self._free[function].append(host)
+            if (host.managed is not None) == self.tower.rings:
+                self._free[function].append(host)
 
         own = host.process.name if name == function else f"{host.process.name} ({name})"
         task = self.slots.start(host.process, own, run)
@@ -295,16 +324,21 @@ class World:
         altered = self.alters(crossed) if self.alters else crossed
         process = Process(f"{function} {number}", on_death=lambda: self._died(shelf))
         host = Host(process, self.store)
+        followers = Followers() if self.tower.rings else None
         host.store = Store(
             altered,
             lambda: self.slots.now + (0 if self.boundaries.quiet else skew),
             look_ahead=self.story.look_ahead > 0,
+            followers=followers,
         )
+        if followers:
+            host.managed = self.tower.bind(followers, host.store)
         return host
 
     def _died(self, shelf: Shelf) -> None:
         """End the connections of a process. Nobody was told what it had written, so look."""
         self.ground.kill(shelf)
+        self.tower.look()
         for name in self.names if self.inside else ():
             self.look(*name)
             self.witness.finds(name, self.peek(*name).unfinished)
@@ -336,6 +370,18 @@ class World:
             self.dispatch(request)
 
         self._start("api", "late repeat", work)
+
+    def call_dispatch(self, payload: str, milliseconds: int) -> None:
+        """Call dispatch some time later, as EventBridge does. Nobody waits for its answer."""
+
+        def work(_host: Host) -> None:
+            self.slots.pause(milliseconds)
+            self._start("dispatch", "ring", answer)
+
+        def answer(host: Host) -> None:
+            self.tower.answer(host, self._dispatcher_of(host), payload)
+
+        self._start("api", "bell", work)
 
     def _enqueue(self, request: Request) -> None:
         """Start an invocation of its own, seldom two, as an asynchronous call of Lambda does."""
@@ -392,7 +438,7 @@ class World:
     def _do(self, host: Host, act: Act) -> None:
         self.tell(f"{self.slots.current.name}: {describe(act)}")
         try:
-            Acting(self, host.store, act).does()
+            Acting(self, host, act).does()
         except (InvalidSchedule, ValueError) as refused:
             self.tell(f"it is refused: {refused}")
         except VersionConflict:
@@ -409,6 +455,29 @@ class World:
         while user not in self.witness.erased:
             self.slots.join(self._start("api", "erase", lambda host: self._do(host, act)))
             self._wait_until(self.slots.now + SECOND)
+
+    # Another trigger.
+
+    def _moves(self) -> None:
+        """Deploy with the other trigger. A deployment that fails is taken back."""
+        before = self.tower.rings
+        if not self._deploys(rings=not before):
+            while not self._deploys(rings=before):
+                self._wait_until(self.slots.now + SECOND)
+
+    def _deploys(self, *, rings: bool) -> bool:
+        """Deploy: what begins from now on is new code, and the last step moves the store."""
+        self.tower.rings, done = rings, list[bool]()
+        for function in self._free:
+            self._free[function] = []
+
+        def work(host: Host) -> None:
+            self.tower.deploy(host)
+            done.append(True)
+
+        self.tell(f"a deployment: {'bells ring' if rings else 'a tick comes each minute'}")
+        self.slots.join(self._start("api", "deployment", work))
+        return bool(done)
 
     # Another tzdata.
 
@@ -456,6 +525,7 @@ class World:
         self.quiet_since = self.slots.now + max(self.story.skews)
         self.tell("all is quiet from here on")
         self._settle_down()
+        self._judges_bells()
         self._catches_up()
         self._dates_all_rules()
         for one in self.store.pauses.since(0).every:
@@ -472,6 +542,18 @@ class World:
             self._wait_until(self._next_tick())
             self._ticks()
             self._settle_down()
+
+    def _judges_bells(self) -> None:
+        """Let hourly counts and ticks bring all bells in step, then move to ticks."""
+        if not self.tower.rings:
+            return
+        self.tower.look()
+        for _ in range(ROUNDS):
+            self._wait_until(self.slots.now + MINUTE)
+            self._start("api", "count", self.tower.count)
+            self._settle_down()
+        self.witness.flaws += self.tower.out_of_step()
+        self._deploys(rings=False)
 
     def _settle_down(self) -> None:
         for task in list(self.slots.alive):

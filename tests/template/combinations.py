@@ -41,6 +41,7 @@ USERS: list[dict[str, str]] = [
     {"UserPoolArn": POOL, "UserPoolClientId": CLIENT},
     {"Users": "lambda", "AuthorizerArn": AUTHORIZER, "Agents": "true"},
 ]
+MANAGED = {"Trigger": "managed", "TickMinutes": "60"}
 SECRETS: list[dict[str, str]] = [{}, {"DispatchSecretArn": KEPT_IN}]
 BUS = "arn:aws:events:eu-central-1:123456789012:event-bus/operations"
 GIVEN: dict[str, str] = {
@@ -69,9 +70,11 @@ GIVEN: dict[str, str] = {
 
 
 def combinations() -> list[dict[str, str]]:
-    """Each backend in each network, with each kind of users, with and without secret mode."""
+    """Each backend in each network, with each kind of users, with and without secret mode; and
+    each backend in each network with the other trigger."""
     every = product(BACKENDS, NETWORKS, USERS, SECRETS)
     merged = [{**a, **b, **c, **d} for a, b, c, d in every]
+    merged += [{**a, **b, **MANAGED} for a, b in product(BACKENDS, NETWORKS)]
     return [one for one in merged if one["Backend"] != "aurora" or "VpcId" in one]
 
 
@@ -91,5 +94,6 @@ def spoken(parameters: dict[str, str]) -> str:
         "given" if "UserPoolArn" in parameters else "",
         "agents" if "Agents" in parameters else "",
         "secret" if "DispatchSecretArn" in parameters else "",
+        parameters.get("Trigger", ""),
     ]
     return "-".join(filter(None, parts))

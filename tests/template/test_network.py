@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from tests.template.combinations import BUS, KEPT_IN, NETWORK, combinations, spoken
+from tests.template.combinations import BUS, KEPT_IN, MANAGED, NETWORK, combinations, spoken
 from tests.template.parsed import Deployment, Value, actions
 
 FUNCTIONS: Final = ("TickFunction", "DispatchFunction", "SchedulesFunction", "MigrateFunction")
@@ -14,6 +14,7 @@ SERVICES: Final = {
     "events": "events",
     "execute-api": "execute-api",
     "lambda": "lambda",
+    "scheduler": "scheduler",
     "secretsmanager": "secretsmanager",
     "ssm": "ssm",
     "sts": "sts",
@@ -22,6 +23,8 @@ BY_LAMBDA_ITSELF: Final = {"logs", "sqs", "ec2"}
 """Logs and failed events leave through Lambda's own network, and so are interfaces made."""
 BY_SECRETS_MANAGER: Final = {"kms"}
 """It opens a secret with the key, in the name of who reads it."""
+BY_SCHEDULER: Final = {"iam"}
+"""A role is passed in the call that makes a bell: nobody asks IAM."""
 IN_THE_VPC: Final = {"rds-db"}
 """The proxy; a token for it is signed without asking anybody."""
 
@@ -33,7 +36,8 @@ within = pytest.mark.parametrize(
 def needed(deployment: Deployment, function: str) -> set[str]:
     """The services that a function calls, told by its rights and its environment."""
     services = {one.partition(":")[0] for one in actions(deployment.statements(function))}
-    unknown = services - SERVICES.keys() - BY_LAMBDA_ITSELF - BY_SECRETS_MANAGER - IN_THE_VPC
+    by_others = BY_LAMBDA_ITSELF | BY_SECRETS_MANAGER | BY_SCHEDULER
+    unknown = services - SERVICES.keys() - by_others - IN_THE_VPC
     assert not unknown, f"it is not known how {unknown} are reached"
     found = {SERVICES[one] for one in services & SERVICES.keys()}
     if "DUETICK_API_URL" in deployment.environment(function):
@@ -113,6 +117,12 @@ def test_a_bus_has_an_endpoint_where_nothing_else_leads_out(bus: str) -> None:
     for function in FUNCTIONS:
         assert needed(deployment, function) <= reached(deployment, parameters)
     assert ("events" in endpoints(deployment)) == bool(bus)
+
+
+@pytest.mark.parametrize("trigger", [{}, MANAGED])
+def test_bells_have_an_endpoint_where_nothing_else_leads_out(trigger: dict[str, str]) -> None:
+    parameters = {**NETWORK, "PrivateApi": "true", "Egress": "endpoints", **trigger}
+    assert ("scheduler" in endpoints(Deployment(**parameters))) == bool(trigger)
 
 
 def test_a_missing_endpoint_would_be_seen() -> None:

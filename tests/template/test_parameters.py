@@ -9,7 +9,7 @@ from duetick.domain.errors import ConfigurationError
 from duetick.runtime.settings import Settings
 from duetick.stores.dynamodb.shelf import LARGEST_SHARDS
 
-from tests.template.combinations import AUTHORIZER, CLIENT, KEPT_IN, NETWORK, POOL
+from tests.template.combinations import AUTHORIZER, CLIENT, KEPT_IN, MANAGED, NETWORK, POOL
 from tests.template.parsed import Deployment, template
 
 FUNCTIONS: Final = ("TickFunction", "DispatchFunction", "SchedulesFunction", "MigrateFunction")
@@ -49,6 +49,8 @@ OWNER: Final = "postgresql://owner@db.example.com/app"
         ({**NETWORK, "PostgresSecurityGroupId": "sg-1"}, "Backend postgres"),
         ({"LookAheadSeconds": "60", "TickMinutes": "2"}, "TickMinutes"),
         ({"LookAheadSeconds": "120", "TickMinutes": "30"}, "TickMinutes"),
+        ({"Trigger": "managed"}, "TickMinutes=60"),
+        ({**MANAGED, "LookAheadSeconds": "60"}, "TickMinutes is 1"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_made(
@@ -65,6 +67,7 @@ def test_what_cannot_work_is_refused_before_anything_is_made(
         {**POSTGRES, **NETWORK, "PostgresSecurityGroupId": "sg-1"},
         {"LookAheadSeconds": "60"},
         {"LookAheadSeconds": "120", "TickMinutes": "2"},
+        MANAGED,
     ],
 )
 def test_what_works_is_not_refused(parameters: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 from duetick.stores.dynamodb.schema import TTL, table_definition
 
-from tests.template.combinations import BUS, NETWORK, combinations, spoken
+from tests.template.combinations import BUS, MANAGED, NETWORK, combinations, spoken
 from tests.template.parsed import Deployment, Value, Values, actions, template
 
 FUNCTIONS: Final = ("TickFunction", "DispatchFunction", "SchedulesFunction", "MigrateFunction")
@@ -15,6 +15,8 @@ NAMELESS: Final = {
     *("ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses"),
 }
 """What Lambda asks for before there is anything that has a name."""
+ON_NO_NAME: Final = {"scheduler:ListSchedules"}
+"""What AWS grants on no single resource."""
 
 every = pytest.mark.parametrize("parameters", combinations(), ids=spoken)
 
@@ -44,7 +46,7 @@ def test_no_action_is_a_star_and_none_is_granted_on_everything(parameters: dict[
     for statement in policies(Deployment(**parameters)):
         assert not [action for action in actions([statement]) if "*" in action]
         if "*" in resources(statement):
-            assert actions([statement]) <= NAMELESS
+            assert actions([statement]) <= NAMELESS | ON_NO_NAME
 
 
 @every
@@ -200,12 +202,44 @@ def test_migrate_alone_writes_the_witness_and_who_ticks_or_recovers_reads_it(
     deployment = Deployment(**parameters)
     reads, writes = {"ssm:GetParameter"}, {"ssm:GetParameter", "ssm:PutParameter"}
     allowed = {"TickFunction": reads, "SchedulesFunction": reads, "MigrateFunction": writes}
+    allowed |= {"DispatchFunction": reads} if "Trigger" in parameters else {}
     for function in FUNCTIONS:
         about = [one for one in deployment.statements(function) if "ssm:" in str(one["Action"])]
         assert actions(about) == allowed.get(function, set())
         assert all(":parameter${Witness}" in str(one["Resource"]) for one in about)
         told = deployment.environment(function).get("DUETICK_WITNESS")
         assert told == ({"Fn::Sub": "ssm:${Witness}"} if function in allowed else None)
+
+
+def test_bells_of_its_own_group_alone_can_be_changed_and_none_without_the_trigger() -> None:
+    group = "schedule/${BellGroup}/*"
+    managed, usual = Deployment(**MANAGED), Deployment()
+    for function in FUNCTIONS:
+        assert not {one for one in actions(usual.statements(function)) if "scheduler" in one}
+        for one in managed.statements(function):
+            if "scheduler:" in str(one["Action"]) and one["Action"] != "scheduler:ListSchedules":
+                assert str(one["Resource"]).endswith(f"{group}'}}"), one
+            if one["Action"] == "iam:PassRole":
+                assert one["Resource"] == {"Fn::GetAtt": ["BellRole", "Arn"]}
+                assert one["Condition"] == {
+                    "StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}
+                }
+    assert "scheduler:DeleteSchedule" in actions(managed.statements("SchedulesFunction"))
+
+
+def test_a_bell_may_call_dispatch_and_tick_alone_and_nobody_else_may_be_it() -> None:
+    role = Deployment(**MANAGED).resources["BellRole"]["Properties"]
+    [trusted] = role["AssumeRolePolicyDocument"]["Statement"]
+    assert trusted["Principal"] == {"Service": "scheduler.amazonaws.com"}
+    assert trusted["Condition"] == {
+        "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+    }
+    [policy] = role["Policies"]
+    [allowed] = policy["PolicyDocument"]["Statement"]
+    assert allowed["Action"] == "lambda:InvokeFunction"
+    assert allowed["Resource"] == [
+        {"Fn::GetAtt": [name, "Arn"]} for name in ("DispatchFunction", "TickFunction")
+    ]
 
 
 def test_no_deployment_writes_the_witness_anew() -> None:

@@ -7,6 +7,7 @@ import pytest
 from duetick.cli.costs import Usage
 from duetick.core.audit import Audit
 from duetick.core.gone import Gone
+from duetick.core.managed.counting import CountedBells
 from duetick.core.tick import TickReport
 from duetick.core.verify import Verified
 from duetick.domain.schedule import Occurrence, Record
@@ -14,6 +15,7 @@ from duetick.domain.states import Reason, State
 from duetick.runtime import telemetry
 
 from tests.documents import OPERATORS, rows, section
+from tests.template.combinations import MANAGED
 from tests.template.parsed import Deployment, Values, template
 
 STACK = {"Fn::Select": [2, {"Fn::Split": ["/", {"Ref": "AWS::StackId"}]}]}
@@ -22,7 +24,9 @@ UUID = "0f0e4d5c-0000-0000-0000-000000000000"
 """The last part of a stack's id."""
 
 
-def emitted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> set[str]:
+def emitted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *, managed: bool = True
+) -> set[str]:
     """The names of all that the code emits, told by the code itself."""
     monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
     dead = Occurrence("ann", "k", "* * * * *", None, 0, state=State.DEAD, reason=Reason.LOST)
@@ -35,6 +39,8 @@ def emitted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     telemetry.record_gone(Gone())
     telemetry.record_auto_paused(Record("ann", "k", "* * * * *", "flow", "act"))
     telemetry.record_verified(Verified(0, 0))
+    if managed:
+        telemetry.record_bells(CountedBells(), 0)
     lines = capsys.readouterr().out.splitlines()
     described = [json.loads(line)["_aws"] for line in lines if '"_aws"' in line]
     return {
@@ -80,7 +86,7 @@ def test_t12_the_alarm_of_what_is_gone_stays_from_one_count_to_the_next() -> Non
 
 def watched() -> Values:
     """Our metrics that alarms name, each with its alarm."""
-    alarms = Deployment().of_type("AWS::CloudWatch::Alarm")
+    alarms = Deployment(**MANAGED).of_type("AWS::CloudWatch::Alarm")
     found = [(metric, one["Properties"]) for one in alarms.values() for metric in metrics(one)]
     return {metric["MetricName"]: one for metric, one in found if metric["Namespace"] == "Duetick"}
 
@@ -131,6 +137,12 @@ def test_t12_each_finding_of_the_audit_has_an_alarm_of_its_own() -> None:
     assert len(watched()) == len({one["AlarmDescription"] for one in watched().values()})
 
 
+def test_s01_bells_that_stay_pending_have_an_alarm_where_bells_ring() -> None:
+    alarm = watched()["Pending"]
+    assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Minimum", 3600, 2)
+    assert "PendingAlarm" not in Deployment().resources
+
+
 def test_t12_three_minutes_without_a_tick_are_an_alarm_even_without_data() -> None:
     alarm = watched()["Claimed"]
     assert (alarm["Statistic"], alarm["EvaluationPeriods"]) == ("SampleCount", 3)
@@ -174,7 +186,7 @@ def test_t12_alarms_can_write_to_the_topic() -> None:
 
 def test_the_metrics_of_two_stacks_are_apart() -> None:
     service = [{"Name": "service", "Value": {"Ref": "AWS::StackName"}}]
-    alarms = Deployment().of_type("AWS::CloudWatch::Alarm").values()
+    alarms = Deployment(**MANAGED).of_type("AWS::CloudWatch::Alarm").values()
     every = [metric for alarm in alarms for metric in metrics(alarm)]
     ours = [metric for metric in every if metric["Namespace"] == "Duetick"]
     assert len(ours) == len(watched())
@@ -202,7 +214,7 @@ def symptoms() -> dict[str, list[str]]:
 
 
 def test_the_runbook_has_a_row_for_each_alarm() -> None:
-    alarms = Deployment().of_type("AWS::CloudWatch::Alarm")
+    alarms = Deployment(**MANAGED).of_type("AWS::CloudWatch::Alarm")
     assert symptoms().keys() == alarms.keys()
     assert all(look.startswith("`") and do and worry for look, do, worry in symptoms().values())
 
@@ -237,7 +249,7 @@ def test_a_count_that_fails_is_an_alarm_too() -> None:
 def test_what_is_billed_for_watching_is_what_there_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert Usage().metrics == len(emitted(capsys, monkeypatch))
+    assert Usage().metrics == len(emitted(capsys, monkeypatch, managed=False))
     assert Usage().alarms == len(Deployment().of_type("AWS::CloudWatch::Alarm"))
 
 

@@ -30,6 +30,8 @@ METHODS: dict[str, Callable[..., object]] = {
     "get_by_external": Client.by_external,
     "get_schedule": Client.get,
     "put_schedule": Client.put,
+    "put_schedules": Client.put_many,
+    "put_all_schedules": Operators.put_many,
     "change_schedule": Client.change,
     "delete_schedule": Client.delete,
     "pause_schedule": Client.pause,

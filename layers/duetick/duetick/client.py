@@ -34,6 +34,7 @@ from duetick.api.views import (
     OccurrenceView,
     PreviewView,
     ProblemView,
+    PutViews,
     RunView,
     ScheduleView,
     TimelineView,
@@ -56,16 +57,23 @@ WHY_SAFE: Final = "".join(map(chr, range(32, 127))).replace("%", "")
 class ApiError(DuetickError):
     """A refusal of the API: `status` and `code` say why, and the message says what to do.
 
-    `problems` lists everything that is wrong with the request, each with its field.
+    `problems` lists everything that is wrong with the request, each with its field. `retry_after`
+    are the seconds after which the same call may succeed, if the API says so.
     """
 
     def __init__(
-        self, status: int, code: str, message: str, problems: Sequence[ProblemView] = ()
+        self,
+        status: int,
+        code: str,
+        message: str,
+        problems: Sequence[ProblemView] = (),
+        retry_after: int | None = None,
     ) -> None:
         super().__init__(f"{message} ({status} {code})" if status else message)
         self.status = status
         self.code = code
         self.problems = tuple(problems)
+        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +233,16 @@ class Client:
     ) -> Reply[ScheduleView]:
         """Change some fields of a schedule. A dry run checks everything and stores nothing."""
         return self.call("PATCH", self._of(key) + _dry(dry_run), fields, _matching(if_match))
+
+    def put_many(
+        self, schedules: Sequence[Mapping[str, Json]], *, dry_run: bool = False
+    ) -> PutViews:
+        """Create or replace up to 500 schedules, each with its `key`, and perhaps the version that
+        it replaces (`ifVersion`; 0: none). Each is answered by itself, in order.
+        """
+        body: Fields = {"schedules": [dict(one) for one in schedules]}
+        answer: Reply[PutViews] = self.call("POST", f"{self._base}/batch{_dry(dry_run)}", body)
+        return answer.body
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         """Delete a schedule."""
@@ -449,7 +467,9 @@ class Client:
 def _refusal(reply: Reply[Any]) -> ApiError:
     code = str(reply.body.get("error", "refused"))
     message = str(reply.body.get("message", "No reason given."))
-    return ApiError(reply.status, code, message, reply.body.get("problems", ()))
+    after = reply.headers.get("retry-after", "")
+    seconds = int(after) if after.isdecimal() else None
+    return ApiError(reply.status, code, message, reply.body.get("problems", ()), seconds)
 
 
 def _dry(dry_run: bool) -> str:

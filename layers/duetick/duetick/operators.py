@@ -5,7 +5,7 @@ for schedule in operators.schedules(state="paused"):
     operators.of(schedule["user"]).resume(schedule["key"])
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 from urllib.parse import urlencode
 
@@ -19,6 +19,7 @@ from duetick.api.views import (
     LocksView,
     OperationView,
     OverviewView,
+    PutViews,
     RecoveredView,
     ScheduleView,
     UnreadableView,
@@ -130,6 +131,18 @@ class Operators:
         """Yield the schedules of all users, page by page; filters are as in `Client.list`."""
         filters = {"state": state, "flow": flow, "label": label, "text": text}
         return self.client.pages("/api/all-schedules", "schedules", limit, filters)
+
+    def put_many(
+        self, schedules: Sequence[Mapping[str, Json]], *, dry_run: bool = False
+    ) -> PutViews:
+        """Create or replace up to 500 schedules of any users, each with its `user` and its `key`;
+        see `Client.put_many`.
+        """
+        body: Fields = {"schedules": [dict(one) for one in schedules]}
+        query = "?dryRun=true" if dry_run else ""
+        path = f"/api/all-schedules/batch{query}"
+        answer: Reply[PutViews] = self.client.call("POST", path, body)
+        return answer.body
 
     def unreadable(self, *, limit: int = 100) -> Iterator[UnreadableView]:
         """Yield the rows that cannot be read, the latest last."""

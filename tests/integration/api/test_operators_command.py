@@ -28,7 +28,8 @@ from tests.documents import OPERATORS, section
 from tests.integration.api.asking import HELLO
 from tests.integration.local_product import NINE, Product
 
-SHOWN = re.findall(r"```sh\n(.*?)```", section(OPERATORS, "The operator's command"), re.DOTALL)
+OPERATORS_PAGE = section(OPERATORS, "The operator's command")
+SHOWN = re.findall(r"```sh\n(.*?)```", OPERATORS_PAGE, re.DOTALL)
 
 
 def commands(block: str) -> list[list[str]]:
@@ -43,6 +44,9 @@ def at_work(running: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """An operator's shell, where a local stack runs and ann has a schedule."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".cache").mkdir()
+    (tmp_path / "crontab.txt").write_text("# key: tea\n0 16 * * MON-FRI /usr/bin/kettle\n")
+    (rules,) = re.findall(r"```toml\n(.*?)```", OPERATORS_PAGE, re.DOTALL)
+    (tmp_path / "rules.toml").write_text(rules)
     monkeypatch.setenv("DUETICK_URL", running.stack.server.url)
     monkeypatch.setenv("DUETICK_OPERATOR", running.stack.operator)
     monkeypatch.delenv("DUETICK_TOKEN", raising=False)

@@ -64,6 +64,12 @@ ATTEMPTS: dict[tuple[str, str], list[Attempt]] = {
     ("GET", f"{ONE}/history"): PLAIN,
     ("GET", f"{ONE}/explain"): PLAIN,
     ("GET", f"{ONE}/timeline"): PLAIN,
+    ("POST", "/schedules/batch"): [
+        Attempt({"schedules": [{"key": "{key}", **SCHEDULE, "cron": "@daily"}]})
+    ],
+    ("POST", "/all-schedules/batch"): [
+        Attempt({"schedules": [{"user": "bob", "key": "k", **SCHEDULE}]})
+    ],
     ("GET", "/jobs"): PLAIN,
     ("POST", "/jobs"): [Attempt({**WORK, "key": "{key}"})],
     ("POST", "/jobs/batch"): [Attempt({"jobs": [{**WORK, "key": "{key}"}]})],

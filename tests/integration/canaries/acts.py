@@ -42,11 +42,15 @@ def users_write(office: Office) -> None:
         office.ask(f"PUT {base}{ONE}", SCHEDULE | {"policies": AT_LEAST_ONCE}, key="twice")
         office.ask(f"PUT {base}{ONE}", SCHEDULE)
         office.ask(f"PUT {base}{ONE}", wrong)
+        named = SCHEDULE | {"key": f"of-{len(base)}"}
+        office.ask(f"POST {base}/batch", {"schedules": [named, wrong, wrong | {"key": "w"}]})
         office.ask(f"PATCH {base}{ONE}", {"input": INPUT | {"more": "x"}, "labels": LABELS})
         office.ask(f"PATCH {base}{ONE}", {"input": None, "cron": FAULT})
         office.ask(f"POST {base}{ONE}/pause", {"note": PAUSE_NOTE})
         told(office)
         office.ask(f"POST {base}{ONE}/resume")
+    each = [SCHEDULE | {"user": "ann", "key": "of-all"}, wrong | {"user": "ann", "key": "w"}]
+    office.ask("POST /api/all-schedules/batch", {"schedules": each})
     tell = SCHEDULE | {"action": "tell"}
     office.ask(f"PUT {MINE}{ONE}", tell, key="told")
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"action": "behind"}, key="behind")
@@ -220,6 +224,31 @@ def forecasts_are_read(office: Office) -> None:
     asked = ("--user", "ann"), ("--flow", "absent"), ("--cron", FAULT), ("--most", "1", "--json")
     for words in asked:
         office.command("forecast", *words)
+
+
+def schedules_move(office: Office) -> None:
+    """From others and to them, right and wrong."""
+    told = "/opt/send --password=canary-command"
+    row = {"name": "q", "cron": "0 9 * * *", "data": INPUT, "options": {"tz": FAULT}}
+    listed = {"Name": "n", "ScheduleExpression": f"rate(5 {FAULT})", "Target": {"Input": told}}
+    texts = {
+        "crontab": f"0 9 * * * {told}\n75 * * * * {told}\nPASSWORD=canary-command\n",
+        "eventbridge": json.dumps(listed),
+        "pgboss": json.dumps([row, {**row, "options": {}}]),
+        "apscheduler": json.dumps({"id": "j", "job_state": FAULT}),
+        "csv": "key,cron,input\nk,0 9 * * *,{'password': 'canary-command'\n",
+        "jsonl": json.dumps(
+            {"key": "moved", "cron": "0 9 * * *", "input": INPUT, "labels": LABELS}
+        ),
+    }
+    runs = ("--flow", "office", "--action", "fail")
+    for form, text in texts.items():
+        file = office.folder / f"source.{form}"
+        file.write_text(text)
+        for more in ((), ("--yes",), ("--yes", "--remove", "--json")):
+            office.command("import", form, str(file), *runs, *more)
+        office.command("export", form, "--label", f"import={form}")
+    office.command("import", "pgboss", "--from", DATABASE, *runs)
 
 
 def limits_are_reached(office: Office) -> None:
@@ -401,6 +430,7 @@ ACTS: Final[tuple[Callable[[Office], None], ...]] = (
     forecasts_are_read,
     callers_dispatch,
     commands_speak,
+    schedules_move,
     limits_are_reached,
     parts_break,
     trouble_is_told,

@@ -16,6 +16,7 @@ ROUTES: Final = (
     "POST /api/users/{user}/forecast",
     "GET /api/schedules",
     "POST /api/schedules",
+    "POST /api/schedules/batch",
     "GET /api/schedules/by-external/{key}",
     "GET /api/schedules/{key}",
     "PUT /api/schedules/{key}",
@@ -31,6 +32,7 @@ ROUTES: Final = (
     "GET /api/users/{user}/actions",
     "GET /api/users/{user}/schedules",
     "POST /api/users/{user}/schedules",
+    "POST /api/users/{user}/schedules/batch",
     "GET /api/users/{user}/schedules/by-external/{key}",
     "GET /api/users/{user}/schedules/{key}",
     "PUT /api/users/{user}/schedules/{key}",
@@ -92,6 +94,7 @@ ROUTES: Final = (
     "GET /api/workers",
     "GET /api/locks",
     "GET /api/all-schedules",
+    "POST /api/all-schedules/batch",
     "GET /api/flows/{flow}/schedules",
     "POST /api/flows/{flow}/schedules/{id}/dispatch",
     "POST /api/schedules/by-external/{key}/dispatch",
@@ -137,6 +140,11 @@ COMMANDS: Final[dict[str, Reader]] = {
     "upcoming": "operator",
     "forecast": "operator",
     "doctor": "operator",
+    **{
+        f"{verb} {form}": "owner"
+        for verb in ("import", "export")
+        for form in ("crontab", "eventbridge", "pgboss", "apscheduler", "csv", "jsonl")
+    },
     "jobs add": "owner",
     "jobs list": "owner",
     "jobs show": "owner",
@@ -179,6 +187,10 @@ SILENT: Final = {
     "inbox_refused": "it names the number of a row, and which part of its user cannot be",
     "inbox_failed": "its stack is any line's",
     "worker_lost": "it names a run of a function",
+    "ring": "it names a schedule, an occurrence and a status, where bells ring",
+    "bells": "it has numbers",
+    "bell_failed": "it names a schedule, and why EventBridge did not take its times",
+    "wake_failed": "its stack is any line's",
 }
 """Log lines that no act provokes here, and why that is no risk."""
 

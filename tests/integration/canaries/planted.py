@@ -22,6 +22,7 @@ PLACES: Final[dict[str, frozenset[Reader]]] = {
     "canary-note": OWNER,
     "canary-computed": NOBODY,
     "canary-static": NOBODY,
+    "canary-command": OWNER,
     "canary-result": NOBODY,
     "canary-action-error": NOBODY,
     "canary-told": NOBODY,

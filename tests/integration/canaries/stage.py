@@ -59,6 +59,7 @@ class Office:
     running: Product
     patch: pytest.MonkeyPatch
     written: Written
+    folder: Path
     queue: list[Request] = field(default_factory=list)
     throttled: bool = False
 
@@ -100,10 +101,10 @@ class Office:
 
     def command(self, *words: str) -> str:
         """Run the command; both of its streams are what it writes."""
-        two = words[0] in ("schedules", "jobs", "occurrences", "backfill")
+        two = words[0] in ("schedules", "jobs", "occurrences", "backfill", "import", "export")
         verb = " ".join(words[:2]) if two else words[0]
         known: tuple[str, ...] = ()
-        if words[0] in ("schedules", "jobs"):
+        if words[0] in ("schedules", "jobs", "import", "export"):
             stack = self.running.stack
             known = ("--url", stack.server.url, "--token", stack.token_of("ann"))
         if verb == "schedules dispatch":
@@ -182,7 +183,7 @@ def office(folder: Path) -> Iterator[Office]:
         address, clock = f"sqlite:///{folder}/canaries.db", Clock(NINE - 60_000)
         with listening(written), product(address, clock, patch) as running:
             patch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
-            opened.append(Office(running, patch, written))
+            opened.append(Office(running, patch, written, folder))
             opened[0].listen_to_deliveries()
             yield opened[0]
 

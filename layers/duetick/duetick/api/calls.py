@@ -33,6 +33,9 @@ WHY: Final = "Duetick-Why"
 USUAL_PAGE: Final = 50
 """The most schedules of a page for which a caller names no number."""
 
+OF_ITEMS: Final = frozenset({"key", "user", "ifVersion"})
+"""The fields of a body, or of an item of a batch, that are no part of the definition."""
+
 Read = TypeVar("Read", bound="BaseModel")
 
 
@@ -106,18 +109,21 @@ class ApiCall:
         key: str,
         merged: Mapping[str, Json] | None = None,
         *,
-        header: Callable[[], object],
+        given: Mapping[str, Json] | None = None,
+        header: Callable[[], object] = lambda: None,
         new: bool = False,
     ) -> Schedule:
-        """Return the schedule that the body, or `merged` in its place, describes.
+        """Return the schedule that the body describes, or that of a batch which is `given`; or
+        `merged` in its place.
 
         Raise InvalidSchedule naming all that is wrong with the body and with the header.
         """
         from duetick.api.checking import check_shape  # pydantic costs a cold start
 
-        body = self.read_body()
+        body = self.read_body() if given is None else given
         misfits = refusals_of([header, lambda: check_shape(shape, body)])
-        fields = {name: value for name, value in (merged or body).items() if name != "key"}
+        whole = merged or body
+        fields = {name: value for name, value in whole.items() if name not in OF_ITEMS}
         draft = read_draft(self.schedules.user_id, key, fields, misfits)
         draft = draft.with_defaults(self.schedules.flows.with_defaults)
         return draft.schedule(partial(self.schedules.find_refusals, new=new))

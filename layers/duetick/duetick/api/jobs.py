@@ -1,26 +1,21 @@
 """The operations of the API on one user's jobs."""
 
-import time
 from collections.abc import Mapping
-from typing import Final
 
+from duetick.api.batches import answer_each
 from duetick.api.calls import ApiCall
 from duetick.api.checking import check_shape
 from duetick.api.models import HistoryQuery, JobBody, JobsBody, JobsQuery
-from duetick.core.answers import Answer, error
+from duetick.core.answers import Answer
 from duetick.core.histories import Wanted, lines
 from duetick.core.jobs import THE_USER, UserJobs, lines_of_jobs
-from duetick.core.refusals import answer_to
 from duetick.core.wording import explanation_json
-from duetick.domain.errors import DuetickError, refusals_of
+from duetick.domain.errors import refusals_of
 from duetick.domain.identity import to_path
 from duetick.domain.jobs import Job
 from duetick.domain.operating import Operator
 from duetick.domain.schedule import Json
 from duetick.runtime import wiring
-
-SECONDS: Final = 15.0
-"""The time after which a batch tries no more jobs: API Gateway waits for 29 s."""
 
 
 def create_job(call: ApiCall) -> Answer:
@@ -36,28 +31,15 @@ def create_jobs(call: ApiCall) -> Answer:
     and its job or its error. One that is wrong stops no other.
     """
     listed = check_shape(JobsBody, call.read_body()).jobs
-    found: list[Json] = []
-    end = time.monotonic() + SECONDS
-    for each in listed:
-        answer = _answer_one(call, each) if time.monotonic() < end else _not_tried()
-        made = answer.status in (200, 201)
-        job, wrong = (answer.body, None) if made else (None, answer.body)
-        found.append({"status": answer.status, "job": job, "error": wrong})
-    return Answer(200, {"jobs": found})
+    user_id = call.schedules.user_id
+    answers = answer_each(listed, lambda body: _create(call, body), user_id, operator=call.operator)
+    return Answer(200, {"jobs": [_enqueued(one) for one in answers]})
 
 
-def _answer_one(call: ApiCall, body: Mapping[str, Json]) -> Answer:
-    try:
-        return _create(call, body)
-    except (ValueError, DuetickError) as problem:
-        answer = answer_to(problem, call.schedules.user_id, operator=call.operator)
-        if answer is None:
-            raise
-        return answer
-
-
-def _not_tried() -> Answer:
-    return error("not_tried", "The time of this call was over before its turn; send it again.")
+def _enqueued(answer: Answer) -> Json:
+    made = answer.status in (200, 201)
+    job, wrong = (answer.body, None) if made else (None, answer.body)
+    return {"status": answer.status, "job": job, "error": wrong}
 
 
 def _create(call: ApiCall, body: Mapping[str, Json]) -> Answer:

@@ -51,6 +51,9 @@ def _without_defaults(schema: dict[str, JsonValue]) -> None:
 MOST_JOBS: Final = 500
 """The most jobs of one call."""
 
+MOST_PUTS: Final = 500
+"""The most schedules of one call."""
+
 
 class RetryShape(Shape):
     """The retries of failed attempts (at least once). Durations are seconds."""
@@ -151,6 +154,29 @@ class NewSchedule(ScheduleBody):
     """A schedule to create. Without a key, it gets a random one."""
 
     key: Id | None = None
+
+
+class SchedulePut(ScheduleBody):
+    """A schedule of a batch, to create or replace. With `ifVersion`, it is put only if the schedule
+    has this version; 0: only if there is none.
+    """
+
+    key: Id
+    if_version: Annotated[int | None, Field(ge=0)] = None
+
+
+class AnySchedulePut(SchedulePut):
+    """A schedule of a batch, and the user whose it is."""
+
+    user: Id
+
+
+class SchedulesBody(Shape):
+    """The schedules to put: each as the body of a single one, with its `key`, and perhaps the
+    version that it replaces (`ifVersion`; 0: none). A batch of all users names the `user` of each.
+    """
+
+    schedules: Annotated[list[dict[str, JsonValue]], Field(min_length=1, max_length=MOST_PUTS)]
 
 
 class PreviewBody(Shape):

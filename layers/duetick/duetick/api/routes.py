@@ -149,6 +149,10 @@ ROUTES: Final = (
         body="NewSchedule", query="DryQuery", refusals=(409, 413, 429), idempotent=True,
         told=("key",),
     ),
+    Route(
+        "POST", f"{LIST}/batch", Later("puts", "put_schedules"), {200: "PutViews"},
+        body="SchedulesBody", query="DryQuery", refusals=(413, 429), told=("schedules",),
+    ),
     Route("GET", f"{LIST}/{BY_EXTERNAL}/{{key}}", operations.get_by_external, SHOWN,
           refusals=(404,), of_any=True),
     Route("GET", ONE, operations.get_schedule, SHOWN, refusals=(404,)),
@@ -256,6 +260,10 @@ ROUTES: Final = (
     Route(
         "GET", "/all-schedules", Later("records", "list_all_schedules"), {200: "AllSchedulesPage"},
         query="AllQuery", of_all=True,
+    ),
+    Route(
+        "POST", "/all-schedules/batch", Later("puts", "put_all_schedules"), {200: "PutViews"},
+        body="SchedulesBody", query="DryQuery", refusals=(413,), of_all=True, told=("schedules",),
     ),
     Route(
         "GET", "/unreadable", Later("records", "list_unreadable"), {200: "UnreadablePage"},

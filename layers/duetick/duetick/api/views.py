@@ -656,7 +656,9 @@ class ErasedView(TypedDict):
 
 
 class AnyScheduleView(TypedDict):
-    """A schedule of any user in short, or a row without a record, which has no action."""
+    """A schedule of any user in short, or a row without a record, which has no action, no labels
+    and version 0.
+    """
 
     user: str
     key: str
@@ -665,6 +667,8 @@ class AnyScheduleView(TypedDict):
     timezone: str | None
     flow: str | None
     action: str | None
+    labels: dict[str, str]
+    version: int
     nextFireAt: IsoTime | None
     heldBy: HeldView | None
 
@@ -870,12 +874,22 @@ class WrongView(TypedDict):
     said: str
 
 
+class BellsView(TypedDict):
+    """The bells of EventBridge that may not be as their rows require, and since when the first.
+    They `areLate` if that is for two hours.
+    """
+
+    pending: CountView
+    since: IsoTime | None
+    areLate: bool
+
+
 class OverviewView(TypedDict):
     """What is `wrong`, the worst first. The rows that are due, and those due for more than
     `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last day
     and whose they are, and the rows that cannot be read. A restore for which no tick claims. The
     last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly work
-    has found last.
+    has found last. The bells, if EventBridge rings.
     """
 
     at: IsoTime
@@ -898,6 +912,7 @@ class OverviewView(TypedDict):
     counted: CountedView | None
     gone: GoneView | None
     verified: VerifiedView
+    bells: BellsView | None
 
 
 class WorkersView(TypedDict):
@@ -996,6 +1011,25 @@ class ErrorView(TypedDict):
     problems: NotRequired[list[ProblemView]]
     limit: NotRequired[str]
     value: NotRequired[int]
+
+
+class PutView(TypedDict):
+    """The answer to one schedule of a batch: its status, and the schedule or the error. A schedule
+    that fires more often than the tick comes has a `warning`. One that a limit of the minute
+    refuses may be put again `retryAfter` so many seconds.
+    """
+
+    status: int
+    schedule: ScheduleView | None
+    warning: str | None
+    error: ErrorView | None
+    retryAfter: int | None
+
+
+class PutViews(TypedDict):
+    """The answers to a batch, in its order."""
+
+    schedules: list[PutView]
 
 
 class EnqueuedView(TypedDict):

@@ -184,6 +184,19 @@ def _look_at(found: Mapping[str, Any], asks: Asks, *, is_empty: bool = False) ->
     yield _try("flows", lambda: _deployed(found["gone"], asks))
     yield _try("deaths", lambda: _died(found["dead"], asks))
     yield _try("verification", lambda: _verified(found["verified"], asks))
+    bells = found.get("bells")
+    if bells:
+        yield _try("bells", lambda: _rung(bells))
+
+
+def _rung(bells: Mapping[str, Any]) -> str:
+    """Say how many bells are pending; raise if one has been for two hours."""
+    if bells["areLate"]:
+        raise CliProblem(
+            f"{count_of(bells['pending'])} are pending, the first since {bells['since']}: their "
+            "rows fire up to an hour late. The logs have bell_failed, with the reason"
+        )
+    return f"{count_of(bells['pending'])} are pending; a tick brings these in step"
 
 
 def _restored(restored: Mapping[str, Any] | None, asks: Asks) -> str:

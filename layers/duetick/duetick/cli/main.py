@@ -31,6 +31,8 @@ from duetick.cli.showing import show_one
 from duetick.cli.store_address import hide_secrets
 from duetick.cli.stores import DEFAULT_STORE, add_stores
 from duetick.cli.tokens import add_token, keep_key
+from duetick.cli.transfer.exporting import add_export
+from duetick.cli.transfer.importing import add_import
 from duetick.cli.upcoming import add_upcoming
 from duetick.cli.verify import add_verify
 from duetick.cli.welcome import welcome
@@ -116,6 +118,8 @@ def _parser() -> argparse.ArgumentParser:
     add_occurrences(commands)
     add_pauses(commands)
     add_limits(commands)
+    add_import(commands)
+    add_export(commands)
     add_token(commands)
     add_projects(commands)
     return parser

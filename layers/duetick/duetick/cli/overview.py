@@ -111,7 +111,15 @@ def _overview_lines(found: Mapping[str, Any], where: str) -> Iterator[str]:
         yield "Ticks: none has reported in eight days."
     yield ""
     yield from _of_the_hour(found["counted"], found["verified"])
+    yield from _of_bells(found.get("bells"))
     yield from _of_failing(found.get("failing"))
+
+
+def _of_bells(bells: Mapping[str, Any] | None) -> Iterator[str]:
+    """Say how many bells are pending, if bells ring."""
+    if bells:
+        since = f", the first since {bells['since']}" if bells["since"] else ""
+        yield f"Bells that are pending in EventBridge: {count_of(bells['pending'])}{since}."
 
 
 def _of_failing(failing: Mapping[str, Any] | None) -> Iterator[str]:

@@ -22,6 +22,7 @@ LOOK: Final[Mapping[Kind, str]] = {
     "stale": "Which? duetick check{stack}",
     "overdue": "Which? duetick check{stack}",
     "unaccounted": "Which? duetick verify{stack}",
+    "bells": "Why? The logs have bell_failed, and the runbook has a row for PendingAlarm.",
 }
 """The command that shows more."""
 

@@ -10,16 +10,19 @@ from duetick.domain.cadence import least_gap
 from duetick.domain.errors import QuotaReached, Refusal, refusals_of
 from duetick.domain.expression import check_zone, parse, sub_minute
 from duetick.domain.pausing import end_over
+from duetick.domain.policies import DAY
 from duetick.domain.schedule import LARGEST_INPUT, Schedule, check_pace, dump_input
 
 MINUTE_SECONDS: Final = 60
+DAY_MS: Final = DAY * 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
     """The limits of one user.
 
-    Without `look_ahead`, rates below a minute are refused. With it, the store decides.
+    Without `look_ahead`, rates below a minute are refused. With it, the store decides. If the store
+    is `managed`, what EventBridge cannot say is refused.
     """
 
     schedules: int = 100
@@ -29,6 +32,7 @@ class Quotas:
     writes_a_minute: int = 120
     look_ahead: bool = True
     jobs: int = 1_000
+    managed: bool = False
 
 
 def find_refusals(
@@ -55,9 +59,11 @@ def doubts_of(
 ) -> list[Refusal]:
     """Return what is wrong with the fire times of a schedule whose cron and zone can be read."""
     times = [lambda: _check_pace(schedule, quotas), lambda: _check_gap(schedule, quotas, now)]
+    if quotas.managed and schedule.enabled:
+        times.append(lambda: _check_bell(schedule, now))
     if not may_be_done:
         times.append(lambda: check_future(schedule, now))
-    doubt = refusals_of([lambda: confirm(schedule.cron, now)])
+    doubt = refusals_of([lambda: confirm(schedule.cron, now // DAY_MS * DAY_MS)])
     return doubt or refusals_of(times)
 
 
@@ -72,6 +78,12 @@ def _check_pace(schedule: Schedule, quotas: Quotas) -> None:
     """Refuse a rate below a minute. A paused schedule passes: its resume is checked again."""
     if schedule.enabled and not quotas.look_ahead:
         check_pace(schedule)
+
+
+def _check_bell(schedule: Schedule, now: int) -> None:
+    from duetick.domain.bells import check_ringable
+
+    check_ringable(schedule, now)
 
 
 def _check_gap(schedule: Schedule, quotas: Quotas, now: int) -> None:

@@ -10,7 +10,7 @@ from duetick.domain.ending import state_of
 from duetick.domain.errors import NotFound
 from duetick.domain.group_pauses import Pauses
 from duetick.domain.paging import make_cursor, read_count
-from duetick.domain.redaction import redact_text
+from duetick.domain.redaction import redact, redact_text
 from duetick.domain.schedule import IndexRow, Json, Record
 from duetick.ports import Listed
 
@@ -79,6 +79,8 @@ def _line(one: Listed, now: int, pauses: Pauses) -> dict[str, Json]:
         "timezone": redact_text(source.timezone) if source else None,
         "flow": source.flow if source else None,
         "action": record.action if record else None,
+        "labels": redact(dict(record.labels)) if record else {},
+        "version": record.version if record else 0,
         "nextFireAt": iso(row.next_fire_at) if row else None,
         "heldBy": held_json(pauses.holding(one.user_id, source.flow, now)) if source else None,
     }

@@ -9,6 +9,7 @@ from typing import Final
 
 from duetick.core.audit import GONE, last_count
 from duetick.core.backfills import backfill_json, ordered
+from duetick.core.managed.trigger import read_trigger
 from duetick.core.occurrences import AllOccurrences, Which
 from duetick.core.reports import worker_json
 from duetick.core.store import Store
@@ -30,6 +31,9 @@ AT_MOST: Final = 1_000
 
 TARDY: Final = 30
 """The seconds by which a tick may be late itself."""
+
+PENDING_MS: Final = 2 * 3_600_000
+"""The milliseconds after which a pending bell is wrong: as in the alarm."""
 
 DEAD_MS: Final = DAY * 1_000
 
@@ -56,7 +60,7 @@ def overview(store: Store, now: int) -> dict[str, Json]:
     shown |= {"restored": _restored(store), "ticks": _ticks(store, now)}
     shown |= _ordered(store.shelf.standing(), now)
     shown |= {"counted": _counted(store), "gone": _gone(store), "verified": _verified(store)}
-    shown["failing"] = _failing(store, now)
+    shown |= {"bells": _bells(store, now), "failing": _failing(store, now)}
     wrong: list[Json] = [dict(one._asdict()) for one in wrong_in(shown)]
     return shown | {"wrong": wrong}
 
@@ -183,6 +187,20 @@ def _gone(store: Store) -> dict[str, Json] | None:
     kept = json.loads(note)
     first: list[Json] = [{"flow": flow, "schedules": count} for flow, count in kept["first"]]
     return {"at": iso(kept["at"]), "count": kept["schedules"], "first": first[:SHOWN]}
+
+
+def _bells(store: Store, now: int) -> dict[str, Json] | None:
+    """Return how many bells are pending, and since when; None unless bells ring."""
+    trigger = read_trigger(store)
+    if trigger is None or not trigger.is_managed:
+        return None
+    pending = store.shelf.pending_bells(AT_MOST)
+    since = min((one.since for one in pending), default=None)
+    return {
+        "pending": {"count": len(pending), "more": len(pending) >= AT_MOST},
+        "since": iso(since),
+        "areLate": since is not None and since <= now - PENDING_MS,
+    }
 
 
 def _verified(store: Store) -> dict[str, Json]:

@@ -7,12 +7,14 @@ different rules for clock changes. For croniter's known mistakes, listed here, o
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from duetick.domain.expression import InvalidExpression, parse, upcoming
 from duetick.domain.expression.fields import DAY_OF_MONTH, DAY_OF_WEEK, read
 
 _FIRES = 6
 _LEAST = 2
+_MOST_ASKED = 4_096
 _NEAR_MS = 5 * 366 * 86_400_000
 
 
@@ -52,7 +54,9 @@ def _compared(ours: list[int], after: int) -> list[int]:
     return near if len(near) >= _LEAST else ours[:_LEAST]
 
 
+@lru_cache(_MOST_ASKED)
 def _ask(text: str, canonical: str, after: int, count: int) -> list[int]:
+    """Return croniter's next fires. Callers ask as of the day: each text costs once a day."""
     from croniter import CroniterError, croniter  # only writes need this import
 
     plain = canonical if text.strip().startswith("@") else text

@@ -18,6 +18,7 @@ Kind: TypeAlias = Literal[
     "stale",
     "overdue",
     "unaccounted",
+    "bells",
 ]
 """The kind of what is wrong: it decides where to look next."""
 
@@ -57,6 +58,7 @@ def wrong_in(found: Mapping[str, Any]) -> Iterator[Wrong]:
     yield from _of_gone(found["gone"])
     yield from _of_count(found["counted"])
     yield from _of_verification(found["verified"])
+    yield from _of_bells(found.get("bells"))  # a stack of before it was told has none
 
 
 def count_of(found: Mapping[str, Any]) -> str:
@@ -125,3 +127,10 @@ def _of_verification(verified: Mapping[str, Any]) -> Iterator[Wrong]:
     if faults:
         said = f"Fire times without an outcome, or outcomes without a fire time: {faults:,}."
         yield Wrong("unaccounted", said)
+
+
+def _of_bells(bells: Mapping[str, Any] | None) -> Iterator[Wrong]:
+    """Say that bells have been pending for too long."""
+    if bells and bells["areLate"]:
+        said = f"Bells of EventBridge that are pending: {count_of(bells['pending'])}, the first "
+        yield Wrong("bells", f"{said}since {bells['since']}. Their rows fire up to an hour late.")

@@ -95,6 +95,7 @@ from duetick.domain.transitions import (
 
 if TYPE_CHECKING:
     from duetick.domain.backfilling import BackfillStep
+    from duetick.domain.bells import BellMark
     from duetick.domain.jobs import Job
     from duetick.domain.operating import Operated, Operator
 
@@ -164,6 +165,7 @@ class Book:
     `discarded` are those among them whose earlier events the store drops.
 
     `room` is the number of occurrences that may be under way besides; None if there is no limit.
+    `bell` is the mark of the row's bell, if the change makes it pending.
     """
 
     user_id: str
@@ -181,6 +183,7 @@ class Book:
     moved: dict[Identity, Occurrence] = field(default_factory=dict)
     events: list[tuple[Identity, Event]] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
+    bell: "BellMark | None" = None
 
     def view(self) -> Record | None:
         """Return the record as callers see it, with the time and the defect of its row."""

@@ -45,7 +45,7 @@ LOOKS_BACK_MS: Final = 6 * 3_600_000
 DueRow: TypeAlias = tuple[str, str, str, str | None, int, str, int, int, str | None, int | None]
 """The fields of an `IndexRow` in their order, the policies as text; then the mark."""
 
-Fired: TypeAlias = dict[int, tuple[Occurrence, ...]]
+MadeOf: TypeAlias = dict[int, tuple[Occurrence, ...]]
 """The occurrences of rows, without names, by the time for which the rows are due."""
 
 Late: TypeAlias = dict[tuple[tuple[Missed, ...], int], tuple[Occurrence, ...]]
@@ -121,9 +121,9 @@ class Quiet:
 
     times: Times
     end: int
-    made: Fired
+    made: MadeOf
     alike: Late
-    late: Fired
+    late: MadeOf
     since: int
     busy: int
     next_at: int | None = None
@@ -175,7 +175,7 @@ class Templates:
         self.limits = limits
         self._known: dict[tuple[object, ...], Template] = {}
         self._quiet: dict[tuple[object, ...], Quiet] = {}
-        self._kinds: dict[str | None, tuple[Policies, Fired, Late, bool]] = {}
+        self._kinds: dict[str | None, tuple[Policies, MadeOf, Late, bool]] = {}
         self._made: dict[tuple[object, ...], tuple[Occurrence, ...]] = {}
 
     @property

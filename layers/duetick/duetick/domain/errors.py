@@ -191,6 +191,10 @@ class StoreUnavailable(DuetickError):
     """The database did not answer; the driver's own error is the cause."""
 
 
+class BellsUnavailable(StoreUnavailable):
+    """EventBridge Scheduler, which rings for a managed store, did not take a call."""
+
+
 class NotPermitted(StoreUnavailable):
     """The database forbids the operation to our user: a grant helps, waiting does not."""
 

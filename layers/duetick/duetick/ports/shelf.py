@@ -23,6 +23,7 @@ from duetick.domain.states import State
 if TYPE_CHECKING:
     from duetick.domain.accounts import Account
     from duetick.domain.alike import AlikePage, Selection
+    from duetick.domain.bells import PendingBell
     from duetick.domain.jobs import InboxRow, Job
     from duetick.domain.operations import Operation, OperationPlace
     from duetick.domain.retention import Retention, Retired
@@ -115,13 +116,15 @@ class Fair(NamedTuple):
     groups, and the limits.
 
     The share applies if more may be due than one chunk holds; otherwise the claim takes everything.
-    A row of which a claim leases nothing is in no share: it only advances.
+    A row of which a claim leases nothing is in no share: it only advances. If bells ring for the
+    rows, a claim leaves those to them that are due for less than `late` milliseconds.
     """
 
     leave_out: frozenset[str] = frozenset()
     share: int | None = None
     pauses: Pauses = NO_PAUSES
     limits: Limits = NO_LIMITS
+    late: int = 0
 
     @property
     def is_plain(self) -> bool:
@@ -314,8 +317,9 @@ class Shelf(Protocol):
         """Return the row; None if it is absent or unreadable."""
 
     def claim(self, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
-        """Advance at most `limit` rows that are due by now + ahead, oldest first; record and lease
-        fires. The pauses of groups leave times out; what a limit may cover is recorded, and waits.
+        """Advance at most `limit` rows that are due by now + ahead - late, oldest first; record and
+        lease fires. The pauses of groups leave times out; what a limit may cover is recorded, and
+        waits.
 
         `domain.claims` decides what fires. All writes of a row are made at once, or none. If
         another claim has locked a row, this claim does not wait for it.
@@ -334,7 +338,39 @@ class Shelf(Protocol):
         Raises SchemaOutdated if this code cannot use the schema.
         """
 
+    # Bells.
+
+    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+        """Mark bells as pending, each with a new token. One that is pending stays so since then,
+        and stays with the process that has it.
+
+        The `bell` of a book is such a mark, and a part of the change's own write.
+        """
+
+    def pending_bells(self, limit: int) -> "Sequence[PendingBell]":
+        """Return bells that are pending, the earliest first: all, or some of them."""
+
+    def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
+        """Take a pending bell up to an instant, in one conditional write. Return the token of its
+        mark; None if it is not pending, or another process has it.
+        """
+
+    def end_bell(self, name: ScheduleName, token: str) -> bool:
+        """Delete the mark of a pending bell in one conditional write. Return False if it has
+        another token by now.
+        """
+
+    def free_bell(self, name: ScheduleName, until: int) -> None:
+        """Let a pending bell be taken again that is taken up to that instant."""
+
     # Occurrences.
+
+    def next_due(self) -> int | None:
+        """Return the instant at which the next lease ends, or the next occurrence that waits is
+        due. None if nothing is leased, and nothing waits.
+
+        A shelf may return an earlier instant, as long as others follow up to the right one.
+        """
 
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
         """Lease occurrences that wait, as `Book.lease` does.

@@ -4,7 +4,7 @@ Its password is in Secrets Manager, never in the environment. The owner of its s
 user than the one that the functions connect as.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aws_lambda_powertools.utilities.parameters import SecretsProvider
 
@@ -17,17 +17,25 @@ from duetick.stores.postgres.address import read_address
 from duetick.stores.postgres.connecting import Password
 from duetick.stores.postgres.shelf import open_postgres
 
+if TYPE_CHECKING:
+    from duetick.core.managed.watched import Followers
+
 KEPT_SECONDS: Final = 60
 """The longest time until a new password is read. Open connections stay open."""
 
 
 def open_with_secret(
-    address: str, arn: str, *, look_ahead: bool = False, tick_seconds: int = EACH_MINUTE
+    address: str,
+    arn: str,
+    *,
+    look_ahead: bool = False,
+    tick_seconds: int = EACH_MINUTE,
+    followers: "Followers | None" = None,
 ) -> Store:
     """Open the Postgres at an address with the password from a secret."""
     password = password_from(arn)
     shelf = open_postgres(address, password=password)
-    return Store(shelf, look_ahead=look_ahead, tick_seconds=tick_seconds)
+    return Store(shelf, look_ahead=look_ahead, tick_seconds=tick_seconds, followers=followers)
 
 
 def password_from(arn: str) -> Password:

@@ -15,6 +15,7 @@ LONGEST_DAYS: Final = 365
 
 DispatchAuth = Literal["iam", "secret"]
 GoneFlows = Literal["die", "pause"]
+TriggerKind = Literal["tick", "managed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Settings:
     retention_by_flow: str
     witness: str
     event_bus: str
+    trigger: TriggerKind
     agents: bool
     flow_settings: str
     flow_settings_secret: str
@@ -75,6 +77,9 @@ class Settings:
         gone = env.get("DUETICK_GONE_FLOWS", "die")
         if gone not in ("die", "pause"):
             raise ConfigurationError(f"DUETICK_GONE_FLOWS is die or pause, not {gone!r}.")
+        trigger = env.get("DUETICK_TRIGGER", "tick")
+        if trigger not in ("tick", "managed"):
+            raise ConfigurationError(f"DUETICK_TRIGGER is tick or managed, not {trigger!r}.")
         secret = env.get("DUETICK_DISPATCH_SECRET", "")
         return cls(
             store=store,
@@ -114,6 +119,7 @@ class Settings:
             retention_by_flow=env.get("DUETICK_RETENTION_BY_FLOW", ""),
             witness=env.get("DUETICK_WITNESS", ""),
             event_bus=env.get("DUETICK_EVENT_BUS", ""),
+            trigger=cast("TriggerKind", trigger),
             agents=env.get("DUETICK_AGENTS") == "true",
             flow_settings=env.get("DUETICK_FLOW_SETTINGS", ""),
             flow_settings_secret=env.get("DUETICK_FLOW_SETTINGS_SECRET", ""),

@@ -22,6 +22,7 @@ from duetick.domain.states import Reason, State
 if TYPE_CHECKING:
     from duetick.core.audit import Audit
     from duetick.core.gone import Gone
+    from duetick.core.managed.counting import CountedBells
     from duetick.core.tick import TickReport
     from duetick.core.verify import Verified
     from duetick.domain.schedule import Occurrence, Record
@@ -133,6 +134,19 @@ def record_tick(report: "TickReport") -> None:
     metrics.add_metric("Dead", MetricUnit.Count, report.rejected)
     metrics.add_metric("Lateness", MetricUnit.Milliseconds, report.lateness_ms)
     logger.info("tick", action="tick", **asdict(report))
+
+
+def record_pending(pending: int) -> None:
+    """Record how many bells are not known to be in step."""
+    metrics.add_metric("Pending", MetricUnit.Count, pending)
+
+
+def record_bells(found: "CountedBells", pending: int) -> None:
+    """Record what the hourly count of bells found, and how many are still pending."""
+    metrics.add_metric("BellsWrong", MetricUnit.Count, sum(found))
+    record_pending(pending)
+    metrics.flush_metrics()
+    logger.info("bells", action="bells", pending=pending, **found._asdict())
 
 
 def record_answer(status: int) -> None:

@@ -5,6 +5,7 @@ Each part is imported when it is made: a tick starts without flows and dispatch.
 
 import time
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
     from duetick.core.dispatch import Dispatcher, Request
     from duetick.core.flow_settings import FlowSettings
     from duetick.core.flows import Flows
+    from duetick.core.managed.ringing import Ringer
+    from duetick.core.managed.watched import Followers
     from duetick.core.notices import Notices
     from duetick.domain.accounts import Fault
     from duetick.domain.jobs import InboxRow
     from duetick.domain.retention import Retention
     from duetick.domain.schedule import Occurrence, Record
     from duetick.ports import Effects, Listed
+    from duetick.runtime.managed import Managed
     from duetick.runtime.secrets import Guard, SecretSource
     from duetick.transports.http import CallSigner, Headers, HttpTransport
 
@@ -59,15 +63,49 @@ def store() -> Store:
         from duetick.runtime.database import open_with_secret
 
         opened = open_with_secret(
-            chosen.store, chosen.store_secret_arn, look_ahead=looks_ahead, tick_seconds=cadence
+            chosen.store,
+            chosen.store_secret_arn,
+            look_ahead=looks_ahead,
+            tick_seconds=cadence,
+            followers=_followers(),
         )
     else:
         kept = retention() if chosen.store.startswith("dynamodb:") else None
         opened = open_store(
-            chosen.store, look_ahead=looks_ahead, tick_seconds=cadence, retention=kept
+            chosen.store,
+            look_ahead=looks_ahead,
+            tick_seconds=cadence,
+            retention=kept,
+            followers=_followers(),
         )
     opened.ledger.on_paused = _count_paused
     return opened
+
+
+def _followers() -> "Followers | None":
+    """Return what follows the changes of a managed store; None if a tick comes each minute."""
+    if settings().trigger == "tick":
+        return None
+    from duetick.core.managed.watched import Followers
+
+    made = Followers()
+    made.bell_moved = lambda name: managed().keep(name)
+    made.waits = lambda due: managed().wake(due)
+    made.erases = lambda names: managed().delete(names)
+    return made
+
+
+@cache
+def managed() -> "Managed":
+    """Return the bells of the store. Only a managed store loads them."""
+    from duetick.runtime.managed import Managed
+
+    return Managed(store())
+
+
+def is_managed() -> bool:
+    """Return True if bells ring for the rows."""
+    return settings().trigger == "managed"
 
 
 def _count_paused(schedule: "Record") -> None:
@@ -163,6 +201,7 @@ def quotas() -> "Quotas":
         writes_a_minute=chosen.quota_writes,
         look_ahead=chosen.look_ahead > 0,
         jobs=chosen.quota_jobs,
+        managed=chosen.trigger == "managed",
     )
 
 
@@ -182,6 +221,29 @@ def dispatcher() -> "Dispatcher":
         on_settled=record_settled,
         on_gone=record_gone_death,
         quotas=quotas(),
+        tell=tell_alone,
+    )
+
+
+@cache
+def ringer() -> "Ringer":
+    """Return what answers the rings of bells. A late one may come after a move to ticks."""
+    from duetick.core.dispatch import request_of
+    from duetick.core.managed.ringing import Ringer
+    from duetick.core.managed.watched import ignore
+
+    def deliver(occurrence: "Occurrence", seconds: float) -> int:
+        call = replace(request_of(occurrence), seconds=seconds)
+        status = dispatcher().run_rung(call).status
+        observe(occurrence, status)
+        return status
+
+    return Ringer(
+        store(),
+        deliver,
+        witness=witness(),
+        heal=managed().mark if is_managed() else ignore,
+        wake=managed().wake if is_managed() else ignore,
         tell=tell_alone,
     )
 

@@ -10,6 +10,7 @@ from duetick.domain.errors import InvalidStoreUrl
 from duetick.ports import Clock, Shelf
 
 if TYPE_CHECKING:
+    from duetick.core.managed.watched import Followers
     from duetick.domain.retention import Retention
 
 _KNOWN = "sqlite:///file.db, sqlite:// (memory), postgresql://…, dynamodb://table?region=…"
@@ -22,16 +23,20 @@ def open_store(
     look_ahead: bool = False,
     tick_seconds: int = EACH_MINUTE,
     retention: "Retention | None" = None,
+    followers: "Followers | None" = None,
 ) -> Store:
     """Open the store at an address, or on the connections of a factory. Never runs DDL.
 
     `clock` replaces the store's clock (milliseconds since the epoch). With `look_ahead`, ticks
     claim ahead, so a put may accept a rate below a minute. `tick_seconds` is how often a tick
     comes: a put of a schedule that fires more often answers with a `warning`. `retention` is for
-    DynamoDB, whose items say when they expire; elsewhere a purge is told it.
+    DynamoDB, whose items say when they expire; elsewhere a purge is told it. `followers` makes it a
+    managed store (see `Store`).
     """
     shelf = _open_shelf(url, retention, checks_clock=clock is None)
-    return Store(shelf, clock, look_ahead=look_ahead, tick_seconds=tick_seconds)
+    return Store(
+        shelf, clock, look_ahead=look_ahead, tick_seconds=tick_seconds, followers=followers
+    )
 
 
 def _open_shelf(

@@ -25,6 +25,7 @@ const LOOK: Readonly<Record<Kind, readonly [string, string]>> = {
   stale: ["", "duetick check names them; Mend on a schedule's page mends one"],
   overdue: ["", "duetick check names them"],
   unaccounted: ["", "duetick verify names them; a schedule's timeline shows them"],
+  bells: ["", "the logs have bell_failed; the runbook has a row for PendingAlarm"],
 };
 
 const COUNTS: readonly (readonly [keyof Overview, string, string, string])[] = [

@@ -80,6 +80,11 @@ class Dispatcher:
         with reporting(store, "background", name, self._parts.clock, seconds):
             return answer_to(request, lambda: self._dispatch(request, queued=True).deliver())
 
+    @own_lines()
+    def run_rung(self, request: Request) -> Answer:
+        """Run an occurrence that a ring has just leased, in the invocation of the ring."""
+        return answer_to(request, lambda: self._dispatch(request, queued=True).deliver())
+
     def _answer(self, request: Request) -> Answer:
         if request.external_id is not None:
             return self._answer_outside(request)

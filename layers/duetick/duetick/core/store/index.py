@@ -1,9 +1,11 @@
 """The index: the rows that a tick reads and claims."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from duetick.core.store.pauses import GroupPauses
+from duetick.domain.book import Book
+from duetick.domain.claims import Templates
 from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits
@@ -12,6 +14,13 @@ from duetick.ports import Clock, Fair, Shelf
 
 OnPoisoned: TypeAlias = Callable[[Occurrence], object]
 """A function that sees the poisoned occurrence of each row that cannot be read."""
+
+
+class OneClaim(NamedTuple):
+    """The claim of one row: the row as it was, and the occurrences that it made."""
+
+    row: IndexRow | None
+    made: Sequence[Occurrence] = ()
 
 
 class Index:
@@ -48,6 +57,7 @@ class Index:
         share: int | None = None,
         pauses: Pauses = NO_PAUSES,
         limits: Limits = NO_LIMITS,
+        late: int = 0,
         may_go_on: Callable[[], bool] = lambda: True,
         on_poisoned: OnPoisoned | None = None,
     ) -> list[Occurrence]:
@@ -57,10 +67,11 @@ class Index:
         unless all due rows fit into the limit. Rows that yield nothing do not end the claim: an
         empty answer means that nothing else is due, or that the claim may not go on. A row may
         yield several occurrences; a time in one of the announced `pauses` yields none. What one of
-        the `limits` may cover is recorded and not leased: `Ledger.claim_waiting` leases it.
-        `on_poisoned` sees each row that cannot be read, after the commit.
+        the `limits` may cover is recorded and not leased: `Ledger.claim_waiting` leases it. A row
+        that is due for less than `late` milliseconds stays: its bell brings it. `on_poisoned` sees
+        each row that cannot be read, after the commit.
         """
-        fair = Fair(frozenset(leave_out), share, pauses, limits)
+        fair = Fair(frozenset(leave_out), share, pauses, limits, late)
         while True:
             chunk = self._shelf.claim(now, limit, ahead, fair)
             if on_poisoned:
@@ -68,6 +79,26 @@ class Index:
                     on_poisoned(one)
             if chunk.occurrences or not chunk.due or not may_go_on():
                 return list(chunk.occurrences)
+
+    def claim_one(
+        self,
+        user_id: str,
+        key: str,
+        *,
+        now: int,
+        pauses: Pauses = NO_PAUSES,
+        limits: Limits = NO_LIMITS,
+    ) -> OneClaim:
+        """Claim one row if it is due, as `claim_due` does: the same write advances it, or nothing
+        changes.
+        """
+
+        def alter(book: Book) -> OneClaim:
+            row = book.row
+            made = book.claim(Templates(now, 0, pauses, limits), book.room)
+            return OneClaim(row, [*made])
+
+        return self._shelf.change(user_id, key, now, alter)
 
     def unreadable(self, limit: int = 100, *, since: int = 0) -> Sequence[Occurrence]:
         """Return the rows that left the index from `since` on, the earliest first, each as

@@ -51,15 +51,23 @@ class Page(NamedTuple):
 
 class Schedules:
     """The records of one database. A tick comes each `tick_seconds`. With `look_ahead` ticks claim
-    ahead: rates below a minute are taken, and nothing waits for a tick.
+    ahead: rates below a minute are taken, and nothing waits for a tick. If the store is `managed`,
+    EventBridge rings for each: what it cannot say is refused.
     """
 
     def __init__(
-        self, shelf: Shelf, clock: Clock, *, look_ahead: bool, tick_seconds: int = EACH_MINUTE
+        self,
+        shelf: Shelf,
+        clock: Clock,
+        *,
+        look_ahead: bool,
+        tick_seconds: int = EACH_MINUTE,
+        managed: bool = False,
     ) -> None:
         self._shelf = shelf
         self._clock = clock
         self._look_ahead = look_ahead
+        self._managed = managed
         self.tick_seconds = tick_seconds
 
     def put(
@@ -99,6 +107,10 @@ class Schedules:
         paused = book.record is not None and book.record.is_paused_by(schedule)
         if not self._look_ahead and not paused:
             check_pace(schedule)
+        if self._managed and schedule.enabled:
+            from duetick.domain.bells import check_ringable
+
+            check_ringable(schedule, at)
         book.put(schedule, at)
         return book.view() or Record.of(schedule)
 
@@ -146,7 +158,7 @@ class Schedules:
 
     def with_warning(self, record: Record, *, now: int) -> Record:
         """Return the record, with a warning if it fires more often than the tick comes."""
-        if self._look_ahead:
+        if self._look_ahead or self._managed:
             return record
         found = warning(record, self.tick_seconds, now)
         return replace(record, warning=found) if found else record

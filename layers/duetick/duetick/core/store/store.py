@@ -16,6 +16,7 @@ from duetick.domain.rows import Disagreement, disagreement
 from duetick.ports import Clock, Counted, Dialect, Listed, Shelf
 
 if TYPE_CHECKING:
+    from duetick.core.managed.watched import Followers
     from duetick.core.store.jobs import Jobs
     from duetick.domain.workers import NamedLock, Worker
 
@@ -38,7 +39,8 @@ class Difference(NamedTuple):
 
 class Store:
     """One database. `open_store` makes it and never runs DDL. `clock` replaces the database's
-    clock.
+    clock. With `followers`, EventBridge rings for its rows: what it cannot say is refused, and each
+    change marks the bell that it moves.
     """
 
     def __init__(
@@ -48,11 +50,20 @@ class Store:
         *,
         look_ahead: bool = False,
         tick_seconds: int = EACH_MINUTE,
+        followers: "Followers | None" = None,
     ) -> None:
-        self.shelf = shelf
         self.now: Clock = clock or shelf.now
+        if followers:
+            from duetick.core.managed.watched import watched
+
+            shelf = watched(shelf, followers, self.now)
+        self.shelf = shelf
         self.schedules = Schedules(
-            shelf, self.now, look_ahead=look_ahead, tick_seconds=tick_seconds
+            shelf,
+            self.now,
+            look_ahead=look_ahead,
+            tick_seconds=tick_seconds,
+            managed=followers is not None,
         )
         self.standing = FreshOrders(shelf)
         self.pauses = GroupPauses(shelf, self.standing)

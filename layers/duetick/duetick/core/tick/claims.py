@@ -51,9 +51,11 @@ class Claims:
         elapsed: Callable[[], float] = time.monotonic,
         tell: Tell = tell_nobody,
         places: Places | None = None,
+        late: int = 0,
         nothing_waits: bool = False,
     ) -> None:
         self._store = store
+        self._late = late
         self._places = places or Places(store)
         self._limited = False
         self._tell = tell
@@ -154,6 +156,7 @@ class Claims:
             share=share,
             pauses=self._pauses(),
             limits=self._limits(),
+            late=self._late,
             may_go_on=may_go_on,
             on_poisoned=self._count_poisoned,
         )

@@ -63,6 +63,7 @@ def run_tick(
     threads: Threads = REAL,
     tell: Tell = tell_nobody,
     late_after: int | None = None,
+    late: int = 0,
     take_in: Callable[[], object] | None = None,
 ) -> TickReport:
     """Claim until nothing is due or `budget` seconds are nearly spent; deliver what is claimed.
@@ -73,7 +74,8 @@ def run_tick(
     finished. `tell` hears of each occurrence that this tick knows to be dead, poisoned, or later
     than `late_after` (milliseconds); it must return at once. If a claim raises, that error is
     raised after the deliveries. If the store is older than its `witness`, StoreRestored is raised
-    before the first claim. `take_in` takes the rows of the inbox in, before that.
+    before the first claim. `take_in` takes the rows of the inbox in, before that. If bells ring for
+    the rows, a tick claims those that are due for `late` milliseconds.
 
     A tick that finds nothing to do looks once, and reports.
     """
@@ -107,13 +109,14 @@ def run_tick(
         elapsed=elapsed,
         tell=tell,
         places=tick.places,
+        late=late,
         nothing_waits=glance is not None and not (glance.waits or glance.brought),
     )
     raised = True
     try:
         tick.run(claims, sleep)
         if not claims.over:  # the last claim found something
-            tick.report.backlog = store.index.backlog(at)
+            tick.report.backlog = store.index.backlog(at - late)
         tick.purge()
         raised = False
     finally:

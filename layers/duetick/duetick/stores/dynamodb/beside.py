@@ -124,6 +124,8 @@ class Beside:
         if self._terms.body is not None and book.made:
             self.writes.append(self._keep_body(book.made[0], self._terms.body))
         self.writes += [self._delete(body_key(one)) for one in book.discarded if is_call(one[3])]
+        if book.bell:
+            self.writes.append({"Update": _mark_bell(self._table.name, found)})
 
     def check(self, found: BookItem) -> None:
         """Raise QuotaReached or VersionConflict if that is why the transaction was refused."""
@@ -260,6 +262,15 @@ class Beside:
         if seen is not None:
             put["Put"]["ExpressionAttributeValues"] = {":h": seen["h"], ":u": seen["u"]}
         return put
+
+
+def _mark_bell(table: str, found: BookItem) -> "UpdateTypeDef":
+    """Return the update that marks the book's bell. Only a managed store loads its module."""
+    from duetick.stores.dynamodb.bells import mark_update
+
+    if found.book.bell is None:
+        raise AssertionError("the bell is not pending")
+    return mark_update(table, found.name, found.book.bell)
 
 
 def _place_of_count(found: BookItem) -> Key:

@@ -31,6 +31,8 @@ from duetick.stores.dynamodb.table import Item, Key, Table, key_of
 
 def erase(books: Books, user_id: str) -> int:
     """Erase a user; return how many schedules there were."""
+    from duetick.stores.dynamodb.bells import PendingBells  # for an erasure: no start pays for it
+
     table = books.table
     partition, _ = item_key(user_id, "")
     items = list(table.query("p = :p", {":p": text(partition)}))
@@ -43,7 +45,8 @@ def erase(books: Books, user_id: str) -> int:
     ]
     more = [item for place in beside for item in table.query("p = :p", {":p": text(place)})]
     orders = StandingOrders(table).of_user(user_id)
-    table.delete_many(list(map(key_of, [*more, *orders, *items])))
+    bells = PendingBells(table).of_user(user_id)
+    table.delete_many(list(map(key_of, [*more, *orders, *bells, *items])))
     return sum("v" in item and not is_job(name_of(item)[1]) for item in items)
 
 

@@ -10,6 +10,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -86,9 +87,11 @@ from duetick.stores.dynamodb.waiting import Waiting
 if TYPE_CHECKING:
     from duetick.domain.accounts import Account
     from duetick.domain.alike import AlikePage, Selection
+    from duetick.domain.bells import PendingBell
     from duetick.domain.jobs import Job
     from duetick.domain.operations import Operation, OperationPlace
     from duetick.domain.workers import NamedLock, Worker
+    from duetick.stores.dynamodb.bells import PendingBells
 
 T = TypeVar("T")
 
@@ -253,7 +256,7 @@ class DynamoShelf:
         self._skew.check(date)
         templates = Templates(now, ahead, fair.pauses, fair.limits)
         while True:
-            rows, contended = self._due(layout, now + ahead, limit), False
+            rows, contended = self._due(layout, now + ahead - fair.late, limit), False
             others = (name for name in rows if name[0] not in fair.leave_out)
             while names := list(islice(others, limit)):
                 claim = ItemsClaim(self._books, templates)
@@ -334,7 +337,41 @@ class DynamoShelf:
         del now, ahead, note
         return None
 
+    # Bells. Their module is loaded when it is needed: only a managed store has any.
+
+    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+        """See `ports.Shelf`."""
+        mark = partial(self._bells.mark, now)
+        for _ in map(mark, names) if len(names) < 2 else self._writers().map(mark, names):
+            pass
+
+    def pending_bells(self, limit: int) -> "Sequence[PendingBell]":
+        """See `ports.Shelf`."""
+        return self._bells.pending(limit)
+
+    def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
+        """See `ports.Shelf`."""
+        return self._bells.take(name, now, until)
+
+    def end_bell(self, name: ScheduleName, token: str) -> bool:
+        """See `ports.Shelf`."""
+        return self._bells.end(name, token)
+
+    def free_bell(self, name: ScheduleName, until: int) -> None:
+        """See `ports.Shelf`."""
+        self._bells.free(name, until)
+
+    @property
+    def _bells(self) -> "PendingBells":
+        from duetick.stores.dynamodb.bells import PendingBells
+
+        return PendingBells(self._table)
+
     # Occurrences.
+
+    def next_due(self) -> int | None:
+        """See `ports.Shelf`. The journal has what is leased or waits, but for the jobs."""
+        return self._waiting.next_due()
 
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
         """See `ports.Shelf`."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from duetick.domain.claims import pick_shares
 from duetick.domain.group_pauses import HELD_MS
-from duetick.domain.occurrence import Identity, Occurrence, ScheduleName
+from duetick.domain.occurrence import LATEST, Identity, Occurrence, ScheduleName
 from duetick.domain.overlap import may_be_leased, pick_one_of_each
 from duetick.domain.policies import LEASE_MARGIN
 from duetick.domain.states import WAITING
@@ -46,6 +46,13 @@ class Waiting:
         taken = self._lease(items, now, limit, ahead, fair)
         self._cover(notes, items, now, fair)
         return taken
+
+    def next_due(self) -> int | None:
+        """See `ports.Shelf`. A note may be for a lease that ended since: then it is too early."""
+        wakes = [line.wake for note in islice(self._journal.all(), 1) for line in note.lines]
+        statuses = [one for n in self._books.layout.jobs() for one in job_statuses(n)]
+        jobs = (islice(self._books.due_in(one, LATEST, 1), 1) for one in statuses)
+        return min([*wakes, *(at for found in jobs for at, _ in found)], default=None)
 
     def _due_jobs(self, until: int, limit: int, fair: Fair) -> Iterator[ScheduleName]:
         """Yield the names of jobs that stand in the index and are due, the oldest first.

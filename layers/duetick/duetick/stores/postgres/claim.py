@@ -74,7 +74,7 @@ class LockingClaim:
         that begins at the end of the last one need not skip them. The second read misses nothing.
         """
         tick, start = self._reached
-        params: dict[str, Value] = {"until": now + ahead, "limit": limit}
+        params: dict[str, Value] = {"until": now + ahead - fair.late, "limit": limit}
         params["leave_out"] = left_out(fair)
         for lowest in (start, LOWEST) if tick == (now, ahead) else (LOWEST,):
             (chunk,) = session.rows("claim_select", params | {"from": lowest})

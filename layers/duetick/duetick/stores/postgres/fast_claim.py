@@ -49,7 +49,7 @@ BLOCK: Final = 4
 WORDS: Final = frozenset({"state", "reason"})
 """The columns of an occurrence that hold words of ours."""
 
-Read: TypeAlias = tuple[str, str, DueRow]
+DueRead: TypeAlias = tuple[str, str, DueRow]
 """A due row with its place and its version."""
 
 
@@ -58,7 +58,7 @@ class _Plan:
     """A chunk that is decided and not written. The rows of `others` are for the other way."""
 
     asked: tuple[int, Fair]
-    reads: Sequence[Read]
+    reads: Sequence[DueRead]
     plan: ChunkPlan
     others: Sequence[int]
 
@@ -80,7 +80,7 @@ class _Tick:
 
     of: tuple[int, int]
     left_out: frozenset[str] = frozenset()
-    reads: list[Read] = field(default_factory=list)
+    reads: list[DueRead] = field(default_factory=list)
     reached: int = LOWEST
     is_last: bool = False
     was_full: bool = False
@@ -164,7 +164,7 @@ class FastClaim:
         """Read the next due rows; if there are none, from the start: some may have come back."""
         tick = self._tick
         wanted = limit * BLOCK if tick.was_full else limit
-        params: dict[str, Value] = {"until": sum(tick.of), "limit": wanted}
+        params: dict[str, Value] = {"until": sum(tick.of) - fair.late, "limit": wanted}
         params["leave_out"] = left_out(fair)
         for lowest in dict.fromkeys((tick.lowest, LOWEST)):
             with database.claiming(waits=False) as session:
@@ -240,7 +240,7 @@ class FastClaim:
             self._tick.next = self._plan(limit, fair)
 
 
-def _reads(found: Row) -> list[Read]:
+def _reads(found: Row) -> list[DueRead]:
     if found[0] is None:
         return []
     places, versions, *columns = found
@@ -319,7 +319,7 @@ def _columns(made: Sequence[Occurrence]) -> Params:
     return {**params, "words": array(words)}
 
 
-def _places(reads: Sequence[Read]) -> Params:
+def _places(reads: Sequence[DueRead]) -> Params:
     """Return the places of rows, and their versions."""
     versions = ",".join([seen for _, seen, _ in reads])
     return {"places": tids([place for place, _, _ in reads]), "versions": f"{{{versions}}}"}

@@ -559,6 +559,26 @@ WHERE kept_until = :held AND (user_id, key) IN (
         AND NOT EXISTS (SELECT 1 FROM schedule_index i WHERE i.user_id = m.user_id AND i.key = m.key)
     ORDER BY m.mark LIMIT :limit)
 
+-- name: bell_mark
+INSERT INTO bells (user_id, key, token, since, taken_until)
+VALUES (:user_id, :key, :token, :at, 0)
+ON CONFLICT (user_id, key) DO UPDATE SET token = excluded.token
+
+-- name: bells_pending
+SELECT user_id, key, since FROM bells ORDER BY since, user_id, key LIMIT :limit
+
+-- name: bell_take
+UPDATE bells SET taken_until = :until
+WHERE user_id = :user_id AND key = :key AND taken_until <= :now
+RETURNING token
+
+-- name: bell_end
+DELETE FROM bells WHERE user_id = :user_id AND key = :key AND token = :token
+
+-- name: bell_free
+UPDATE bells SET taken_until = 0
+WHERE user_id = :user_id AND key = :key AND taken_until = :until
+
 -- name: lock_acquire
 INSERT INTO locks (name, owner, since, until) VALUES (:name, :owner, :since, :until)
 ON CONFLICT (name) DO UPDATE SET
@@ -748,6 +768,13 @@ SELECT coalesce((SELECT min(o.lease_until) FROM occurrences o
     OR coalesce((SELECT min(o.due_at) FROM occurrences o
         WHERE o.state IN ('scheduled', 'retrying')) <= :until, false)
 
+-- name: next_due
+SELECT min(at) FROM (
+    SELECT min(o.lease_until) AS at FROM occurrences o WHERE o.state IN ('queued', 'processing')
+    UNION ALL
+    SELECT min(o.due_at) FROM occurrences o WHERE o.state IN ('scheduled', 'retrying')
+) AS found
+
 -- name: look
 -- All that a tick asks before it claims.
 SELECT :now, 0, 0, (SELECT body FROM notes WHERE name = :note),
@@ -906,6 +933,9 @@ DELETE FROM inbox WHERE id = :id RETURNING id, user_id, flow, action, input, due
 
 -- name: erase_inbox
 DELETE FROM inbox WHERE user_id = :user_id
+
+-- name: erase_bells
+DELETE FROM bells WHERE user_id = :user_id
 
 -- name: erase_rates
 DELETE FROM rates WHERE user_id = :user_id

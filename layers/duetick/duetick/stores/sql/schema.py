@@ -21,7 +21,7 @@ MARKED_SINCE: Final = 2
 
 OF_USERS: Final = (
     "schedules", "schedule_index", "unreadable", "marks", "definitions", "occurrences", "events",
-    "caller_keys", "creations", "rates", "operations", "inbox",
+    "caller_keys", "creations", "rates", "operations", "inbox", "bells",
 )  # fmt: skip
 """The tables that hold data of users."""
 

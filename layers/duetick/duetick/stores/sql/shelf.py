@@ -88,6 +88,7 @@ from duetick.stores.sql.transaction import SqlTransaction
 if TYPE_CHECKING:
     from duetick.domain.accounts import Account
     from duetick.domain.alike import AlikePage, Selection
+    from duetick.domain.bells import PendingBell
     from duetick.domain.operations import Operation, OperationPlace
     from duetick.domain.retention import Retention, Retired
     from duetick.domain.workers import NamedLock, Worker
@@ -264,7 +265,40 @@ class SqlShelf:
             ((row,),) = session.last([("look", {"now": now, "ahead": ahead, "note": note})])()
         return row
 
+    # Bells.
+
+    @retried
+    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+        """See `ports.Shelf`."""
+        marks: list[Params] = [{**_named(one), "token": new_id(), "at": now} for one in names]
+        with self._database.transaction() as session:
+            session.each("bell_mark", marks)
+
+    def pending_bells(self, limit: int) -> "Sequence[PendingBell]":
+        """See `ports.Shelf`."""
+        from duetick.domain.bells import PendingBell
+
+        return [PendingBell(*row) for row in self._query("bells_pending", {"limit": limit})]
+
+    def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
+        """See `ports.Shelf`."""
+        rows = self._query("bell_take", {**_named(name), "now": now, "until": until})
+        return str(rows[0][0]) if rows else None
+
+    def end_bell(self, name: ScheduleName, token: str) -> bool:
+        """See `ports.Shelf`."""
+        return self._write_one("bell_end", {**_named(name), "token": token})
+
+    def free_bell(self, name: ScheduleName, until: int) -> None:
+        """See `ports.Shelf`."""
+        self._query("bell_free", {**_named(name), "until": until})
+
     # Occurrences.
+
+    def next_due(self) -> int | None:
+        """See `ports.Shelf`."""
+        ((at,),) = self._query("next_due", {})
+        return None if at is None else int(at)
 
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
         """See `ports.Shelf`. If a begin took the place of a retry meanwhile, try fewer at once."""
@@ -641,6 +675,10 @@ class SqlShelf:
         with self._database.transaction() as session:
             (rows,) = session.last([(name, params)])()
         return rows
+
+
+def _named(name: ScheduleName) -> Params:
+    return {"user_id": name[0], "key": name[1]}
 
 
 def read_glance(row: Row) -> Glance:

@@ -39,7 +39,11 @@ class SqliteClaim:
 
     def __call__(self, session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
         """See `ClaimChunk`."""
-        params: Params = {"until": now + ahead, "limit": limit, "leave_out": left_out(fair)}
+        params: Params = {
+            "until": now + ahead - fair.late,
+            "limit": limit,
+            "leave_out": left_out(fair),
+        }
         found = session.rows("claim_select", params)
         if not found:
             return Chunk(0)

@@ -42,6 +42,7 @@ from duetick.testing.conformance.limited_hooks import LimitedHookConformance
 from duetick.testing.conformance.limiting import LimitingConformance
 from duetick.testing.conformance.limits import LimitConformance
 from duetick.testing.conformance.lookups import LookupConformance
+from duetick.testing.conformance.managing import MarkConformance, RingConformance
 from duetick.testing.conformance.mirroring import MirroringConformance
 from duetick.testing.conformance.misfire import LookAheadConformance, MisfireConformance
 from duetick.testing.conformance.operating import OperatingConformance
@@ -74,6 +75,8 @@ class StoreConformance(
     AtomicityConformance,
     PoisonConformance,
     MirroringConformance,
+    MarkConformance,
+    RingConformance,
     RebuildConformance,
     DriftConformance,
     AuditConformance,

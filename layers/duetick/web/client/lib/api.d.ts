@@ -89,6 +89,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/all-schedules/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create or replace up to 500 schedules of any users, each with its `user`, as a batch of one user does. */
+        post: operations["put_all_schedules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/flows": {
         parameters: {
             query?: never;
@@ -445,6 +462,23 @@ export interface paths {
         put?: never;
         /** Create a schedule. It is refused if its key is taken. A repeat within a day, with the same body and Idempotency-Key, creates nothing and gets the first answer, even if the schedule was changed or deleted since. With another body, the repeat is refused. */
         post: operations["create_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create or replace up to 500 schedules in one call. Each is answered by itself, in order, as a PUT of it is: with its status, and the schedule or the error. One that is wrong stops no other. Each counts as a write of the user. A repeat changes nothing more. */
+        post: operations["put_schedules"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1000,6 +1034,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/users/{user}/schedules/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create or replace up to 500 schedules in one call. Each is answered by itself, in order, as a PUT of it is: with its status, and the schedule or the error. One that is wrong stops no other. Each counts as a write of the user. A repeat changes nothing more. */
+        post: operations["put_schedules_for_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/users/{user}/schedules/by-external/{key}": {
         parameters: {
             query?: never;
@@ -1258,18 +1309,25 @@ export interface components {
             updatedAt: string;
             user: string;
         };
-        /** @description A schedule of any user in short, or a row without a record, which has no action. */
+        /**
+         * @description A schedule of any user in short, or a row without a record, which has no action, no labels
+         *     and version 0.
+         */
         AnyScheduleView: {
             action: string | null;
             cron: string | null;
             flow: string | null;
             heldBy: components["schemas"]["HeldView"] | null;
             key: string;
+            labels: {
+                [key: string]: string;
+            };
             nextFireAt: string | null;
             /** @enum {string} */
             state: "active" | "paused" | "done" | "unreadable";
             timezone: string | null;
             user: string;
+            version: number;
         };
         /** @description The plan of a backfill; and the backfill, unless it was a dry run. */
         BackfillAnswer: {
@@ -1368,6 +1426,15 @@ export interface components {
         BackfillsInShort: {
             count: number;
             first: components["schemas"]["BackfillView"][];
+        };
+        /**
+         * @description The bells of EventBridge that may not be as their rows require, and since when the first.
+         *     They `areLate` if that is for two hours.
+         */
+        BellsView: {
+            areLate: boolean;
+            pending: components["schemas"]["CountView"];
+            since: string | null;
         };
         /**
          * @description The most that may be due in each minute, hour or day of the clock: what the stack has shown
@@ -2011,11 +2078,12 @@ export interface components {
          *     `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last day
          *     and whose they are, and the rows that cannot be read. A restore for which no tick claims. The
          *     last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly work
-         *     has found last.
+         *     has found last. The bells, if EventBridge rings.
          */
         OverviewView: {
             at: string;
             backfills: components["schemas"]["BackfillsInShort"];
+            bells: components["schemas"]["BellsView"] | null;
             counted: components["schemas"]["CountedView"] | null;
             dead: components["schemas"]["CountView"];
             due: components["schemas"]["CountView"];
@@ -2155,6 +2223,22 @@ export interface components {
             code: components["schemas"]["Code"];
             field: string;
             message: string;
+        };
+        /**
+         * @description The answer to one schedule of a batch: its status, and the schedule or the error. A schedule
+         *     that fires more often than the tick comes has a `warning`. One that a limit of the minute
+         *     refuses may be put again `retryAfter` so many seconds.
+         */
+        PutView: {
+            error: components["schemas"]["ErrorView"] | null;
+            retryAfter: number | null;
+            schedule: components["schemas"]["ScheduleView"] | null;
+            status: number;
+            warning: string | null;
+        };
+        /** @description The answers to a batch, in its order. */
+        PutViews: {
+            schedules: components["schemas"]["PutView"][];
         };
         /** @description The way of a recovery. Unless `dryRun` is false, nothing is changed. */
         RecoverBody: {
@@ -2299,6 +2383,15 @@ export interface components {
             user?: string;
             version: number;
         };
+        /**
+         * @description The schedules to put: each as the body of a single one, with its `key`, and perhaps the
+         *     version that it replaces (`ifVersion`; 0: none). A batch of all users names the `user` of each.
+         */
+        SchedulesBody: {
+            schedules: {
+                [key: string]: components["schemas"]["JsonValue"];
+            }[];
+        };
         /** @enum {string} */
         ShownState: "scheduled" | "queued" | "processing" | "retrying" | "succeeded" | "dead" | "cancelled" | "deleted";
         /**
@@ -2388,7 +2481,7 @@ export interface components {
         /** @description One thing that is wrong, in a sentence. Its `kind` says where to look next. */
         WrongView: {
             /** @enum {string} */
-            kind: "restored" | "silent" | "late" | "ticks_lost" | "ticks_raised" | "deliveries_failed" | "lateness" | "dead" | "unreadable" | "gone" | "unindexed" | "stale" | "overdue" | "unaccounted";
+            kind: "restored" | "silent" | "late" | "ticks_lost" | "ticks_raised" | "deliveries_failed" | "lateness" | "dead" | "unreadable" | "gone" | "unindexed" | "stale" | "overdue" | "unaccounted" | "bells";
             said: string;
         };
     };
@@ -2657,6 +2750,42 @@ export interface operations {
             401: components["responses"]["Refused401"];
             403: components["responses"]["Refused403"];
             405: components["responses"]["Refused405"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    put_all_schedules: {
+        parameters: {
+            query?: {
+                /** @description Default: false. */
+                dryRun?: boolean;
+            };
+            header?: {
+                "Duetick-Why"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SchedulesBody"];
+            };
+        };
+        responses: {
+            /** @description As asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PutViews"];
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            405: components["responses"]["Refused405"];
+            413: components["responses"]["Refused413"];
             500: components["responses"]["Refused500"];
             503: components["responses"]["Refused503"];
         };
@@ -3506,6 +3635,41 @@ export interface operations {
             403: components["responses"]["Refused403"];
             405: components["responses"]["Refused405"];
             409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    put_schedules: {
+        parameters: {
+            query?: {
+                /** @description Default: false. */
+                dryRun?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SchedulesBody"];
+            };
+        };
+        responses: {
+            /** @description As asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PutViews"];
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            405: components["responses"]["Refused405"];
             413: components["responses"]["Refused413"];
             429: components["responses"]["Refused429"];
             500: components["responses"]["Refused500"];
@@ -4781,6 +4945,45 @@ export interface operations {
             403: components["responses"]["Refused403"];
             405: components["responses"]["Refused405"];
             409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    put_schedules_for_user: {
+        parameters: {
+            query?: {
+                /** @description Default: false. */
+                dryRun?: boolean;
+            };
+            header?: {
+                "Duetick-Why"?: string;
+            };
+            path: {
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SchedulesBody"];
+            };
+        };
+        responses: {
+            /** @description As asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PutViews"];
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            405: components["responses"]["Refused405"];
             413: components["responses"]["Refused413"];
             429: components["responses"]["Refused429"];
             500: components["responses"]["Refused500"];

@@ -1,0 +1,1 @@
+"""Trigger=managed: EventBridge Scheduler has a bell for each row, and rings when it is due."""

@@ -1,0 +1,62 @@
+"""The note of the trigger: what rings for a store, as its deployment says.
+
+It names the resources of the stack that a function's own environment cannot name, because they
+depend on the function. After a stack has moved to bells, it also says how far they have been made.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+
+from duetick.core.store import Store
+from duetick.domain.errors import ConfigurationError
+
+NOTE: Final = "trigger"
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """The trigger of a store. `group` and `role` are those of its bells; `dispatch` is the function
+    that they call, `tick` the one that a wake calls.
+
+    `marked_until` is the place up to which a move has marked the bells of all rows; None after the
+    last. Once all of these are made, the trigger is `settled`: ticks leave the rows to the bells.
+    """
+
+    deployment: str
+    group: str = ""
+    role: str = ""
+    dispatch: str = ""
+    tick: str = ""
+    marked_until: str | None = ""
+    settled: bool = False
+
+    @property
+    def is_managed(self) -> bool:
+        """True if bells ring; False if a tick comes each minute instead."""
+        return bool(self.group)
+
+    def is_of(self, wanted: "Trigger") -> bool:
+        """Return True if its bells are those of another trigger."""
+        return replace(self, marked_until="", settled=False) == wanted
+
+
+def read_trigger(store: Store) -> Trigger | None:
+    """Return the trigger of the store; None if no deployment said which."""
+    kept = store.shelf.note(NOTE)
+    return Trigger(**json.loads(kept)) if kept else None
+
+
+def keep_trigger(store: Store, trigger: Trigger) -> None:
+    """Keep the trigger of the store."""
+    store.shelf.keep_note(NOTE, json.dumps(asdict(trigger)))
+
+
+def check_alone(known: Trigger | None, wanted: Trigger) -> None:
+    """Raise ConfigurationError if the bells of another deployment ring for the store."""
+    if known and known.is_managed and known.deployment != wanted.deployment:
+        raise ConfigurationError(
+            f"The bells of the deployment {known.deployment!r} ring for this store, and a store "
+            "has those of one. Deploy that one with Trigger=tick first; a stack that takes its "
+            f"place is deployed with Deployment={known.deployment}."
+        )

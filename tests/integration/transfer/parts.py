@@ -1,0 +1,35 @@
+"""What the tests of readers ask: the items of a text, by what becomes of them."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from duetick.cli.transfer.items import RefusedItem, Remark, SourceItem, SourcePart
+
+Part = TypeVar("Part", SourceItem, RefusedItem, Remark)
+
+
+def items(found: Iterable[SourcePart]) -> list[SourceItem]:
+    """The items of which each can be a schedule."""
+    return _all(found, SourceItem)
+
+
+def only(found: Iterable[SourcePart]) -> SourceItem:
+    """The one item, which can be a schedule."""
+    (one,) = found
+    assert isinstance(one, SourceItem), one
+    return one
+
+
+def refused(found: Iterable[SourcePart]) -> RefusedItem:
+    """The one item, which is refused, with its reason and what to write instead."""
+    (one,) = found
+    assert isinstance(one, RefusedItem), one
+    assert one.why
+    assert one.instead
+    return one
+
+
+def _all(found: Iterable[SourcePart], kind: type[Part]) -> list[Part]:
+    every = [*found]
+    assert all(isinstance(one, kind) for one in every), every
+    return [one for one in every if isinstance(one, kind)]
