@@ -52,6 +52,7 @@ OWNER: Final = "postgresql://owner@db.example.com/app"
         ({"Transport": "queue", "TickMinutes": "5"}, "TickMinutes"),
         ({"Transport": "queue", "LookAheadSeconds": "60"}, "LookAheadSeconds"),
         ({"Trigger": "managed"}, "TickMinutes=60"),
+        ({"Transport": "queue", "Trigger": "managed", "TickMinutes": "60"}, "Trigger=tick"),
         ({**MANAGED, "LookAheadSeconds": "60"}, "TickMinutes is 1"),
     ],
 )
