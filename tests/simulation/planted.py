@@ -418,7 +418,7 @@ def advances_apart(shelf: Shelf) -> Shelf:
     claim = inner._claim
 
     def claim_apart(session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
-        return claim(CommitsBetween(session, "occurrence_put"), now, limit, ahead, fair)
+        return claim(CommitsBetween(session, "occurrence_claimed"), now, limit, ahead, fair)
 
     inner._claim = claim_apart
     return shelf
