@@ -20,6 +20,7 @@ from duetick.testing.conformance.find import FindConformance
 from duetick.testing.conformance.forecasting import ForecastConformance
 from duetick.testing.conformance.jobs import JobConformance, JobKeepingConformance
 from duetick.testing.conformance.limiting import LimitingConformance
+from duetick.testing.conformance.managing import MarkConformance, RingConformance
 from duetick.testing.conformance.operations import OperationConformance, OverviewConformance
 from duetick.testing.conformance.overlap import OverlapConformance
 from duetick.testing.conformance.places import PlaceConformance
@@ -49,6 +50,7 @@ class EveryStatement(
     JobConformance,
     JobKeepingConformance,
     LimitingConformance,
+    MarkConformance,
     OperationConformance,
     OverviewConformance,
     OverlapConformance,
@@ -58,6 +60,7 @@ class EveryStatement(
     SchemaConformance,
     VerifyConformance,
     RateConformance,
+    RingConformance,
     LockConformance,
     WorkerConformance,
 ):

@@ -69,7 +69,6 @@ class Belfry:
 class MarkConformance(StoreSuite):
     """The marks of bells: made by the write that moves the bell, and held by one process."""
 
-    @pytest.fixture
     def managed(self, store: Store) -> Store:
         """Return the store, with its changes watched."""
         return Store(store.shelf, store.now, followers=Followers())
@@ -85,7 +84,8 @@ class MarkConformance(StoreSuite):
         assert kept.failed == 0
         return belfry
 
-    def test_s01_what_moves_a_bell_marks_it_in_the_same_write(self, managed: Store) -> None:
+    def test_s01_what_moves_a_bell_marks_it_in_the_same_write(self, store: Store) -> None:
+        managed = self.managed(store)
         made = managed.schedules.put(schedule(cron=DAILY), now=NOON)
         assert self.pending(managed) == [ADA]
         self.settled(managed)
@@ -102,7 +102,8 @@ class MarkConformance(StoreSuite):
         managed.schedules.delete(*ADA, now=NOON + MINUTE)
         assert self.pending(managed) == [ADA]
 
-    def test_s01_an_edit_of_something_else_marks_no_bell(self, managed: Store) -> None:
+    def test_s01_an_edit_of_something_else_marks_no_bell(self, store: Store) -> None:
+        managed = self.managed(store)
         made = managed.schedules.put(schedule(cron=DAILY), now=NOON)
         self.settled(managed)
         policies = Policies(retry=Retry(Backoff.FIXED, 3, first=30), priority=4)
@@ -110,23 +111,24 @@ class MarkConformance(StoreSuite):
         managed.index.claim_due(NOON + HOUR)
         assert self.pending(managed) == []
 
-    def test_s01_a_write_that_is_refused_marks_no_bell(self, managed: Store) -> None:
+    def test_s01_a_write_that_is_refused_marks_no_bell(self, store: Store) -> None:
+        managed = self.managed(store)
         with pytest.raises(QuotaReached):
             managed.schedules.put(schedule(cron=DAILY), now=NOON, at_most=0)
         managed.schedules.try_put(schedule(cron=DAILY), now=NOON)
         assert self.pending(managed) == []
 
-    def test_s01_what_eventbridge_cannot_say_is_refused_with_the_reason(
-        self, managed: Store
-    ) -> None:
+    def test_s01_what_eventbridge_cannot_say_is_refused_with_the_reason(self, store: Store) -> None:
+        managed = self.managed(store)
         with pytest.raises(Refusal, match="one of the two") as refused:
             managed.schedules.put(schedule(cron="0 9 1 * mon"), now=NOON)
         assert only(refused.value.flaws).path == ("cron",)
         assert managed.schedules.get(*ADA) is None
 
     def test_s01_the_last_run_moves_the_bell_and_one_that_is_given_back_moves_it_again(
-        self, managed: Store
+        self, store: Store
     ) -> None:
+        managed = self.managed(store)
         once = Policies(max_runs=1)
         managed.schedules.put(schedule(cron=EACH_MINUTE, policies=once), now=NOON)
         self.settled(managed)
@@ -137,7 +139,8 @@ class MarkConformance(StoreSuite):
         managed.ledger.settle(started, REJECTED, now=NEXT + 3 * SECOND)
         assert self.pending(managed) == [ADA]
 
-    def test_s01_a_mark_is_kept_until_the_bell_is_there(self, managed: Store) -> None:
+    def test_s01_a_mark_is_kept_until_the_bell_is_there(self, store: Store) -> None:
+        managed = self.managed(store)
         managed.schedules.put(schedule(cron=DAILY), now=NOON)
         belfry = Belfry()
         belfry.away = True
@@ -148,14 +151,16 @@ class MarkConformance(StoreSuite):
         assert [*belfry.bells] == [bell_name(*ADA)]
         assert self.pending(managed) == []
 
-    def test_s01_one_process_at_a_time_has_a_bell(self, managed: Store) -> None:
+    def test_s01_one_process_at_a_time_has_a_bell(self, store: Store) -> None:
+        managed = self.managed(store)
         shelf = managed.shelf
         shelf.mark_bells([ADA], NOON)
         token = must(shelf.take_bell(ADA, NOON, NOON + MINUTE))
         assert shelf.take_bell(ADA, NOON + MINUTE - 1, NOON + HOUR) is None
         assert shelf.take_bell(ADA, NOON + MINUTE, NOON + HOUR) == token
 
-    def test_s01_a_mark_that_is_another_by_the_end_stays(self, managed: Store) -> None:
+    def test_s01_a_mark_that_is_another_by_the_end_stays(self, store: Store) -> None:
+        managed = self.managed(store)
         shelf = managed.shelf
         shelf.mark_bells([ADA], NOON)
         token = must(shelf.take_bell(ADA, NOON, NOON + MINUTE))
@@ -165,7 +170,8 @@ class MarkConformance(StoreSuite):
         shelf.free_bell(ADA, NOON + MINUTE)
         assert shelf.take_bell(ADA, NOON + SECOND, NOON + MINUTE) not in (None, token)
 
-    def test_s01_only_its_holder_frees_a_bell(self, managed: Store) -> None:
+    def test_s01_only_its_holder_frees_a_bell(self, store: Store) -> None:
+        managed = self.managed(store)
         shelf = managed.shelf
         shelf.mark_bells([ADA], NOON)
         shelf.take_bell(ADA, NOON, NOON + MINUTE)
@@ -173,7 +179,8 @@ class MarkConformance(StoreSuite):
         shelf.free_bell(ADA, NOON + MINUTE)
         assert shelf.take_bell(ADA, NOON + MINUTE, NOON + HOUR + 1) is None
 
-    def test_s01_a_bell_is_pending_since_its_first_mark(self, managed: Store) -> None:
+    def test_s01_a_bell_is_pending_since_its_first_mark(self, store: Store) -> None:
+        managed = self.managed(store)
         managed.shelf.mark_bells([("ada", "b")], NOON + SECOND)
         managed.schedules.put(schedule(cron=DAILY), now=NOON)
         managed.shelf.mark_bells([ADA], NOON + HOUR)
@@ -183,15 +190,17 @@ class MarkConformance(StoreSuite):
             ("b", NOON + SECOND),
         ]
 
-    def test_s01_an_end_of_no_mark_changes_nothing(self, managed: Store) -> None:
+    def test_s01_an_end_of_no_mark_changes_nothing(self, store: Store) -> None:
+        managed = self.managed(store)
         assert not managed.shelf.end_bell(ADA, "a token")
         assert managed.shelf.take_bell(ADA, NOON, NOON + MINUTE) is None
         managed.shelf.free_bell(ADA, NOON)
         assert self.pending(managed) == []
 
     def test_s01_the_marks_of_an_erased_user_go_and_those_of_others_stay(
-        self, managed: Store
+        self, store: Store
     ) -> None:
+        managed = self.managed(store)
         for user in ("ad", "ada", "ada2"):
             managed.schedules.put(schedule(user=user, cron=DAILY), now=NOON)
         managed.erase("ada")

@@ -1,6 +1,6 @@
 """J-01, J-03 and I-10: migrations, the clock, and the errors of a store without a database."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from typing import Final
 
@@ -40,6 +40,13 @@ def _commits_effects(store: Store) -> None:
         pass
 
 
+def _raise_told(answers: Iterable[object]) -> None:
+    """Raise the error that stands for an attempt, as the call of one attempt does."""
+    for answer in answers:
+        if isinstance(answer, DuetickError):
+            raise answer
+
+
 BACKFILL: Final = Backfill(
     *("ada", "digest", NOON, "* * * * *", None, 0, None), since=NOON - MINUTE, until=NOON, total=1
 ).dump()
@@ -61,6 +68,7 @@ CALLS: Final[Mapping[str, Callable[[Store], object]]] = {
     "index.remove": lambda store: store.index.remove("ada", "digest"),
     "index.get": lambda store: store.index.get("ada", "digest"),
     "index.claim_due": lambda store: store.index.claim_due(NOON),
+    "index.claim_one": lambda store: store.index.claim_one("ada", "digest", now=NOON),
     "index.unreadable": lambda store: store.index.unreadable(),
     "index.backlog": lambda store: store.index.backlog(NOON),
     "index.restore": lambda store: store.index.restore("ada", "digest", now=NOON),
@@ -73,6 +81,7 @@ CALLS: Final[Mapping[str, Callable[[Store], object]]] = {
     "schedules.purge": lambda store: store.schedules.purge("ada", "digest", now=NOON),
     "schedules.find_by_external": lambda store: store.schedules.find_by_external("project"),
     "ledger.begin": lambda store: store.ledger.begin(HELD, now=NOON),
+    "ledger.begin_many": lambda store: _raise_told(store.ledger.begin_many([HELD], now=NOON)),
     "ledger.body": lambda store: store.ledger.body(by_hand().identity),
     "ledger.bring": lambda store: store.ledger.bring(by_hand(), now=NOON),
     "ledger.backfill": lambda store: store.ledger.backfill(
@@ -80,6 +89,9 @@ CALLS: Final[Mapping[str, Callable[[Store], object]]] = {
     ),
     "ledger.holds": lambda store: store.ledger.holds(KEY, now=NOON),
     "ledger.settle": lambda store: store.ledger.settle(HELD, SUCCEEDED, now=NOON),
+    "ledger.settle_many": lambda store: _raise_told(
+        store.ledger.settle_many([(HELD, SUCCEEDED)], now=NOON)
+    ),
     "ledger.settling": _commits_effects,
     "ledger.reject": lambda store: store.ledger.reject(HELD, reject("no such action"), now=NOON),
     "ledger.release": lambda store: store.ledger.release(HELD, now=NOON),
