@@ -1,6 +1,7 @@
 # `make run`, `make cloud` and `make test` set everything up by themselves.
 PORT ?= 8080
 STORE ?= sqlite:///.cache/duetick.db
+TRANSPORT ?= api
 export PYTHON
 
 BIN = .venv/bin
@@ -13,10 +14,10 @@ ONLY_SLOW = tests/e2e tests/integration/api/test_contract.py
 .PHONY: run cloud test quick lint format lock openapi pages package setup lab
 
 run: setup
-	@$(BIN)/duetick local --port $(PORT) --store '$(STORE)'
+	@$(BIN)/duetick local --port $(PORT) --store '$(STORE)' --transport $(TRANSPORT)
 
 cloud: setup lab
-	@$(BIN)/python -m tests.lab.cloud
+	@$(BIN)/python -m tests.lab.cloud --transport $(TRANSPORT)
 
 # To lint computes, and to fetch the lab waits.
 test: setup

@@ -1,4 +1,4 @@
-"""The dispatch route of the API: one call delivers one occurrence."""
+"""Dispatch: a call of the API delivers one occurrence, a message of the queue a pack."""
 
 from typing import Any
 
@@ -12,6 +12,9 @@ with without_collections():
 
     dispatch = wiring.dispatcher()
 
+RESERVE = 1.0
+"""Seconds of the function's time that remain for the events of a pack."""
+
 
 RING_MARK = "duetickRing"
 """The mark of a ring, whose module no other event loads."""
@@ -20,13 +23,17 @@ RING_MARK = "duetickRing"
 @withhold_raised
 @logger.inject_lambda_context
 @metrics.log_metrics
-def handler(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Response:
-    """Answer an API Gateway REST event, run a background action that was queued, or what a bell
-    rings for.
+def handler(
+    event: dict[str, Any], context: wiring.LambdaContext
+) -> gateway.Response | dict[str, object]:
+    """Answer an API Gateway REST event or messages of the queue, run a background action, or what a
+    bell rings for.
     """
     if RING_MARK in event:
         return rung(event, context)
     seconds = context.get_remaining_time_in_millis() / 1_000
+    if "Records" in event:
+        return _take(event, context)
     queued = invoking.from_event(event, seconds)
     with own_lines():
         if queued:
@@ -35,14 +42,27 @@ def handler(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Res
             request = gateway.dispatch_request(event, seconds)
             answer = request if isinstance(request, Answer) else dispatch(request)
         record_answer(answer.status)
-        logger.info(
-            "dispatch",
-            action="dispatch",
-            status=answer.status,
-            path=event.get("path"),
-            request=gateway.request_id(event),
-        )
+        if answer.status >= wiring.FAILED or wiring.logs_success():
+            logger.info(
+                "dispatch",
+                action="dispatch",
+                status=answer.status,
+                path=event.get("path"),
+                request=gateway.request_id(event),
+            )
     return gateway.respond(answer)
+
+
+def _take(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, object]:
+    from duetick.runtime import receiving
+
+    def left() -> float:
+        return context.get_remaining_time_in_millis() / 1_000
+
+    try:
+        return receiving.answer_messages(event, wiring.queue(), left, wiring.run_message)
+    finally:
+        wiring.announce(left() - RESERVE)
 
 
 def rung(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Response:

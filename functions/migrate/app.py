@@ -26,7 +26,7 @@ from duetick.runtime.telemetry import (
 if TYPE_CHECKING:
     from duetick.core.managed.counting import BellLook
 
-OPERATORS = ("check", "rebuild", "verify", "recover")
+OPERATORS = ("check", "rebuild", "verify", "recover", "redrive")
 """The steps that an operator asks for, and no deployment takes."""
 
 MOST_PURGES: Final = 12

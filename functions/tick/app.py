@@ -7,12 +7,11 @@ from duetick.runtime.starting import without_collections
 
 with without_collections():
     from duetick.core.correlation import in_tick
-    from duetick.core.tick import never, run_tick
+    from duetick.core.tick import never
     from duetick.runtime import wiring
     from duetick.runtime.telemetry import logger, metrics, record_tick, withhold_raised
 
-    settings, store, transport = wiring.settings(), wiring.store(), wiring.transport()
-    witness = wiring.witness()
+    settings, tick, witness = wiring.settings(), wiring.tick(), wiring.witness()
 
 if TYPE_CHECKING:
     from duetick.domain.schedule import Occurrence
@@ -23,32 +22,29 @@ RESERVE = 3.0
 FOR_EVENTS = 9.0 if settings.event_bus else 0.0
 """Seconds that remain for the events: two tries."""
 
+
 FOR_ONE_BELL = 10.0
 """Seconds in which the bells end that have begun: EventBridge may be slow."""
-
-LATE = settings.tick_seconds * 1_000 + 90_000
-"""Milliseconds after which a delivery is late, as for the alarm."""
 
 
 @withhold_raised
 @logger.inject_lambda_context
 @metrics.log_metrics
-def handler(_event: object, context: wiring.LambdaContext) -> dict[str, int]:
+def handler(event: dict[str, object], context: wiring.LambdaContext) -> dict[str, int]:
     """Run one tick in the time that the function has. Its id is that of the invocation."""
     with in_tick(context.aws_request_id):
         try:
-            report = run_tick(
-                store,
-                transport,
+            report = tick(
                 budget=_seconds(context) - RESERVE - FOR_EVENTS,
                 witness=witness,
                 look_ahead=settings.look_ahead,
                 on_dispatch=observe,
                 stopped=getattr(context, "stopped", never),
                 tell=wiring.tell,
-                late_after=LATE,
+                late_after=wiring.late_after(),
                 late=wiring.managed().late() if wiring.is_managed() else 0,
                 take_in=wiring.take_in,
+                **wiring.helpers(event),
             )
             record_tick(report)
             if wiring.is_managed():

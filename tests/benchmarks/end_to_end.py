@@ -76,10 +76,10 @@ class Bench:
         return Run(done / took, *((after - earlier) / done * 1e6 for after, earlier in spent))
 
     def _spent(self) -> tuple[float, float, float]:
-        return time.process_time(), told(self.port)["cpu"], _processor_time(self.server.pid)
+        return time.process_time(), told(self.port)["cpu"], processor_time(self.server.pid)
 
 
-def _processor_time(pid: int) -> float:
+def processor_time(pid: int) -> float:
     """Of a process and its children, dead or alive, in seconds; 0 where there is no /proc."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):

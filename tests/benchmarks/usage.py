@@ -1,5 +1,8 @@
 """What `duetick costs` takes for granted, measured: `python -m tests.benchmarks.usage`.
 
+    python -m tests.benchmarks.usage dynamodb        # in the environment of a function
+    python -m tests.benchmarks.usage dynamodb packs
+
 The functions' own handlers, warm, against DynamoDB Local and the embedded Postgres. A function of
 512 MB has 0.29 of a processor, so seconds as billed are CPU / 0.29 and the waits: requests are
 counted on DynamoDB, and each is taken to last as long as one inside a region does. CPU is this
@@ -9,6 +12,7 @@ process's alone. What Lambda itself logs of an invocation is added to what the f
 import contextlib
 import io
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -22,12 +26,15 @@ from typing import Any, Final, get_args
 from duetick.cli.context import LocalContext
 from duetick.cli.costs import Usage
 from duetick.core.store import Store
+from duetick.core.tick.packing import LOOK_AHEAD
 from duetick.core.wire import delivery_json
 from duetick.core.witness import catch_up
 from duetick.domain.identity import to_path
+from duetick.domain.packs import OutgoingMessage, Packer
 from duetick.domain.schedule import Json, Occurrence, Schedule
 from duetick.runtime import wiring
 from duetick.stores.dynamodb.shelf import DynamoShelf
+from duetick.transports.local_queue import LocalQueue, QueueState, event_of
 
 from tests.benchmarks.cold_start import Backend, database
 from tests.benchmarks.dynamodb_units import Meter
@@ -37,6 +44,12 @@ from tests.lab.credentials import DUMMY
 
 FIRES: Final = 500
 TICKS: Final = 20
+LONE: Final = 50
+AT_ONCE: Final = 8
+"""The requests to DynamoDB that a pack makes side by side."""
+BILLED_PART: Final = 64 * 1_024
+"""The bytes of a batch for which SQS bills a request."""
+BATCH: Final = 10
 ROUND_TRIP: Final = 0.004
 """Seconds of one request to a service or a database in the same region: an assumption."""
 LAMBDA_LOG_KB: Final = 0.6
@@ -54,11 +67,12 @@ class Spent:
     log_kb: float
     trips: float
     reads: float
+    writes: float
 
-    def billed(self, *, waits: bool = True) -> float:
+    def billed(self, *, waits: bool = True, at_once: int = 1) -> float:
         """Seconds. Deliveries of one tick wait side by side: theirs are nearly nothing."""
         working = self.cpu / (Usage().memory_gb / WHOLE_PROCESSOR_GB)
-        return working + waits * self.trips * ROUND_TRIP
+        return working + waits * self.trips * ROUND_TRIP / at_once
 
 
 class Watch:
@@ -72,28 +86,30 @@ class Watch:
 
     def spent(self, work: Callable[[], int]) -> Spent:
         """Of each; the work says how many there were."""
-        written, asked, read = self._log.tell(), self._asked(), self._read()
+        logged, asked, (read, written) = self._log.tell(), self._asked(), self._units()
         began = time.process_time()
         times = work()
         cpu = time.process_time() - began
+        reads, writes = self._units()
         return Spent(
             cpu / times,
-            (self._log.tell() - written) / 1_024 / times + LAMBDA_LOG_KB,
+            (self._log.tell() - logged) / 1_024 / times + LAMBDA_LOG_KB,
             (self._asked() - asked) / times,
-            (self._read() - read) / times,
+            (reads - read) / times,
+            (writes - written) / times,
         )
 
     def _asked(self) -> int:
         return self._meter.requests if self._meter else 0
 
-    def _read(self) -> float:
-        return self._meter.reads if self._meter else 0.0
+    def _units(self) -> tuple[float, float]:
+        return (self._meter.reads, self._meter.writes) if self._meter else (0.0, 0.0)
 
 
-def put(store: Store, prefix: str) -> None:
+def put(store: Store, prefix: str, count: int = FIRES) -> None:
     """Many schedules, each of them due once."""
     made = store.now() - 130_000
-    for number in range(FIRES):
+    for number in range(count):
         user = f"{prefix}{number}"
         schedule = Schedule(user, "hello", "rate(2 minutes)", "reminders", "remind", input=TEXT)
         store.schedules.put(schedule, now=made)
@@ -142,6 +158,93 @@ def measure() -> dict[str, Spent]:
     return found
 
 
+def measure_packs() -> dict[str, Spent]:
+    """The same of packs: of a fire in the tick, of a pack of one fire, of a pack of a hundred.
+
+    The action logs nothing of its own here.
+    """
+    logging.getLogger("duetick.flows").disabled = True
+    logging.getLogger("duetick.flows.reminders").disabled = True
+    log, state = io.StringIO(), QueueState()
+    os.environ["DUETICK_QUEUE"] = "local"
+    with contextlib.redirect_stdout(log):
+        store = wiring.store()
+        store.migrate()
+        watch = Watch(log, store)
+        wiring.queue.cache_clear()
+        vars(wiring)["local_queue"] = lambda: LocalQueue(state)
+        tick, dispatch = load_handler("tick"), load_handler("dispatch")
+
+        def fires() -> int:
+            return int(tick({}, LocalContext(60_000))["handed_on"])
+
+        def packs() -> int:
+            return sum(not dispatch(one, LocalContext(60_000))["batchItemFailures"] for one in told)
+
+        def taken(prefix: str, count: int) -> list[Occurrence]:
+            put(store, prefix, count)
+            found: list[Occurrence] = []
+            while len(found) < count:
+                found += store.index.claim_due(store.now(), count)
+            return found
+
+        put(store, "ann")
+        found = {"packed": watch.spent(fires)}
+        told = [event for one in taken("bea", LONE) for event in messages([one], state)]
+        packs()  # the first ones import what a pack needs
+        told = [event for one in taken("cyd", LONE) for event in messages([one], state)]
+        found["lone"] = watch.spent(packs)
+        told = messages(taken("dan", FIRES), state)
+        found["pack"] = watch.spent(packs)
+    return found
+
+
+def messages(claimed: Sequence[Occurrence], state: QueueState) -> list[dict[str, Any]]:
+    """The events of dispatch that a queue would make of the packs of these."""
+    now, packer = wiring.store().now(), Packer("tick")
+    while state.receive(now + LOOK_AHEAD + 1_000):
+        pass
+    made: list[OutgoingMessage] = [*packer.add(claimed, now), *packer.take(now)]
+    for one in made:
+        state.put(one.body, one.group, 0, now)
+    billed_send_parts(made)
+    return [event_of([one]) for one in iter(lambda: state.receive(now), None)]
+
+
+def billed_send_parts(made: Sequence[OutgoingMessage]) -> None:
+    """A batch of messages is billed at most as a request for each."""
+    for first in range(0, len(made), BATCH):
+        batch = made[first : first + BATCH]
+        parts = -(-sum(len(one.body) for one in batch) // BILLED_PART)
+        if parts > len(batch):
+            raise AssertionError((parts, len(batch)))
+
+
+def show_packs(backend: str, found: dict[str, Spent]) -> bool:
+    """Beside what the calculation takes; whether its units and its log are no less."""
+    taken = Usage()
+    fires = taken.pack_fires
+    seconds = {
+        "packed": taken.pack_tick_seconds,
+        "lone": taken.pack_seconds,
+        "pack": taken.pack_seconds + (fires - 1) * taken.pack_fire_seconds,
+    }
+    for name, one in found.items():
+        at_once = AT_ONCE if name == "pack" and backend == "dynamodb" else 1
+        billed = one.billed(waits=name != "packed", at_once=at_once)
+        print(
+            f"{backend:9} {name:9} {one.cpu * 1_000:6.2f} ms of CPU, {one.trips:5.1f} requests, "
+            f"{one.reads:5.1f} read units, {one.writes:5.1f} write units: "
+            f"{billed * 1_000:6.1f} ms billed ({seconds[name] * 1_000:g} taken), "
+            f"{one.log_kb:.2f} kB of log"
+        )
+    log = {"packed": LAMBDA_LOG_KB + SLACK, "lone": taken.pack_log_kb, "pack": taken.pack_log_kb}
+    reads = found["packed"].reads + found["pack"].reads / fires
+    writes = found["packed"].writes + found["pack"].writes / fires
+    is_within = reads <= taken.fire_reads and writes <= taken.fire_writes
+    return is_within and all(one.log_kb <= log[name] + SLACK for name, one in found.items())
+
+
 def show(backend: str, found: dict[str, Spent]) -> bool:
     """Beside what the calculation takes; whether its units and its log are no less."""
     taken = Usage()
@@ -166,7 +269,10 @@ def show(backend: str, found: dict[str, Spent]) -> bool:
 def main() -> int:
     """Each backend in a process of its own: what is wired stays wired."""
     if len(sys.argv) > 1:
-        return int(not show(sys.argv[1], measure()))
+        backend, *packs = sys.argv[1:]
+        if packs:
+            return int(not show_packs(backend, measure_packs()))
+        return int(not show(backend, measure()))
     os.environ |= DUMMY
     with tempfile.TemporaryDirectory() as name, answering(0.0) as port:
         for backend in get_args(Backend):
@@ -176,7 +282,8 @@ def main() -> int:
                 api = {"DUETICK_API_URL": f"http://127.0.0.1:{port}/v1", "AWS_REGION": "us-east-1"}
                 command = [sys.executable, "-m", "tests.benchmarks.usage", backend]
                 env = {**os.environ, **environment, **api}
-                subprocess.run(command, env=env, cwd=TOP, check=True)
+                for packs in ([], ["packs"]):
+                    subprocess.run([*command, *packs], env=env, cwd=TOP, check=True)
     return 0
 
 

@@ -10,7 +10,7 @@ import pytest
 from duetick.core.ids import new_id
 from duetick.core.store import Ledger, ledger
 from duetick.domain.attempts import Begun, Outcome, Refused
-from duetick.domain.errors import StoreUnavailable
+from duetick.domain.errors import DuetickError, StoreUnavailable
 from duetick.domain.occurrence import Occurrence, ScheduleName
 from duetick.domain.policies import Overlap, Policies
 from duetick.domain.schedule import Record
@@ -55,6 +55,14 @@ class Side:
     def settle(self, asked: Asked, outcome: Outcome, now: int) -> Answer:
         return _nameless(self.ledger.settle(self._own(asked), outcome, now=now))
 
+    def begin_many(self, packed: Sequence[Asked], now: int) -> list[Answer]:
+        """Begin several at once; each names its schedule."""
+        return [_nameless(_answered(one)) for one in self.ledger.begin_many(packed, now=now)]
+
+    def settle_many(self, ends: Sequence[tuple[Asked, Outcome]], now: int) -> list[Answer]:
+        """Settle several at once."""
+        return [_nameless(_answered(one)) for one in self.ledger.settle_many(ends, now=now)]
+
     def renew(self, asked: Asked, now: int) -> Answer:
         return _nameless(self.ledger.renew(self._own(asked), now=now))
 
@@ -69,6 +77,11 @@ class Side:
 
     def _own(self, asked: Asked) -> Asked:
         return replace(asked, user_id=self.name[0], key=self.name[1])
+
+
+def _answered(one: Answer | DuetickError) -> Answer:
+    assert not isinstance(one, DuetickError), one
+    return one
 
 
 def _nameless(answer: Answer) -> Answer:
@@ -278,6 +291,43 @@ def check_sharing(trial: Trial) -> None:
     trial.ways.agree()
 
 
+def check_packs(trial: Trial) -> None:
+    """Several are begun at once, and what began is settled at once, as each is in the general
+    way.
+    """
+
+    @settings(max_examples=trial.cases // 3, phases=PHASES)
+    @given(drawn=st.lists(st.tuples(cases(BEGINNINGS), OUTCOMES), min_size=2, max_size=5))
+    def decides_alike(drawn: list[tuple[Case, Outcome]]) -> None:
+        fast, slow = trial.ways.fast, trial.ways.general
+        packed: list[Asked] = []
+        alone: list[Asked] = []
+        for case, _ in drawn:
+            trial.ways.place(case.standing)
+            for side, asked in ((fast, packed), (slow, alone)):
+                asked.append(replace(case.asked, user_id=side.name[0], key=side.name[1]))
+        begun = fast.begin_many(packed, T)
+        assert begun == [_nameless(slow.ledger.begin(one, now=T)) for one in alone]
+        for asked in (packed, alone):
+            asked[:] = [held_of(each, one) for each, one in zip(asked, begun, strict=True)]
+        outcomes = [outcome for _, outcome in drawn]
+        settled = fast.settle_many([*zip(packed, outcomes, strict=True)], T)
+        one_by_one = zip(alone, outcomes, strict=True)
+        assert settled == [_nameless(slow.ledger.settle(*end, now=T)) for end in one_by_one]
+        for one, other in zip(packed, alone, strict=True):
+            fast.name, slow.name = (one.user_id, one.key), (other.user_id, other.key)
+            trial.ways.agree()
+
+    decides_alike()
+
+
+def held_of(asked: Asked, answer: Answer) -> Asked:
+    """What its holder has in hand after a begin."""
+    if not isinstance(answer, Begun):
+        return asked
+    return replace(answer.occurrence, user_id=asked.user_id, key=asked.key)
+
+
 PHASES = (Phase.explicit, Phase.generate)
 """A case is not made smaller: that takes longer than to read it."""
 
@@ -313,7 +363,13 @@ def test_t04_what_follows_one_write_is_what_follows_a_change_of_the_book(trial: 
     check_lives(trial)
 
 
+def test_q01_a_begin_of_many_decides_as_the_book_does_of_each(trial: Trial) -> None:
+    check_packs(trial)
+
+
 LEASED: Final = "occurrence_move_leased"
+MANY_BEGIN: Final = "occurrences_begin"
+MANY_SETTLE: Final = "occurrences_move_leased"
 SAME_POLICIES: Final = "coalesce(o.policies, '') = coalesce(:policies, '')"
 
 
@@ -351,11 +407,16 @@ BREAKS: Final = {
     "a run": (check_begins, "occurrence_begin", "b.attempts = 1 THEN 1", "b.attempts = 1 THEN 0"),
     "a retry's run": (check_begins, "occurrence_begin", "b.attempts = 1", "b.attempts > 0"),
     "sharing": (check_sharing, "occurrence_begin", "coalesce(s.exclusive, 1)", "1"),
+    "a pack's lease": (check_packs, MANY_BEGIN, "coalesce(o.lease_until, 0) > :now", "true"),
+    "a pack's fence": (check_packs, MANY_BEGIN, "o.fence = given.fence", "o.fence > 0"),
+    "a pack's runs": (check_packs, MANY_BEGIN, "s.user_id = b.user_id", "false"),
+    "a pack's states": (check_packs, MANY_SETTLE, "coalesce(o.state, '') = given.before", "true"),
+    "a pack's traces": (check_packs, MANY_SETTLE, "given.note IS NOT NULL", "false"),
 }
 
 
-OF_POSTGRES: Final = {"a run", "a retry's run"}
-"""SQLite counts runs by a statement of its own."""
+OF_POSTGRES: Final = {"a run", "a retry's run", *(one for one in BREAKS if "a pack's" in one)}
+"""SQLite counts runs by a statement of its own, and writes a pack one by one."""
 
 
 @pytest.mark.slow

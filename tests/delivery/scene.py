@@ -10,6 +10,7 @@ from duetick.core.context import Context
 from duetick.core.dispatch import Dispatcher, Request
 from duetick.core.flows import Flow, Flows
 from duetick.core.store import Store
+from duetick.core.threads import REAL, Threads
 from duetick.core.timeouts import Within, run_within
 from duetick.core.wire import delivery_json
 from duetick.domain.errors import StoreUnavailable
@@ -40,6 +41,7 @@ class Scene:
     act: Callable[[Json, Context], object] | None = None
     admits: Callable[[str], bool] = bool
     within: Within = run_within
+    threads: Threads = REAL
 
     def __post_init__(self) -> None:
         @self.flow.action("send", transactional=True)
@@ -57,6 +59,7 @@ class Scene:
             self.clock,
             enqueue=self._enqueue,
             within=self.within,
+            threads=self.threads,
         )
 
     @property

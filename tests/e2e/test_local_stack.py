@@ -23,9 +23,9 @@ pytestmark = pytest.mark.slow
 class Terminal:
     """A running `make run` and what it has printed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *more: str) -> None:
         self._output = folder / "output"
-        arguments = [f"PORT={free_port()}", f"STORE=sqlite:///{folder}/duetick.db"]
+        arguments = [f"PORT={free_port()}", f"STORE=sqlite:///{folder}/duetick.db", *more]
         with self._output.open("w") as output:
             self._process = subprocess.Popen(
                 ["make", "run", *arguments],
@@ -60,6 +60,14 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     started.stop()
 
 
+@pytest.fixture
+def with_queue(tmp_path: Path) -> Iterator[Terminal]:
+    """A local stack whose ticks hand on packs."""
+    started = Terminal(tmp_path, "TRANSPORT=queue")
+    yield started
+    started.stop()
+
+
 def commands(printed: str) -> list[str]:
     """The commands that the welcome shows."""
     return re.findall(r"^  (curl .*?)(?=\n\n)", printed, re.MULTILINE | re.DOTALL)
@@ -78,6 +86,18 @@ def paste(command: str) -> dict[str, object]:
     )
     answer: dict[str, object] = json.loads(done.stdout)
     return answer
+
+
+def test_q04_by_the_queue_in_the_same_process_a_schedule_fires_too(with_queue: Terminal) -> None:
+    put, history = commands(with_queue.wait_for("Ctrl-C stops."))
+    assert paste(put)["key"] == "hello"
+    with_queue.wait_for("you: hello")
+    with_queue.wait_for("packs=1 succeeded=1")
+    rows = paste(history)["history"]
+    assert isinstance(rows, list)
+    assert rows[-1]["state"] == "succeeded"
+    with_queue.stop()
+    assert "Traceback" not in with_queue.wait_for("handed_on=")
 
 
 def test_the_commands_that_it_prints_make_a_schedule_that_fires(terminal: Terminal) -> None:

@@ -10,7 +10,7 @@ from duetick.runtime import wiring
 TOP = Path(__file__).parents[2]
 MADE_ONCE = (
     *("settings", "witness", "flows", "dispatcher", "transport", "secrets", "guard", "quotas"),
-    "runs",
+    *("runs", "queue", "tick"),
 )
 
 

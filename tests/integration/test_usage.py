@@ -16,8 +16,9 @@ TOP = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.parametrize("packs", [[], ["packs"]], ids=["api", "queue"])
 def test_what_the_functions_use_is_at_most_what_is_calculated_with(
-    dynamodb_local: DynamoDB,
+    dynamodb_local: DynamoDB, packs: list[str]
 ) -> None:
     with answering(0.0) as port:
         told = {
@@ -25,7 +26,7 @@ def test_what_the_functions_use_is_at_most_what_is_calculated_with(
             "DUETICK_API_URL": f"http://127.0.0.1:{port}/v1",
             "AWS_REGION": "us-east-1",
         }
-        command = [sys.executable, "-m", "tests.benchmarks.usage", "dynamodb"]
+        command = [sys.executable, "-m", "tests.benchmarks.usage", "dynamodb", *packs]
         done = subprocess.run(
             command,
             cwd=TOP,
@@ -36,7 +37,8 @@ def test_what_the_functions_use_is_at_most_what_is_calculated_with(
             timeout=600,
         )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert all(f"dynamodb  {name}" in done.stdout for name in ("tick", "fire", "dispatch"))
+    names = ("packed", "lone", "pack") if packs else ("tick", "fire", "dispatch")
+    assert all(f"dynamodb  {name} " in done.stdout for name in names)
 
 
 def test_a_schedule_and_a_fire_take_no_more_of_a_database_than_is_calculated_with(

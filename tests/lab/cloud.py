@@ -1,5 +1,6 @@
 """The stack on the emulated AWS, for a person: `make cloud`. Ctrl-C ends it."""
 
+import argparse
 import signal
 import sys
 import tempfile
@@ -52,20 +53,23 @@ Ctrl-C ends it, and nothing of it stays.
 
 def main() -> int:
     """Deploy, tell what to try, and wait."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--transport", choices=("api", "queue"), default="api")
+    transport = parser.parse_args().transport
     with tempfile.TemporaryDirectory(prefix="duetick-cloud-") as name:
         folder = Path(name)
         _say("Starting an AWS, building and deploying (about half a minute) …")
         aws = EmulatedAws(folder)
         try:
-            _say(welcome(_deploy(aws, folder)))
+            _say(welcome(_deploy(aws, folder, transport)))
             _wait()
         finally:
             aws.stop()
     return 0
 
 
-def _deploy(aws: EmulatedAws, folder: Path) -> Deployed:
-    sam, parameters = Sam(folder), emulated_parameters(aws)
+def _deploy(aws: EmulatedAws, folder: Path, transport: str) -> Deployed:
+    sam, parameters = Sam(folder), emulated_parameters(aws) | {"Transport": transport}
     built = sam.build(TEMPLATE, folder / "built", parameters)
     return deploy(sam, aws, built, "duetick", parameters)
 

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 
 sys.executable = sys.argv.pop()
 
-from ministack.app import main  # type: ignore[import-not-found]  # noqa: E402
-from ministack.core import iam_actions, lambda_runtime  # type: ignore[import-not-found]  # noqa: E402
+from ministack import app  # type: ignore[import-not-found]  # noqa: E402
+from ministack.core import iam_actions, iam_evaluator, lambda_runtime  # type: ignore[import-not-found]  # noqa: E402
 from ministack.services import apigateway_v1, cloudformation, eventbridge, lambda_svc, scheduler  # type: ignore[import-not-found]  # noqa: E402
 from ministack.services.cloudformation import engine, provisioners  # type: ignore[import-not-found]  # noqa: E402
 
@@ -108,6 +108,43 @@ def make_alarm_of_one_metric(name: str, props: dict[str, Any]) -> object:
     return make_alarm(name, props)
 
 
+pin_origin = app.pin_request_origin
+resolve_key = iam_evaluator._resolve_condition_key
+extract_action = iam_actions.extract_iam_action
+make_mapping = provisioners._lambda_esm_create
+
+
+def pin_secure(address: str, _secure: bool) -> None:
+    """Take each request as one over TLS, as AWS gets it: a policy may deny all others."""
+    pin_origin(address, True)
+
+
+def resolve_role(key: str, context: object) -> object:
+    """Resolve a condition's key. The principal of a function is its role, not a session of it."""
+    found = resolve_key(key, context)
+    if key.lower() != "aws:principalarn" or ":assumed-role/" not in str(found):
+        return found
+    account, _, session = str(found).partition(":assumed-role/")
+    return f"{account.replace(':sts:', ':iam:')}:role/{session.partition('/')[0]}"
+
+
+def extract_right(service: str, *more: object) -> object:
+    """Extract the right that a call needs: of a batch of SQS, it is that of a single message."""
+    found = extract_action(service, *more)
+    return str(found).removesuffix("Batch") if service == "sqs" and found else found
+
+
+def make_mapping_of_numbers(name: str, props: dict[str, Any], stack: str) -> object:
+    """A mapping's concurrency is a number, also where a parameter names it: that is a text."""
+    scaling = {one: int(value) for one, value in props.get("ScalingConfig", {}).items()}
+    return make_mapping(name, {**props, "ScalingConfig": scaling} if scaling else props, stack)
+
+
+app.pin_request_origin = pin_secure
+iam_evaluator._resolve_condition_key = resolve_role
+iam_actions.extract_iam_action = extract_right
+mappings = provisioners._RESOURCE_HANDLERS["AWS::Lambda::EventSourceMapping"]
+mappings["create"] = make_mapping_of_numbers
 engine._parse_template = parse_and_transform
 provisioners._update_resource = update_with_attributes
 lambda_svc._sweep_extract_cache = keep_layers
@@ -200,4 +237,4 @@ eventbridge._invoke_target = call_with_time
 iam_actions.extract_resource_arn = resource_in_its_group
 
 if __name__ == "__main__":
-    main()
+    app.main()

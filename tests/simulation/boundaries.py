@@ -422,7 +422,7 @@ class CrossedShelf:
 
         def call() -> Sequence[Begun | None]:
             answers: Sequence[Begun | None] = (
-                [None] if self._general else self._shelf.begin(leases, now)
+                [None for _ in leases] if self._general else self._shelf.begin(leases, now)
             )
             for one in answers:
                 if one:
@@ -436,7 +436,7 @@ class CrossedShelf:
 
         def call() -> Sequence[Occurrence | None]:
             answers: Sequence[Occurrence | None] = (
-                [None] if self._general else self._shelf.settle(settled, now)
+                [None for _ in settled] if self._general else self._shelf.settle(settled, now)
             )
             self._saw("settles", [one for one in answers if one])
             return answers

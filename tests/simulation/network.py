@@ -1,5 +1,6 @@
 """The way to dispatch, with what may befall it; and the actions that dispatch runs."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -10,8 +11,9 @@ from duetick.core.store import Store
 from duetick.core.timeouts import TimedOut
 from duetick.domain.identity import split_id
 from duetick.domain.occurrence import Identity
+from duetick.domain.packs import OutgoingMessage
 from duetick.domain.schedule import Json
-from duetick.ports import Deliverable, Delivered
+from duetick.ports import Deliverable, Delivered, Sending
 
 from tests.simulation.story import Way
 from tests.simulation.witness import spell
@@ -63,6 +65,38 @@ class Network:
 
     def close(self) -> None:
         """See `ports.Transport`."""
+
+
+class Packs:
+    """`ports.PackTransport`: the way of messages to the queue of the world."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    def send(self, messages: Sequence[OutgoingMessage], now: int) -> Sequence[Sending]:
+        """See `ports.PackTransport`."""
+        return [self._send(one, now) for one in messages]
+
+    def _send(self, message: OutgoingMessage, now: int) -> Sending:
+        world = self._world
+        way = world.trouble()
+        names = ", ".join(spell(one.identity) for one in message.occurrences)
+        world.tell(f"{world.slots.current.name} sends {names}" + (f", {way}" if way else ""))
+
+        def put() -> Sending:
+            if way in ("unreachable", "busy"):
+                return "refused"
+            world.post.put(message, now)
+            if way == "twice":
+                world.post.put(message, now)
+            if way == "again later":
+                world.post.put(message, now, more=(30, 90, 400)[len(message.body) % 3])
+            return "in_doubt" if way == "unanswered" else "sent"
+
+        return world.boundaries.cross("send", put, of_store=False)
+
+    def close(self) -> None:
+        """See `ports.PackTransport`."""
 
 
 class Actions:

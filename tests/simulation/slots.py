@@ -229,7 +229,7 @@ class Slots:
 
 
 class VirtualWaitPoint:
-    """`duetick.core.tick.threads.WaitPoint` in virtual time. It needs no lock: nobody else runs."""
+    """`duetick.core.threads.WaitPoint` in virtual time. It needs no lock: nobody else runs."""
 
     def __init__(self, slots: Slots) -> None:
         self._slots = slots
@@ -273,7 +273,7 @@ class VirtualWaitPoint:
 
 
 class VirtualThreads:
-    """`duetick.core.tick.threads.Threads`: each thread is a task of the tick's process."""
+    """`duetick.core.threads.Threads`: each thread is a task of the tick's process."""
 
     def __init__(self, slots: Slots) -> None:
         self._slots = slots

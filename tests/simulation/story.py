@@ -94,8 +94,8 @@ PORT: Final = (
     "keep_order",
     "Ledger.bring",
     "Ledger.backfill",
-    "Ledger.begin",
-    "Ledger.settle",
+    "Ledger._begin_generally",
+    "Ledger._conclude",
     "Ledger.release",
     "Ledger.renew",
     "Ledger.retry",
@@ -139,13 +139,24 @@ WAY_TO_DISPATCH: Final = ("deliver", "dispatch", "enqueue", "act")
 invocation for a background action, an action.
 """
 
+WAY_OF_PACKS: Final = ("send", "take")
+"""The boundaries of a story through the queue alone: a tick sends a message, dispatch takes it."""
+
 STATIC: Final = "flow/static"
 """The key of the static schedule that a deployment may declare."""
 
 USUAL: Final = (
     *("claim", "begin", "settle", "deliver", "dispatch", "act") * 3,
     *("Ledger.backfill", "keep_order"),
-    *("lease", "effects", "Ledger.begin", "Ledger.settle", "Ledger.release", "Schedules.put") * 2,
+    *(
+        "lease",
+        "effects",
+        "Ledger._begin_generally",
+        "Ledger._conclude",
+        "Ledger.release",
+        "Schedules.put",
+    )
+    * 2,
 )
 """The boundaries that most fires cross: faults fall there more often."""
 
@@ -212,6 +223,7 @@ class Story:
     slots: int = 8
     chunk: int = 1_000
     longest_pause: int = 40
+    by_queue: bool = False
 
     @property
     def end(self) -> int:
@@ -259,12 +271,23 @@ class Teller(Chances):
         acts += [*seldom, *limits, *jobs]
         faults += [*self._faults_of(limits), *self._faults_of(jobs)]
         moves = self._moves()
-        return replace(
+        told = replace(
             made,
             acts=tuple(sorted([*moves, *acts], key=lambda act: act.at)),
             faults=(*faults, *(self._faults_of_bells() if moves else ())),
             look_ahead=0 if moves else made.look_ahead,
         )
+        return self._by_queue(told) if not moves and self.happens(0.3) else told
+
+    def _by_queue(self, story: Story) -> Story:
+        """Return a story whose ticks hand packs to a queue, drawn last."""
+        kinds: tuple[Kind, ...] = ("dies before", "dies after")
+        more = [
+            Fault(self.choice(WAY_OF_PACKS), self.randrange(1, 20), self.choice(kinds))
+            for _ in range(self.choice((0, 1, 3)))
+        ]
+        faults = (*story.faults, *more)
+        return replace(story, faults=faults, look_ahead=120_000, by_queue=True)
 
     def _moves(self) -> list[Act]:
         """Return the moves of some stories to bells, and back, drawn last; and edits of one

@@ -111,7 +111,8 @@ def explain(ended: Ended) -> str:
     story = ended.story
     setting = (
         f"seed {story.seed}; {story.span // 60_000} minutes; clocks off by {story.skews} ms; "
-        f"look-ahead {story.look_ahead // 1_000} s; {story.slots} slots; chunks of {story.chunk}"
+        f"look-ahead {story.look_ahead // 1_000} s; {story.slots} slots; chunks of {story.chunk}; "
+        f"by {'queue' if story.by_queue else 'API'}"
     )
     return "\n".join([setting, *lines, "", *ended.flaws[:10]])
 

@@ -21,6 +21,7 @@ from tests.simulation.story import (
     OF_BELLS,
     OF_VERBS,
     PORT,
+    WAY_OF_PACKS,
     WAY_TO_DISPATCH,
     Act,
     Fault,
@@ -100,6 +101,56 @@ def test_no_further_story_breaks_a_promise(sqlite: Ground, first: int) -> None:
     tell(sqlite, range(first, first + 10))
 
 
+def packed(seed: int, *, inside: bool = False) -> Story:
+    """The story of a seed, whose ticks hand packs to a queue."""
+    return replace(story_of(seed, inside=inside), by_queue=True, look_ahead=120_000)
+
+
+def tell_packed(ground: Ground, seeds: range, *, inside: bool = False) -> None:
+    """Each of them, by the queue."""
+    teller = Teller(ground, inside=inside)
+    for seed in seeds:
+        story = packed(seed, inside=inside)
+        if teller.tell(story).flaws:
+            pytest.fail(explain(teller.shrink(story)))
+
+
+def test_q01_no_story_through_the_queue_breaks_a_promise(sqlite: Ground) -> None:
+    tell_packed(sqlite, range(300, 308))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inside", [False, True])
+def test_q01_no_further_story_through_the_queue_breaks_a_promise(
+    sqlite: Ground, *, inside: bool
+) -> None:
+    tell_packed(sqlite, range(310, 322), inside=inside)
+
+
+@pytest.mark.slow
+def test_q01_no_story_through_the_queue_breaks_a_promise_on_postgres(postgres: Ground) -> None:
+    tell_packed(postgres, range(330, 335), inside=True)
+
+
+@pytest.mark.slow
+def test_q01_no_story_through_the_queue_breaks_a_promise_on_dynamodb(dynamodb: Ground) -> None:
+    tell_packed(dynamodb, range(340, 342))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("boundary", ["send", "take", "begin", "settle", "keep_note", "note"])
+@pytest.mark.parametrize("kind", ["dies before", "dies after"])
+def test_q02_no_crash_on_the_way_of_a_pack_breaks_a_promise(
+    sqlite: Ground, boundary: str, kind: Kind
+) -> None:
+    teller = Teller(sqlite)
+    story = replace(everything(), by_queue=True, look_ahead=120_000)
+    faults = tuple(Fault(boundary, nth, kind) for nth in (1, 2, 5))
+    ended = teller.tell(replace(story, faults=faults))
+    assert ended.flaws == [], explain(teller.tell(ended.story, aloud=True))
+    assert ended.happened[boundary, kind]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", [1_000, 1_010])
 def test_no_death_inside_a_store_breaks_a_promise(sqlite: Ground, first: int) -> None:
@@ -164,6 +215,12 @@ def test_one_story_crosses_every_boundary(sqlite: Ground) -> None:
     ended = Teller(sqlite).tell(everything())
     assert ended.flaws == []
     assert set(ended.crossed) == {*BOUNDARIES}
+
+
+def test_one_story_through_the_queue_crosses_the_way_of_packs(sqlite: Ground) -> None:
+    ended = Teller(sqlite).tell(replace(everything(), by_queue=True, look_ahead=120_000))
+    assert ended.flaws == []
+    assert {*WAY_OF_PACKS} <= set(ended.crossed)
 
 
 def test_s01_one_story_crosses_every_boundary_of_bells(sqlite: Ground) -> None:

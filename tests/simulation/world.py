@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -23,6 +24,7 @@ from duetick.core.flows import Flow, Flows
 from duetick.core.managed.watched import Followers
 from duetick.core.store import Store
 from duetick.core.tick import run_tick
+from duetick.core.tick.packing import run_pack_tick
 from duetick.domain.backfilling import KIND, Backfill, id_of, origin_of
 from duetick.domain.errors import DuetickError, InvalidSchedule, VersionConflict
 from duetick.domain.identity import is_job
@@ -40,7 +42,8 @@ from tests.conformance.chances import USER
 from tests.simulation.acting import Acting, describe
 from tests.simulation.boundaries import Boundaries, CrossedShelf
 from tests.simulation.grounds import Ground
-from tests.simulation.network import Actions, Network
+from tests.simulation.network import Actions, Network, Packs
+from tests.simulation.post import Post
 from tests.simulation.slots import Process, Slots, Task, VirtualThreads
 from tests.simulation.story import Act, Outage, Story, Way
 from tests.simulation.tower import NEVER, ROUNDS, Tower, always
@@ -121,6 +124,7 @@ class World:
         self._leaving: set[str] = set()
         self._making: list[Task] = []
         self.names = self.names or self._all_names()
+        self.post = Post(self)
 
     def _all_names(self) -> list[ScheduleName]:
         found = {
@@ -183,7 +187,7 @@ class World:
         if act.verb == "erase":
             self._erases(act)
             return
-        task = self._start("api", act.verb, lambda host: self._do(host, act))
+        task = self.start("api", act.verb, lambda host: self._do(host, act))
         if act.verb in MAKING:
             self._making.append(task)
 
@@ -261,18 +265,18 @@ class World:
             return
         self._ticked += 1
         if self.tower.rings and now % HOUR == 0:
-            self._start("api", "count", self.tower.count)
+            self.start("api", "count", self.tower.count)
         drawn = 0 if self.boundaries.quiet else crc32(f"{self.story.seed} tick {now}".encode())
         late = (drawn // 8 % 50_000) if drawn % 11 == 1 else 0
         for _ in range(2 if drawn % 13 == 2 else 1):
-            self._start("tick", "tick", lambda host: self._tick(host, late))
+            self.start("tick", "tick", lambda host: self._tick(host, late))
 
     def _tick(self, host: Host, late: int) -> None:
         self.slots.pause(late)
         quiet = self.boundaries.quiet
-        run_tick(
-            host.store,
-            Network(self),
+        ways = (Packs(self), Network(self)) if self.story.by_queue else (Network(self),)
+        run = partial(run_pack_tick if self.story.by_queue else run_tick, host.store, *ways)
+        run(
             now=host.store.now(),
             budget=TICK_SECONDS,
             look_ahead=0 if quiet else self.story.look_ahead,
@@ -296,7 +300,7 @@ class World:
 
     # Hosts.
 
-    def _start(self, function: str, name: str, work: Callable[[Host], object]) -> Task:
+    def start(self, function: str, name: str, work: Callable[[Host], object]) -> Task:
         """Invoke a function on a free host, or on a new one."""
         free = [one for one in self._free[function] if one.process.alive]
         host = free.pop() if free else self._host(function)
@@ -350,11 +354,11 @@ class World:
         answers: list[Answer] = []
 
         def work(host: Host) -> None:
-            dispatcher = self._dispatcher_of(host)
+            dispatcher = self.dispatcher_of(host)
             answer = self.boundaries.cross("dispatch", lambda: dispatcher(request), of_store=False)
             answers.append(answer)
 
-        task = self._start("dispatch", "dispatch", work)
+        task = self.start("dispatch", "dispatch", work)
         if not self.slots.join(task, 29_000):
             return Delivered(504, '{"error": "gateway_timeout"}')
         if not answers:
@@ -369,34 +373,34 @@ class World:
             self.tell(f"a late repeat of {request.path_id} arrives")
             self.dispatch(request)
 
-        self._start("api", "late repeat", work)
+        self.start("api", "late repeat", work)
 
     def call_dispatch(self, payload: str, milliseconds: int) -> None:
         """Call dispatch some time later, as EventBridge does. Nobody waits for its answer."""
 
         def work(_host: Host) -> None:
             self.slots.pause(milliseconds)
-            self._start("dispatch", "ring", answer)
+            self.start("dispatch", "ring", answer)
 
         def answer(host: Host) -> None:
-            self.tower.answer(host, self._dispatcher_of(host), payload)
+            self.tower.answer(host, self.dispatcher_of(host), payload)
 
-        self._start("api", "bell", work)
+        self.start("api", "bell", work)
 
     def _enqueue(self, request: Request) -> None:
         """Start an invocation of its own, seldom two, as an asynchronous call of Lambda does."""
 
         def work(host: Host) -> None:
-            self._dispatcher_of(host).run_queued(request)
+            self.dispatcher_of(host).run_queued(request)
 
         def start() -> None:
             drawn = crc32(f"{self.story.seed} queue {self.slots.now}".encode())
             for _ in range(2 if drawn % 9 == 1 and not self.boundaries.quiet else 1):
-                self._start("dispatch", "background", work)
+                self.start("dispatch", "background", work)
 
         self.boundaries.cross("enqueue", start, of_store=False)
 
-    def _dispatcher_of(self, host: Host) -> Dispatcher:
+    def dispatcher_of(self, host: Host) -> Dispatcher:
         if host.dispatcher is None or host.declared is not self.static:
             host.dispatcher, host.declared = self._dispatcher(host), self.static
         return host.dispatcher
@@ -418,6 +422,7 @@ class World:
             enqueue=self._enqueue,
             sleep=self._sleep,
             within=self._within,
+            threads=VirtualThreads(self.slots),
         )
 
     def _within(self, seconds: float, call: Callable[[], None]) -> None:
@@ -453,7 +458,7 @@ class World:
         for task in self._making:
             self.slots.join(task)
         while user not in self.witness.erased:
-            self.slots.join(self._start("api", "erase", lambda host: self._do(host, act)))
+            self.slots.join(self.start("api", "erase", lambda host: self._do(host, act)))
             self._wait_until(self.slots.now + SECOND)
 
     # Another trigger.
@@ -476,7 +481,7 @@ class World:
             done.append(True)
 
         self.tell(f"a deployment: {'bells ring' if rings else 'a tick comes each minute'}")
-        self.slots.join(self._start("api", "deployment", work))
+        self.slots.join(self.start("api", "deployment", work))
         return bool(done)
 
     # Another tzdata.
@@ -500,7 +505,7 @@ class World:
             audit(host.store, host.store.now())
             self._owes_audit = False
 
-        self._audit = self._start("api", "audit", work)
+        self._audit = self.start("api", "audit", work)
 
     def _dates_all_rules(self) -> None:
         """Let an audit date the new rules of what was due when the last one came by. If a row is
@@ -550,7 +555,7 @@ class World:
         self.tower.look()
         for _ in range(ROUNDS):
             self._wait_until(self.slots.now + MINUTE)
-            self._start("api", "count", self.tower.count)
+            self.start("api", "count", self.tower.count)
             self._settle_down()
         self.witness.flaws += self.tower.out_of_step()
         self._deploys(rings=False)

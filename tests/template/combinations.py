@@ -43,6 +43,7 @@ USERS: list[dict[str, str]] = [
 ]
 MANAGED = {"Trigger": "managed", "TickMinutes": "60"}
 SECRETS: list[dict[str, str]] = [{}, {"DispatchSecretArn": KEPT_IN}]
+TRANSPORTS: list[dict[str, str]] = [{}, {"Transport": "queue"}]
 BUS = "arn:aws:events:eu-central-1:123456789012:event-bus/operations"
 GIVEN: dict[str, str] = {
     **FLOWS,
@@ -70,10 +71,11 @@ GIVEN: dict[str, str] = {
 
 
 def combinations() -> list[dict[str, str]]:
-    """Each backend in each network, with each kind of users, with and without secret mode; and
-    each backend in each network with the other trigger."""
-    every = product(BACKENDS, NETWORKS, USERS, SECRETS)
-    merged = [{**a, **b, **c, **d} for a, b, c, d in every]
+    """Each backend in each network, with each kind of users, with and without secret mode and the
+    queue; and each backend in each network with the other trigger.
+    """
+    every = product(BACKENDS, NETWORKS, USERS, SECRETS, TRANSPORTS)
+    merged = [{**a, **b, **c, **d, **e} for a, b, c, d, e in every]
     merged += [{**a, **b, **MANAGED} for a, b in product(BACKENDS, NETWORKS)]
     return [one for one in merged if one["Backend"] != "aurora" or "VpcId" in one]
 
@@ -81,7 +83,7 @@ def combinations() -> list[dict[str, str]]:
 def covering() -> list[dict[str, str]]:
     """Some combinations: each choice of each kind stands in one of them, beside other choices."""
     every = combinations()
-    return [*every[:1], *every[7::11], {**every[-1], **FLOWS}]
+    return [*every[:1], *every[7::23], {**every[-1], **FLOWS}]
 
 
 def spoken(parameters: dict[str, str]) -> str:
@@ -94,6 +96,7 @@ def spoken(parameters: dict[str, str]) -> str:
         "given" if "UserPoolArn" in parameters else "",
         "agents" if "Agents" in parameters else "",
         "secret" if "DispatchSecretArn" in parameters else "",
+        parameters.get("Transport", ""),
         parameters.get("Trigger", ""),
     ]
     return "-".join(filter(None, parts))

@@ -16,11 +16,12 @@ SERVICES: Final = {
     "lambda": "lambda",
     "scheduler": "scheduler",
     "secretsmanager": "secretsmanager",
+    "sqs": "sqs",
     "ssm": "ssm",
     "sts": "sts",
 }
-BY_LAMBDA_ITSELF: Final = {"logs", "sqs", "ec2"}
-"""Logs and failed events leave through Lambda's own network, and so are interfaces made."""
+BY_LAMBDA_ITSELF: Final = {"logs", "ec2"}
+"""Logs leave through Lambda's own network, and so are interfaces made."""
 BY_SECRETS_MANAGER: Final = {"kms"}
 """It opens a secret with the key, in the name of who reads it."""
 BY_SCHEDULER: Final = {"iam"}
@@ -39,7 +40,9 @@ def needed(deployment: Deployment, function: str) -> set[str]:
     by_others = BY_LAMBDA_ITSELF | BY_SECRETS_MANAGER | BY_SCHEDULER
     unknown = services - SERVICES.keys() - by_others - IN_THE_VPC
     assert not unknown, f"it is not known how {unknown} are reached"
-    found = {SERVICES[one] for one in services & SERVICES.keys()}
+    found = {SERVICES[one] for one in services & SERVICES.keys()} - {"sqs"}
+    if "DUETICK_QUEUE" in deployment.environment(function):
+        found.add("sqs")  # failed events leave by Lambda itself
     if "DUETICK_API_URL" in deployment.environment(function):
         found.add("execute-api")
     if answers_cloudformation(deployment, function):
@@ -103,10 +106,14 @@ def test_each_function_reaches_what_it_calls(parameters: dict[str, str], functio
         ("TickFunction", "events"),
         ("DispatchFunction", "events"),
         ("MigrateFunction", "events"),
+        ("TickFunction", "sqs"),
+        ("DispatchFunction", "sqs"),
+        ("MigrateFunction", "sqs"),
     ],
 )
 def test_the_need_is_seen(function: str, service: str) -> None:
-    made = Deployment(DispatchSecretArn=KEPT_IN, EventBus="default", **NETWORK)
+    given = {"DispatchSecretArn": KEPT_IN, "EventBus": "default", "Transport": "queue"}
+    made = Deployment(**given, **NETWORK)
     assert service in needed(made, function)
 
 
@@ -117,6 +124,15 @@ def test_a_bus_has_an_endpoint_where_nothing_else_leads_out(bus: str) -> None:
     for function in FUNCTIONS:
         assert needed(deployment, function) <= reached(deployment, parameters)
     assert ("events" in endpoints(deployment)) == bool(bus)
+
+
+@pytest.mark.parametrize("transport", ["api", "queue"])
+def test_a_queue_has_an_endpoint_where_nothing_else_leads_out(transport: str) -> None:
+    parameters = {**NETWORK, "PrivateApi": "true", "Egress": "endpoints", "Transport": transport}
+    deployment = Deployment(**parameters)
+    for function in FUNCTIONS:
+        assert needed(deployment, function) <= reached(deployment, parameters)
+    assert ("sqs" in endpoints(deployment)) == (transport == "queue")
 
 
 @pytest.mark.parametrize("trigger", [{}, MANAGED])

@@ -49,6 +49,8 @@ OWNER: Final = "postgresql://owner@db.example.com/app"
         ({**NETWORK, "PostgresSecurityGroupId": "sg-1"}, "Backend postgres"),
         ({"LookAheadSeconds": "60", "TickMinutes": "2"}, "TickMinutes"),
         ({"LookAheadSeconds": "120", "TickMinutes": "30"}, "TickMinutes"),
+        ({"Transport": "queue", "TickMinutes": "5"}, "TickMinutes"),
+        ({"Transport": "queue", "LookAheadSeconds": "60"}, "LookAheadSeconds"),
         ({"Trigger": "managed"}, "TickMinutes=60"),
         ({**MANAGED, "LookAheadSeconds": "60"}, "TickMinutes is 1"),
     ],
@@ -67,6 +69,7 @@ def test_what_cannot_work_is_refused_before_anything_is_made(
         {**POSTGRES, **NETWORK, "PostgresSecurityGroupId": "sg-1"},
         {"LookAheadSeconds": "60"},
         {"LookAheadSeconds": "120", "TickMinutes": "2"},
+        {"Transport": "queue", "TickMinutes": "2"},
         MANAGED,
     ],
 )
@@ -138,8 +141,10 @@ def test_the_functions_take_every_number_that_the_template_takes(edge: str) -> N
     quotas = ("SCHEDULES", "GAP_SECONDS", "RUNS", "WRITES", "JOBS")
     kept = ("RETENTION_DAYS", "RETENTION_DEAD_DAYS")
     wanted = {f"DUETICK_QUOTA_{name}" for name in quotas} | {f"DUETICK_{name}" for name in kept}
+    wanted.add("DUETICK_FAN_OUT")
     assert values.keys() == wanted
     read = Settings.read({"DUETICK_STORE": "sqlite://", **values})
+    assert read.fan_out == int(numbers["FanOut"])
     assert read.quota_schedules == int(numbers["SchedulesPerUser"])
     assert read.quota_gap_seconds == int(numbers["SmallestGapSeconds"])
     assert read.quota_runs == int(numbers["RunsPerMinute"])

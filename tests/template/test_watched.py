@@ -4,8 +4,9 @@ import json
 import re
 
 import pytest
-from duetick.cli.costs import Usage
+from duetick.cli.costs import ALARMS_OF_PACKS, METRICS_OF_PACKS, Usage
 from duetick.core.audit import Audit
+from duetick.core.dispatch.packs import PackReport
 from duetick.core.gone import Gone
 from duetick.core.managed.counting import CountedBells
 from duetick.core.tick import TickReport
@@ -39,6 +40,8 @@ def emitted(
     telemetry.record_gone(Gone())
     telemetry.record_auto_paused(Record("ann", "k", "* * * * *", "flow", "act"))
     telemetry.record_verified(Verified(0, 0))
+    telemetry.record_pack(PackReport(), {})
+    telemetry.metrics.flush_metrics()
     if managed:
         telemetry.record_bells(CountedBells(), 0)
     lines = capsys.readouterr().out.splitlines()
@@ -107,7 +110,8 @@ def periods(alarm: Values) -> set[int | str]:
 
 def shown() -> set[str]:
     """Our metrics that the dashboard shows."""
-    body = template()["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
+    text = template()["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"][0]
+    body = text.replace("${Age}", "")
     return {
         metric[1]
         for widget in json.loads(body)["widgets"]
@@ -214,7 +218,8 @@ def symptoms() -> dict[str, list[str]]:
 
 
 def test_the_runbook_has_a_row_for_each_alarm() -> None:
-    alarms = Deployment(**MANAGED).of_type("AWS::CloudWatch::Alarm")
+    by_queue = Deployment(Transport="queue").of_type("AWS::CloudWatch::Alarm")
+    alarms = by_queue | Deployment(**MANAGED).of_type("AWS::CloudWatch::Alarm")
     assert symptoms().keys() == alarms.keys()
     assert all(look.startswith("`") and do and worry for look, do, worry in symptoms().values())
 
@@ -249,8 +254,11 @@ def test_a_count_that_fails_is_an_alarm_too() -> None:
 def test_what_is_billed_for_watching_is_what_there_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert Usage().metrics == len(emitted(capsys, monkeypatch, managed=False))
+    emitted_unmanaged = emitted(capsys, monkeypatch, managed=False)
+    assert Usage().metrics + METRICS_OF_PACKS == len(emitted_unmanaged)
     assert Usage().alarms == len(Deployment().of_type("AWS::CloudWatch::Alarm"))
+    with_queue = Deployment(Transport="queue").of_type("AWS::CloudWatch::Alarm")
+    assert Usage().alarms + ALARMS_OF_PACKS == len(with_queue)
 
 
 def test_every_alarm_has_a_time_that_cloudwatch_takes() -> None:

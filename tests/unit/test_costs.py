@@ -14,8 +14,11 @@ from duetick.cli.costs import (
     Prices,
     Usage,
     at_rest,
+    every,
     look_ahead,
+    over,
     per_million,
+    queue_at_rest,
     scheduler_per_million,
     storage,
     table,
@@ -86,10 +89,49 @@ def test_what_is_assumed_is_what_the_template_says() -> None:
     assert [0, *LOOK_AHEADS] == [int(n) for n in given["LookAheadSeconds"]["AllowedValues"]]
 
 
+@pytest.mark.parametrize(
+    ("backend", "most"), [("postgres", 0.60), ("aurora", 0.60), ("dynamodb", 4.60)]
+)
+def test_a_million_fires_in_packs_of_a_hundred_costs_no_more_than_that(
+    backend: Backend, most: float
+) -> None:
+    assert sum(per_million(backend, over("queue")).values()) <= most
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_lone_fire_costs_no_more_by_the_queue_than_by_the_api(backend: Backend) -> None:
+    alone = replace(over("queue"), pack_fires=1.0)
+    assert sum(per_million(backend, alone).values()) <= sum(per_million(backend).values())
+
+
+def test_a_pack_costs_three_requests_and_one_call_however_many_fires_it_has() -> None:
+    alone, packed = (per_million("postgres", replace(over("queue"), pack_fires=n)) for n in (1, 50))
+    assert alone["SQS"] == pytest.approx(3 * 0.50)
+    assert packed["SQS"] == pytest.approx(alone["SQS"] / 50)
+    assert packed["CloudWatch, logs"] == pytest.approx(alone["CloudWatch, logs"] / 50)
+
+
+def test_a_line_for_each_success_costs_its_kilobytes_on_each_transport() -> None:
+    line = Usage().success_log_kb / 1_024**2 * 0.50 * 1_000_000
+    for way in ("api", "queue"):
+        none, each = (
+            per_million("postgres", replace(Usage(), transport=way, log_successes=share))
+            for share in (0.0, 1.0)
+        )
+        assert each["CloudWatch, logs"] - none["CloudWatch, logs"] == pytest.approx(line)
+
+
+def test_an_empty_queue_costs_its_polls_and_its_alarms() -> None:
+    with_queue, without = (sum(at_rest("postgres", over(way)).values()) for way in ("queue", "api"))
+    assert with_queue - without == pytest.approx(sum(queue_at_rest().values()))
+    assert queue_at_rest()["SQS, polls"] == pytest.approx(5 * 3 * 60 * 730.5 * 0.40 / 1_000_000)
+
+
 def test_every_price_says_where_it_is_published() -> None:
     assert SOURCES.keys() == {one.name for one in fields(Prices)}
-    assert all(f"aws.amazon.com/{page}/" in table() for page in SOURCES.values())
-    assert PUBLISHED in table()
+    told = table(every())
+    assert all(f"aws.amazon.com/{page}/" in told for page in SOURCES.values())
+    assert PUBLISHED in told
 
 
 def test_what_is_kept_costs_by_its_bytes_and_how_long_it_is_kept() -> None:
@@ -124,6 +166,7 @@ def test_no_price_and_no_use_is_no_cost(backend: Backend) -> None:
     free = Prices(**dict.fromkeys((one.name for one in fields(Prices)), 0.0))
     assert at_rest(backend, prices=free) == {}
     assert sum(per_million(backend, prices=free).values()) == 0
+    assert sum(per_million(backend, over("queue"), free).values()) == 0
     assert sum(storage(backend, prices=free).values()) == 0
 
 
@@ -131,15 +174,15 @@ def test_no_price_and_no_use_is_no_cost(backend: Backend) -> None:
 def test_every_price_matters(price: str) -> None:
     usage = Usage(nat=True, endpoints=1)
     dearer = replace(Prices(), **{price: 1_000.0})
-    assert table(usage, dearer) != table(usage)
+    assert every(usage, dearer) != every(usage)
 
 
 def test_the_command_prints_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["costs"]) == 0
-    assert capsys.readouterr().out == f"{table()}\n"
+    assert capsys.readouterr().out == f"{table(every())}\n"
     assert main(["costs", "--memory", "1024", "--architecture", "x86_64"]) == 0
     x86 = Prices(lambda_gb_second=GB_SECOND["x86_64"])
-    assert capsys.readouterr().out == f"{table(Usage(memory_gb=1), x86)}\n"
+    assert capsys.readouterr().out == f"{table(every(Usage(memory_gb=1), x86))}\n"
 
 
 def test_the_readmes_repeat_what_comes_out() -> None:
@@ -155,3 +198,12 @@ def test_the_readmes_repeat_what_comes_out() -> None:
     for seconds in LOOK_AHEADS:
         most = sum(look_ahead(seconds).values())
         assert re.search(rf"\| {seconds} s \|.*\| {most:.0f} \$ \|", TEXT), most
+
+
+def test_the_readme_of_operators_repeats_what_packs_cost() -> None:
+    for name in BACKENDS:
+        ways = (Usage(), over("queue"), replace(over("queue"), pack_fires=1.0))
+        api, packs, alone = (sum(per_million(name, usage).values()) for usage in ways)
+        row = f"| {name} | {api:.1f} $ | {packs:.1f} $ | {alone:.1f} $ |"
+        assert row in TEXT, row
+    assert f"An empty queue costs {sum(queue_at_rest().values()):.2f} $ a month" in TEXT

@@ -69,10 +69,10 @@ STORES: Final = {
 MOST: Final[Mapping[tuple[str, str], tuple[int, int]]] = {
     ("tick", "postgres"): (112, 95),
     ("tick", "dynamodb"): (113, 56),
-    ("dispatch", "postgres"): (137, 100),
-    ("dispatch", "dynamodb"): (143, 61),
-    ("schedules", "postgres"): (107, 56),
-    ("schedules", "dynamodb"): (107, 56),
+    ("dispatch", "postgres"): (139, 100),
+    ("dispatch", "dynamodb"): (145, 61),
+    ("schedules", "postgres"): (108, 56),
+    ("schedules", "dynamodb"): (108, 56),
 }
 FUNCTIONS: Final = ("tick", "dispatch", "schedules")
 """The modules that a sandbox loads before it answers: of Duetick, and of its packages and flows.

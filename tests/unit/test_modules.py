@@ -23,7 +23,6 @@ LOOKED_FOR: Final = {
     "cli.new": "`duetick new`",
     "cli.projects": "`duetick new` and `duetick package`, as the command takes them",
     "cli.package": "the deployable of a release",
-    "cli.flows_layer": "the layer of flows that a team brings",
     "cli.start": "the command's start: it says which extra is missing",
     "cli.template": "the template of a release",
     "cli.welcome": "what the local stack prints at its start",

@@ -9,7 +9,7 @@ from duetick.core.witness import NOTE, NOTE_OF_RESTORE
 from duetick.domain.schedule import Record
 from duetick.runtime import wiring
 from duetick.testing.conformance.restoring import KeptWitness
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.integration.local_product import Product
 from tests.web.desk import Desk
@@ -261,3 +261,57 @@ def test_a_restore_from_a_backup_is_recovered(desk: Desk, monkeypatch: pytest.Mo
     desk.act("Recover", "Recover", why="the disk died", touches="schedules")
     expect(desk.main).not_to_contain_text("The database is a backup")
     desk.recorded("recover_store", "the disk died")
+
+
+def test_a_name_that_no_path_can_have_is_refused_in_the_dialog(desk: Desk) -> None:
+    desk.go("schedules", "digest")
+    desk.press("New schedule")
+    dialog = desk.page.get_by_role("dialog")
+    dialog.get_by_label("User", exact=True).fill("zed")
+    dialog.get_by_label("Key", exact=True).fill("..")
+    dialog.get_by_role("button", name="Make it", exact=True).click()
+    expect(dialog.get_by_role("alert")).to_contain_text('".." is no name')
+    dialog.get_by_label("Key", exact=True).fill("digest")
+    dialog.get_by_role("button", name="Make it", exact=True).click()
+    expect(dialog).to_be_hidden()
+    assert desk.running.store.schedules.get("zed", "digest")
+
+
+def test_a_refusal_is_told_though_its_dialog_was_closed_meanwhile(desk: Desk) -> None:
+    desk.go("schedule/ann/invoice", "30 6 * * *")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    desk.page.route("**/run", hold)
+    desk.press("Run now")
+    dialog = desk.page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Run it now", exact=True).click()
+    expect(dialog).to_contain_text("Working")
+    dialog.evaluate("one => one.close()")  # as a browser does at the second Escape
+    desk.running.operator("ann").delete("invoice")
+    held[0].continue_()
+    said = desk.page.locator(".toast")
+    expect(said).to_have_text("Run ann / invoice now: No such schedule.")
+
+
+def test_a_name_with_a_slash_behind_it_finds_that_users_schedules(desk: Desk) -> None:
+    find = desk.page.get_by_role("searchbox", name="Find a user, a schedule or an id")
+    find.fill("ann/")
+    find.press("Enter")
+    expect(desk.main).to_contain_text("Schedules of ann")
+    for address in ("schedule/ann/..", "job/ann/..", "occurrence/.."):
+        desk.page.goto(f"{desk.running.stack.server.url}/console#/{address}")
+        expect(desk.main.get_by_role("alert")).to_contain_text('".." is no name')
+    desk.go("schedule/ann/digest?at=yesterday", "expected a time like")
+    expect(desk.main).to_contain_text("0 9 * * *")
+
+
+def test_a_readers_clock_that_is_ahead_keeps_nobody_from_a_backfill(desk: Desk) -> None:
+    desk.go("schedule/bob/crm", "@hourly")
+    desk.page.clock.run_for(20_000)
+    desk.press("Backfill")
+    dialog = desk.page.get_by_role("dialog")
+    expect(dialog.locator(".touches")).to_contain_text("3 times")
+    expect(dialog.locator(".error")).to_have_count(0)

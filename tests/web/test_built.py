@@ -83,7 +83,9 @@ def test_no_page_is_in_the_layer(tmp_path: Path) -> None:
 def test_the_command_is_packed_with_its_pages(tmp_path: Path) -> None:
     wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     source = tmp_path / "source"
-    ignored = shutil.ignore_patterns(".[!c]*", ".cache", "tests", "*.egg-info", "__pycache__")
+    ignored = shutil.ignore_patterns(
+        ".[!c]*", ".c[!i]*", "tests", "*.egg-info", "build", "__pycache__"
+    )
     shutil.copytree(TOP, source, ignore=ignored)
     run([*wheel, "--disable-pip-version-check", "-w", tmp_path, source])
     [packed] = tmp_path.glob("*.whl")

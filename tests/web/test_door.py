@@ -73,7 +73,10 @@ def test_v01_a_code_opens_once_and_another_one_opens_for_the_next(local: Product
     assert hand_in(local, second)[0] == 200
 
 
-@pytest.mark.parametrize("body", ["", "[]", "null", '{"code": ""}', '{"code": 5}', '{"code": {}}'])
+NO_CODES: Final = ("", "[]", "null", '{"code": ""}', '{"code": 5}', '{"code": {}}')
+
+
+@pytest.mark.parametrize("body", [*NO_CODES, pytest.param("[" * 100_000, id="too deep")])
 def test_v01_what_is_no_code_opens_nothing(local: Product, body: str) -> None:
     assert local.stack.console
     asked = knock(local, "POST", f"{CONSOLE}/open", body=body)

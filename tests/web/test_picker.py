@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 import pytest
-from duetick.client import Client
+from duetick.client import Client, Fields
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.integration.local_product import Product
@@ -239,6 +239,12 @@ def test_a_schedule_that_is_there_is_read_back_and_stays_to_the_letter(
         ("rate(15 minutes)", "interval"),
         ("*/7 * * * *", "expression"),
         ("0 9 * * 1-5", "weekly"),
+        ("0 9 * * MON-FRI", "weekly"),
+        ("0  9 * * mon-sun", "weekly"),
+        ("@daily", "daily"),
+        ("@hourly", "interval"),
+        ("@weekly", "weekly"),
+        ("0 9 * * TUE#2", "expression"),
         ("15 6 L * *", "monthly"),
         ("0 9 1 1 *", "expression"),
         ("days(mon 09:00, tue 10:00)", "expression"),
@@ -247,10 +253,11 @@ def test_a_schedule_that_is_there_is_read_back_and_stays_to_the_letter(
         you.put("reminder", {**made, "input": {"kept": "as it is"}})
         form.page.reload()
         expect(form.element.get_by_label("Repeats")).to_have_value(kind)
-        form.set("At", "09:30") if kind == "weekly" else None
+        workdays = cron in ("0 9 * * 1-5", "0 9 * * MON-FRI")
+        form.set("At", "09:30") if workdays else None
         form.save()
         kept = you.get("reminder").body
-        assert kept["cron"] == ("30 9 * * 1,2,3,4,5" if kind == "weekly" else cron)
+        assert kept["cron"] == ("30 9 * * 1,2,3,4,5" if workdays else cron)
         assert kept["input"] == {"kept": "as it is"}
 
 
@@ -262,6 +269,65 @@ def test_a_change_of_somebody_else_meanwhile_is_not_overwritten(form: Form, you:
     expect(form.element.get_by_role("alert")).to_contain_text("It was changed elsewhere meanwhile.")
     expect(form.element.get_by_label("At", exact=True)).to_have_value("20:00")
     assert you.get("reminder").body["cron"] == "0 20 * * *"
+
+
+DAILY: Final[Fields] = {"cron": "0 9 * * *", "flow": "mailing", "action": "send", "timezone": "UTC"}
+
+
+def test_of_two_schedules_chosen_one_after_the_other_the_last_is_shown_and_changed(
+    form: Form, you: Client
+) -> None:
+    work: Fields = {**DAILY, "input": {"topic": "news"}}
+    you.put("first", {**work, "cron": "15 6 * * *"})
+    you.put("second", {**work, "cron": "45 7 * * *"})
+    form.element.evaluate(
+        "one => { for (const key of ['first', 'second']) one.setAttribute('schedule', key) }"
+    )
+    expect(form.element.get_by_label("At", exact=True)).to_have_value("07:45")
+    form.set("At", "08:00")
+    form.save()
+    assert you.get("first").body["cron"] == "15 6 * * *"
+    assert you.get("second").body["cron"] == "0 8 * * *"
+
+
+def test_a_save_that_ends_after_another_schedule_was_chosen_leaves_that_one_shown(
+    form: Form, you: Client
+) -> None:
+    you.put("other", {**DAILY, "cron": "45 7 * * *", "input": {"topic": "news"}})
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    form.page.route("**/schedules/reminder", hold)
+    form.set("At", "06:00")
+    form.press("Save")
+    expect(form.element.get_by_role("form")).to_have_attribute("aria-busy", "true")
+    form.element.evaluate("one => one.setAttribute('schedule', 'other')")
+    expect(form.element.get_by_label("At", exact=True)).to_have_value("07:45")
+    for route in held:
+        route.continue_()
+    expect(form.page.locator("#heard li")).to_have_text(["duetick-saved"])
+    assert form.element.get_attribute("schedule") == "other"
+    expect(form.element.get_by_label("At", exact=True)).to_have_value("07:45")
+    assert you.get("reminder").body["cron"] == "0 6 * * *"
+
+
+def test_one_form_makes_several_schedules_each_from_an_empty_form(form: Form, you: Client) -> None:
+    for clock in ("05:00", "05:30"):
+        form.element.evaluate("one => one.removeAttribute('schedule')")
+        expect(form.element.get_by_label("At", exact=True)).to_have_value("09:00")
+        form.set("At", clock)
+        form.save()
+    assert sorted(str(one["cron"]) for one in you.list()) == ["0 5 * * *", "30 5 * * *"]
+
+
+def test_the_next_times_are_those_of_the_schedules_own_policies(form: Form, you: Client) -> None:
+    policies: Fields = {"startsAt": "2027-01-10T00:00:00Z"}
+    you.put("reminder", {**DAILY, "input": {"topic": "news"}, "policies": policies})
+    form.page.reload()
+    fires = form.preview.get_by_role("listitem")
+    expect(fires.first).to_have_text(re.compile("10 January 2027 at 09:00"))
 
 
 def test_whoever_is_signed_out_is_told_so(form: Form) -> None:

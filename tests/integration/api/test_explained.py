@@ -48,6 +48,12 @@ def test_a02_a_deleted_schedule_is_explained(running: Product, client: Client) -
     assert found["definition"]["standing"] == "deleted"
 
 
+def test_a02_the_last_instant_is_explained_in_a_zone_that_has_the_next_year(client: Client) -> None:
+    client.put("hello", {**HELLO, "timezone": "Pacific/Apia"})
+    found = client.explain("hello", at="9999-12-31T23:59:59Z")
+    assert (found["at"], found["local"]) == ("9999-12-31T23:59:59Z", None)
+
+
 def test_d12_another_users_schedule_is_none(running: Product, client: Client) -> None:
     client.put("hello", HELLO)
     assert refused(running.client("bob").explain, "hello") == (404, "schedule_not_found")

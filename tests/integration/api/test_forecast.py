@@ -227,6 +227,7 @@ def test_operators_look_back_at_what_ticks_delivered(
         ({"to": "2026-12-01T08:00:00Z"}, "/to"),
         ({"to": "2026-12-10T08:30:00Z"}, "/to"),
         ({"from": "2026-11-20T08:30:00Z"}, "/from"),
+        ({"from": "9999-12-31T23:00:00Z"}, "/to"),
         ({"most": 0}, "/most"),
         ({"per": "year"}, "/per"),
         ({"lasts": 0}, "/lasts"),

@@ -220,6 +220,14 @@ def test_a_name_that_nothing_can_have_is_refused(agent: Agent, key: object) -> N
         assert told["next"], name
 
 
+def test_a_name_that_is_refused_is_called_as_its_argument_is(agent: Agent) -> None:
+    for name in WITH_A_NAME:
+        argument = TOOLS[name].names
+        told = agent.refused(name, **{argument: ".."})
+        assert [field for field, _ in fields(told)] == [f"/{argument}"], name
+        assert told["message"].startswith(f"{argument}: "), name
+
+
 @pytest.mark.parametrize("key", ["a/b", "a b", "by-external", "50%", "~7E", "ä?x=1#y", "k;u=bob"])
 def test_a_name_reaches_the_schedule_that_has_it(agent: Agent, client: Client, key: str) -> None:
     if key == "by-external":

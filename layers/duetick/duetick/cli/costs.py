@@ -6,13 +6,16 @@ and logs again, `python -m tests.benchmarks.storage` measures bytes, and
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 Backend: TypeAlias = Literal["dynamodb", "aurora", "postgres"]
+Way: TypeAlias = Literal["api", "queue"]
 Architecture: TypeAlias = Literal["arm64", "x86_64"]
 Lines: TypeAlias = dict[str, float]
 
+WAYS: Final[tuple[Way, ...]] = ("api", "queue")
+"""The ways from a tick to dispatch: the template's `Transport`."""
 BACKENDS: Final[tuple[Backend, ...]] = ("dynamodb", "aurora", "postgres")
 MILLION: Final = 1_000_000
 GB: Final = 1024**3
@@ -26,6 +29,8 @@ SOURCES: Final[Mapping[str, str]] = {
     "lambda_million": "lambda",
     "api_million": "api-gateway",
     "scheduler_million": "eventbridge",
+    "queue_million": "sqs",
+    "fair_queue_million": "sqs",
     "write_million": "dynamodb",
     "read_million": "dynamodb",
     "table_gb": "dynamodb",
@@ -45,6 +50,9 @@ SOURCES: Final[Mapping[str, str]] = {
 """The page that publishes each price: https://aws.amazon.com/…/pricing/."""
 SECRETS: Final = 2
 """On Aurora: the passwords of the owner and of the functions' user."""
+METRICS_OF_PACKS: Final = 2
+ALARMS_OF_PACKS: Final = 2
+"""The metrics and alarms that a stack with a queue has besides the others."""
 LOOK_AHEADS: Final = (60, 120)
 """The seconds of look-ahead that the template offers."""
 
@@ -57,6 +65,8 @@ class Prices:
     lambda_million: float = 0.20
     api_million: float = 3.50
     scheduler_million: float = 1.00
+    queue_million: float = 0.40
+    fair_queue_million: float = 0.50
     write_million: float = 0.625
     read_million: float = 0.125
     table_gb: float = 0.25
@@ -79,9 +89,12 @@ class Usage:
     """The usage of a deployment.
 
     Units are counted. Seconds, as billed at `memory_gb`, and kilobytes of log are measured. Units
-    and seconds are those of DynamoDB, which needs the most of both.
+    and seconds are those of DynamoDB, which needs the most of both. `log_successes` is the share of
+    the fires that succeed and have a line of their own. A pack of `pack_fires` is sent, received
+    and deleted; its dispatch waits for its second. `pollers` ask an empty queue all the time.
     """
 
+    transport: Way = "api"
     tick_minutes: float = 1.0
     memory_gb: float = 0.5
     tick_seconds: float = 0.02
@@ -93,6 +106,17 @@ class Usage:
     fire_writes: float = 6.1
     fire_reads: float = 2.0
     fire_log_kb: float = 1.8
+    success_log_kb: float = 0.5
+    log_successes: float = 1.0
+    pack_fires: float = 100.0
+    pack_requests: float = 3.0
+    pack_wait_seconds: float = 0.25
+    pack_seconds: float = 0.013
+    pack_fire_seconds: float = 0.004
+    pack_tick_seconds: float = 0.001
+    pack_log_kb: float = 1.7
+    pollers: int = 5
+    poll_seconds: float = 20.0
     fire_ios: float = 2.0
     schedules: int = 100_000
     kept_days: float = 30.0
@@ -127,8 +151,18 @@ def at_rest(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices())
         "NAT gateway": usage.nat * HOURS * prices.nat_hour,
         "Interface endpoints": usage.endpoints * usage.zones * HOURS * prices.endpoint_hour,
         **_database_at_rest(backend, ticks, usage, prices),
+        **(queue_at_rest(usage, prices) if usage.transport == "queue" else {}),
     }
     return {name: cost for name, cost in lines.items() if cost}
+
+
+def queue_at_rest(usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+    """Return the costs of a month of an empty queue: Lambda polls it, and alarms watch it."""
+    polls = usage.pollers * HOURS * 3_600 / usage.poll_seconds
+    return {
+        "SQS, polls": polls * prices.queue_million / MILLION,
+        "CloudWatch, of packs": METRICS_OF_PACKS * prices.metric + ALARMS_OF_PACKS * prices.alarm,
+    }
 
 
 def _database_at_rest(backend: Backend, ticks: float, usage: Usage, prices: Prices) -> Lines:
@@ -149,12 +183,8 @@ def _database_at_rest(backend: Backend, ticks: float, usage: Usage, prices: Pric
 
 def per_million(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
     """Return the costs of a million fires more, without the work of the action itself."""
-    lines = {
-        "API Gateway": prices.api_million,
-        "Lambda, dispatch": _lambda(MILLION, usage.fire_dispatch_seconds, usage, prices),
-        "Lambda, ticks": _seconds(MILLION * usage.fire_tick_seconds, usage, prices),
-        "CloudWatch, logs": MILLION * usage.fire_log_kb / 1024**2 * prices.log_gb,
-    }
+    handed_on = _by_queue if usage.transport == "queue" else _by_api
+    lines = handed_on(usage, prices)
     if backend == "dynamodb":
         lines["DynamoDB, writes"] = usage.fire_writes * prices.write_million
         lines["DynamoDB, reads"] = usage.fire_reads * prices.read_million
@@ -163,6 +193,30 @@ def per_million(backend: Backend, usage: Usage = Usage(), prices: Prices = Price
     item, row = usage.fire_item_bytes, usage.fire_row_bytes
     months = usage.kept_days / DAYS
     return lines | _storage(backend, MILLION * item * months, MILLION * row * months, prices)
+
+
+def _by_api(usage: Usage, prices: Prices) -> Lines:
+    log_kb = usage.fire_log_kb - (1 - usage.log_successes) * usage.success_log_kb
+    return {
+        "API Gateway": prices.api_million,
+        "Lambda, dispatch": _lambda(MILLION, usage.fire_dispatch_seconds, usage, prices),
+        "Lambda, ticks": _seconds(MILLION * usage.fire_tick_seconds, usage, prices),
+        "CloudWatch, logs": MILLION * log_kb / 1024**2 * prices.log_gb,
+    }
+
+
+def _by_queue(usage: Usage, prices: Prices) -> Lines:
+    """Return the costs of handing on a million fires in packs."""
+    packs = MILLION / usage.pack_fires
+    further = (usage.pack_fires - 1) * usage.pack_fire_seconds
+    seconds = usage.pack_wait_seconds + usage.pack_seconds + further
+    log_kb = packs * usage.pack_log_kb + MILLION * usage.log_successes * usage.success_log_kb
+    return {
+        "SQS": packs * usage.pack_requests * prices.fair_queue_million / MILLION,
+        "Lambda, dispatch": _lambda(packs, seconds, usage, prices),
+        "Lambda, ticks": _seconds(MILLION * usage.pack_tick_seconds, usage, prices),
+        "CloudWatch, logs": log_kb / 1024**2 * prices.log_gb,
+    }
 
 
 def storage(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
@@ -224,14 +278,24 @@ def _seconds(seconds: float, usage: Usage, prices: Prices) -> float:
     return seconds * usage.memory_gb * prices.lambda_gb_second
 
 
+def over(way: Way, usage: Usage = Usage()) -> Usage:
+    """Return the usage of a stack with that transport, which logs successes as it does unasked."""
+    return replace(usage, transport=way, log_successes=float(way == "api"))
+
+
 def every(usage: Usage = Usage(), prices: Prices = Prices()) -> dict[str, dict[str, float]]:
     """Return the parts of each cost in dollars, by the title of the cost."""
     found: dict[str, Lines] = {}
     for backend in BACKENDS:
         found[f"{backend}, at rest, a month"] = at_rest(backend, usage, prices)
         found[f"{backend}, a million fires"] = per_million(backend, usage, prices)
+        for fires, name in ((usage.pack_fires, f"packs of {usage.pack_fires:g}"), (1, "alone")):
+            packed = replace(over("queue", usage), pack_fires=fires)
+            title = f"{backend}, a million fires by the queue, {name}"
+            found[title] = per_million(backend, packed, prices)
         title = f"{backend}, {usage.schedules:,} schedules kept, a month"
         found[title] = storage(backend, usage, prices)
+    found["a queue, at rest, a month more"] = queue_at_rest(usage, prices)
     for seconds in LOOK_AHEADS:
         title = f"look-ahead of {seconds} s, a month more at most"
         found[title] = look_ahead(seconds, usage, prices)
@@ -239,14 +303,14 @@ def every(usage: Usage = Usage(), prices: Prices = Prices()) -> dict[str, dict[s
     return {title: dict(lines) for title, lines in found.items()}
 
 
-def table(usage: Usage = Usage(), prices: Prices = Prices()) -> str:
-    """Return all costs as a text."""
-    parts = [_part(title, lines) for title, lines in every(usage, prices).items()]
+def table(costs: Mapping[str, Mapping[str, float]]) -> str:
+    """Return costs as a text."""
+    parts = [_part(title, lines) for title, lines in costs.items()]
     pages = [f"  https://aws.amazon.com/{one}/pricing/" for one in dict.fromkeys(SOURCES.values())]
     parts.append("\n".join([f"Prices, unless you gave others, as published {PUBLISHED}:", *pages]))
     return "\n\n".join(parts)
 
 
 def _part(title: str, lines: Mapping[str, float]) -> str:
-    rows = [f"  {name:24} {cost:9.2f}" for name, cost in lines.items()]
-    return "\n".join([title, *rows, f"  {'in all':24} {sum(lines.values()):9.2f} $"])
+    rows = [f"  {name:30} {cost:9.2f}" for name, cost in lines.items()]
+    return "\n".join([title, *rows, f"  {'in all':30} {sum(lines.values()):9.2f} $"])

@@ -175,7 +175,7 @@ class PageDoor:
 def _code_of(visit: Visit) -> str:
     try:
         given = json.loads(visit.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     return str(given.get("code", "")) if isinstance(given, dict) else ""
 

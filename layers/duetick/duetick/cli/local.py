@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from duetick.api.routes import AGENTS, OWN
 from duetick.cli.context import LocalContext
@@ -38,8 +38,14 @@ from duetick.domain.errors import DuetickError, StoreUnavailable, WitnessUnavail
 from duetick.domain.redaction import redact_text
 from duetick.runtime import wiring
 from duetick.runtime.secrets import read_secret
+from duetick.runtime.settings import LOCAL_QUEUE
 
 logger = logging.getLogger("duetick.local")
+
+LocalTransport: TypeAlias = Literal["api", "queue"]
+
+PACKS_AT_ONCE: Final = 4
+"""The packs that the local stack dispatches side by side."""
 
 OPERATOR: Final = "arn:aws:iam::000000000000:user/local"
 MINUTE: Final = 60.0
@@ -62,10 +68,13 @@ class LocalStack:
         port: int,
         clock: Callable[[], float] = time.time,
         key: bytes | None = None,
+        *,
+        transport: LocalTransport = "api",
     ) -> None:
         """Listen on the port. `clock` returns seconds since the epoch, for tokens and ticks. `key`
         signs the tokens; without it they end with this stack.
         """
+        self._transport = transport
         self._clock = clock
         self._key = key or secrets.token_bytes(BYTES)
         chosen = os.environ.get("DUETICK_DISPATCH_SECRET")
@@ -110,6 +119,8 @@ class LocalStack:
             LocalRoute(DOCUMENT, _show_document, lambda _header: {}),
         ]
         self._tick = handler_of("tick")
+        if self._transport == "queue":
+            wiring.local_queue().start(lambda event: dispatch(event, LocalContext()), PACKS_AT_ONCE)
         api, port = self._as_operator(schedules), self.server.server_port
         self.door = self.server.door = PageDoor(port, api, self._is_operator)
 
@@ -185,7 +196,9 @@ class LocalStack:
         return answer
 
     def close(self) -> None:
-        """Stop serving."""
+        """Stop serving, once what the queue has given out is done."""
+        if self._transport == "queue":
+            wiring.local_queue().close()
         self.server.shutdown()
         self.server.server_close()
 
@@ -276,6 +289,8 @@ class LocalStack:
             "DUETICK_DISPATCH_SECRET": self.secret,
             "POWERTOOLS_METRICS_DISABLED": "true",
         }
+        if self._transport == "queue":
+            os.environ["DUETICK_QUEUE"] = LOCAL_QUEUE
 
 
 def _register() -> None:

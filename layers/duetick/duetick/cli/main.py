@@ -7,27 +7,27 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
-from duetick.cli.asking import add_json
 from duetick.cli.backfill import add_backfill
+from duetick.cli.bills import add_costs
 from duetick.cli.console import add_console
 from duetick.cli.doctor import add_doctor
 from duetick.cli.forecast import add_forecast
 from duetick.cli.jobs import add_jobs
 from duetick.cli.limits import add_limits
-from duetick.cli.local import LocalStack
+from duetick.cli.local import LocalStack, LocalTransport
 from duetick.cli.occurrences import add_occurrences
 from duetick.cli.overview import add_overview
-from duetick.cli.parsing import known_by_its_parser, more_than_nothing, read, whole
+from duetick.cli.parsing import known_by_its_parser, read, whole
 from duetick.cli.pauses import add_pauses
 from duetick.cli.plain_log import kept_off_answers
 from duetick.cli.problem import CliProblem
 from duetick.cli.projects import add_projects
 from duetick.cli.purge import add_purge
 from duetick.cli.recover import add_recover
+from duetick.cli.redrive import add_redrive
 from duetick.cli.schedules import add_schedules
-from duetick.cli.showing import show_one
 from duetick.cli.start import name_extra
 from duetick.cli.store_address import hide_secrets
 from duetick.cli.stores import DEFAULT_STORE, add_stores
@@ -42,9 +42,6 @@ from duetick.domain.errors import DuetickError
 from duetick.domain.redaction import redact_text
 from duetick.runtime import wiring
 from duetick.version import VERSION
-
-MEMORY: Final = (128, 10_240)
-"""Megabytes that a Lambda function may have."""
 
 EXIT_CODES: Final = "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C."
 
@@ -92,19 +89,17 @@ def _parser() -> argparse.ArgumentParser:
         "--project", type=Path, default=Path(), help="the folder of your template.yaml and flows"
     )
     local.add_argument("--store", default=DEFAULT_STORE, help=f"default: {DEFAULT_STORE}")
+    local.add_argument(
+        "--transport",
+        choices=get_args(LocalTransport),
+        default="api",
+        help="how a tick hands on: one call each, or packs through a queue in this process",
+    )
     local.set_defaults(command=_local)
-    costs = known_by_its_parser(
-        commands.add_parser("costs", help="what a deployment costs, and a million fires")
-    )
-    costs.add_argument("--tick-minutes", type=more_than_nothing, default=1.0)
-    costs.add_argument(
-        "--memory", type=whole(*MEMORY), default=512, help="megabytes of each function"
-    )
-    costs.add_argument("--architecture", choices=("arm64", "x86_64"), default="arm64")
-    add_json(costs)
-    costs.set_defaults(command=_costs)
+    add_costs(commands)
     add_stores(commands)
     add_recover(commands)
+    add_redrive(commands)
     add_verify(commands)
     add_overview(commands)
     add_console(commands)
@@ -129,7 +124,9 @@ def _parser() -> argparse.ArgumentParser:
 def _local(chosen: argparse.Namespace) -> None:
     if chosen.store == DEFAULT_STORE:
         _make_folder(Path(".cache"))
-    stack = LocalStack(chosen.project, chosen.store, chosen.port, key=_key())
+    stack = LocalStack(
+        chosen.project, chosen.store, chosen.port, key=_key(), transport=chosen.transport
+    )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stack.stop())
     text = welcome(
@@ -162,14 +159,3 @@ def _make_folder(folder: Path) -> None:
             f"The folder {folder.absolute()} cannot be made ({error.strerror}). Move what is in "
             "its way, or choose a place of yours: --store sqlite:////absolute/path/file.db."
         ) from error
-
-
-def _costs(chosen: argparse.Namespace) -> None:
-    from duetick.cli.costs import GB_SECOND, Prices, Usage, every, table
-
-    usage = Usage(tick_minutes=chosen.tick_minutes, memory_gb=chosen.memory / 1024)
-    prices = Prices(lambda_gb_second=GB_SECOND[chosen.architecture])
-    if chosen.json:
-        show_one(every(usage, prices), as_json=True)
-    else:
-        print(table(usage, prices))

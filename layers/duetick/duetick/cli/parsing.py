@@ -4,6 +4,9 @@ import argparse
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from math import inf
+from typing import TypeVar
+
+_Number = TypeVar("_Number", int, float)
 
 
 def read(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -38,6 +41,11 @@ def whole(least: float = -inf, most: float = inf) -> Callable[[str], int]:
         return number
 
     return read
+
+
+def several(read: Callable[[str], _Number]) -> Callable[[str], list[_Number]]:
+    """Return a parser of numbers with commas between them."""
+    return lambda text: [read(one) for one in text.split(",")]
 
 
 def more_than_nothing(text: str) -> float:

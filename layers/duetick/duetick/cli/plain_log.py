@@ -16,13 +16,18 @@ SHOWN: Final = (
 )  # fmt: skip
 
 
+OF_PACKS: Final = ("handed_on", "packs", "succeeded", "refused", "not_begun", "lateness_ms")
+"""Shown if they are not 0: most ticks have none of them."""
+
+
 class PlainFormatter(LambdaPowertoolsFormatter):
     """A formatter of one short line, followed by the stack if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the time, the message and the fields in `SHOWN`."""
+        """Return the time, the message and the fields in `SHOWN` and `OF_PACKS`."""
         fields = vars(record)
         present = [name for name in SHOWN if fields.get(name) not in (None, "")]
+        present += [name for name in OF_PACKS if fields.get(name)]
         extra = " ".join(f"{name}={fields[name]}" for name in present)
         time = self.formatTime(record, "%H:%M:%S")
         line = f"{time} {record.levelname.lower():7} {record.getMessage()}  {extra}"

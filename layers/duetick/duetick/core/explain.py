@@ -70,10 +70,10 @@ class Explanation:
 
     @property
     def local(self) -> str | None:
-        """The local time; None if the zone cannot be read."""
+        """The local time; None if the zone cannot be read, or has the year 10000 by then."""
         try:
             return local_time(self.timezone, self.at)
-        except InvalidTimezone:
+        except (InvalidTimezone, OverflowError):
             return None
 
 

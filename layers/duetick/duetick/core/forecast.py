@@ -25,7 +25,7 @@ from duetick.domain.limits import NO_LIMITS, Limits, Per
 from duetick.domain.minutes import MinuteSpan, Sums
 from duetick.domain.pace import delivered_by_minute
 from duetick.domain.pausing import keep_pause
-from duetick.domain.policies import MINUTE_MS
+from duetick.domain.policies import LAST_INSTANT, MINUTE_MS
 from duetick.domain.rows import fresh_row
 from duetick.domain.schedule import Json, Record, Schedule
 from duetick.domain.workers import REPORTS_KEPT_MS
@@ -84,6 +84,10 @@ class Question:
             days = LONGEST_MS // DAY_MS
             wrong = f"is more than {days} days after `from`; ask for the rest in another call."
             raise InvalidSchedule("to", wrong, "out_of_range")
+        if span.last > LAST_INSTANT:
+            raise InvalidSchedule(
+                "to", "lies behind the year 9999; put it earlier.", "out_of_range"
+            )
         self._check_past(span, now)
         return span
 

@@ -3,7 +3,7 @@
 import contextvars
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final, NoReturn, TypeAlias, TypeVar
 
@@ -11,6 +11,9 @@ Result = TypeVar("Result")
 
 Within: TypeAlias = Callable[[float, Callable[[], None]], None]
 """A function like `run_within`."""
+
+Await: TypeAlias = Callable[[Coroutine[object, None, object], float], object]
+"""A function that runs a coroutine for so many seconds at most. It raises TimedOut after that."""
 
 RESERVE: Final = 2.0
 """The seconds of an invocation that are reserved for settling."""
@@ -36,7 +39,8 @@ def run_within(seconds: float, call: Callable[[], None]) -> None:
     """Run a function. Raises TimedOut after that many seconds.
 
     In a main thread, such as Lambda's, the function is interrupted anywhere, even in a blocking
-    call. In another thread, it cannot be interrupted: it runs on, and its result is dropped.
+    call. In another thread it is interrupted in Python code alone: a blocking call runs on, and the
+    result is dropped.
     """
     if threading.current_thread() is threading.main_thread():
         with _alarm(seconds):
@@ -62,20 +66,54 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 
 def run_in_thread(seconds: float, call: Callable[[], None]) -> bool:
-    """Run a function in a new thread, where no signal interrupts it. Return True if it ended."""
+    """Run a function in a new thread, where no signal interrupts it. Return True if it ended.
+
+    If it did not, TimedOut is raised in it, once it is back in Python code.
+    """
     raised: list[BaseException] = []
 
     def run() -> None:
-        try:
-            call()
-        except BaseException as problem:
-            raised.append(problem)
+        with suppress(TimedOut):
+            try:
+                call()
+            except BaseException as problem:
+                raised.append(problem)
 
     context = contextvars.copy_context()
     thread = threading.Thread(target=context.run, args=(run,), daemon=True, name="action")
     thread.start()
     thread.join(seconds)
     ended = not thread.is_alive()
+    if not ended:
+        ABANDONED.interrupt(thread)
+        return False
     for problem in raised:
         raise problem
-    return ended
+    return True
+
+
+class Abandoned:
+    """The threads of functions that still run though their time is over."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+
+    def interrupt(self, thread: threading.Thread) -> None:
+        """Raise TimedOut in a thread, and remember it until it ends."""
+        import ctypes  # for what takes too long alone
+
+        with self._lock:
+            self._threads.append(thread)
+        name = ctypes.c_ulong(thread.ident or 0)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(name, ctypes.py_object(TimedOut))
+
+    def count(self) -> int:
+        """Count the threads that have not ended."""
+        with self._lock:
+            self._threads = [one for one in self._threads if one.is_alive()]
+            return len(self._threads)
+
+
+ABANDONED: Final = Abandoned()
+"""Those of this process."""

@@ -222,6 +222,10 @@ class Limits:
         named |= {f"{OF_USER}{user_id}"} if user_id else set()
         return [one for one in self.every if one.scope in named]
 
+    def closed(self) -> "Limits":
+        """Return these limits without any place: a claim leases nothing that they may cover."""
+        return Limits(tuple(one._replace(parallel=0, rate=None) for one in self.every))
+
     def room(self, limit: Limit, now: int) -> int:
         """Return how many more of a limit may be handed on, besides those that are mine."""
         mine = (name for name, scopes in self.mine.items() if limit.scope in scopes)

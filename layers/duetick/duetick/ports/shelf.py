@@ -8,6 +8,7 @@ its schema is missing, `SchemaOutdated`.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from zlib import crc32
 
 from duetick.domain.attempts import Begun, CallerKey, Refused, Settled
 from duetick.domain.book import Book, Unreadable
@@ -111,9 +112,21 @@ class Terms(NamedTuple):
 NO_TERMS = Terms()
 
 
+class Part(NamedTuple):
+    """One of several parts of all rows, from 0 on. Claims of different parts do not meet."""
+
+    number: int
+    of: int
+
+    def has(self, user_id: str, key: str) -> bool:
+        """Return True if a row is in the part, by its name."""
+        return crc32(f"{user_id}/{key}".encode(errors="surrogatepass")) % self.of == self.number
+
+
 class Fair(NamedTuple):
     """The users that a claim leaves out, the most that it takes of each other user, the pauses of
-    groups, and the limits.
+    groups, the limits, and the part of the rows that it takes. A store of one writer takes all rows
+    for the first part.
 
     The share applies if more may be due than one chunk holds; otherwise the claim takes everything.
     A row of which a claim leases nothing is in no share: it only advances. If bells ring for the
@@ -125,6 +138,7 @@ class Fair(NamedTuple):
     pauses: Pauses = NO_PAUSES
     limits: Limits = NO_LIMITS
     late: int = 0
+    part: Part | None = None
 
     @property
     def is_plain(self) -> bool:

@@ -1,9 +1,12 @@
 """The transport from a tick to dispatch, and the answer that comes back."""
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from duetick.domain.occurrence import NewOccurrence, Occurrence
+
+if TYPE_CHECKING:
+    from duetick.domain.packs import OutgoingMessage
 
 Deliverable: TypeAlias = Occurrence | NewOccurrence
 """An occurrence under a tick's lease, or one that is run by hand."""
@@ -54,6 +57,30 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Close the connections."""
+
+
+Sending: TypeAlias = Literal["sent", "refused", "in_doubt"]
+"""What became of a message: the queue has it, or has not, or nobody knows."""
+
+
+class PackTransport(Protocol):
+    """The way of packs from a tick to dispatch: a queue, which takes them and answers nothing."""
+
+    def send(self, messages: "Sequence[OutgoingMessage]", now: int) -> Sequence[Sending]:
+        """Hand messages to the queue; return what became of each. Never raises.
+
+        The queue keeps a message back until the last whole second before it is due.
+        """
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+class PackQueue(Protocol):
+    """The queue as dispatch uses it, beside what its runtime does."""
+
+    def put_back(self, receipt: str, seconds: int) -> None:
+        """Let a message that was received come again after so many seconds. Never raises."""
 
 
 class RunTransport(Protocol):

@@ -10,6 +10,12 @@ from duetick.domain.schedule import LARGEST_INPUT
 from duetick.runtime.secrets import read_secret
 
 LONGEST_LOOK_AHEAD: Final = 600_000
+QUEUE_LOOK_AHEAD: Final = 120_000
+"""The look-ahead of a queue, unless another one is set: it has none without."""
+
+LOCAL_QUEUE: Final = "local"
+"""The queue of the local stack, in its own process. Any other queue is an address of SQS."""
+
 LONGEST_DAYS: Final = 365
 """See `domain.retention`, which a start without a purge does not load."""
 
@@ -39,6 +45,11 @@ class Settings:
     allowed_origin: str
     user_clients: frozenset[str]
     look_ahead: int
+    queue: str
+    dead_packs: str
+    fan_out: int
+    memory_mb: int
+    log_successes: int
     region: str
     local: bool
     quota_schedules: int
@@ -81,6 +92,10 @@ class Settings:
         if trigger not in ("tick", "managed"):
             raise ConfigurationError(f"DUETICK_TRIGGER is tick or managed, not {trigger!r}.")
         secret = env.get("DUETICK_DISPATCH_SECRET", "")
+        queue = env.get("DUETICK_QUEUE", "")
+        ahead = _number(
+            env, "DUETICK_LOOK_AHEAD", 0, LONGEST_LOOK_AHEAD, "milliseconds, from 0 (off)"
+        )
         return cls(
             store=store,
             store_secret_arn=env.get("DUETICK_STORE_SECRET_ARN", ""),
@@ -98,9 +113,14 @@ class Settings:
             dispatch_function=env.get("DUETICK_DISPATCH_FUNCTION", ""),
             allowed_origin=env.get("DUETICK_ALLOWED_ORIGIN", ""),
             user_clients=frozenset(filter(None, env.get("DUETICK_USER_CLIENTS", "").split(","))),
-            look_ahead=_number(
-                env, "DUETICK_LOOK_AHEAD", 0, LONGEST_LOOK_AHEAD, "milliseconds, from 0 (off)"
+            look_ahead=(ahead or QUEUE_LOOK_AHEAD) if queue else ahead,
+            queue=queue,
+            fan_out=_number(env, "DUETICK_FAN_OUT", 8, 100),
+            log_successes=_number(
+                env, "DUETICK_LOG_SUCCESSES", 0 if queue else 100, 100, "a percentage from 0"
             ),
+            memory_mb=_number(env, "AWS_LAMBDA_FUNCTION_MEMORY_SIZE", 512, 10_240),
+            dead_packs=env.get("DUETICK_DEAD_PACKS", ""),
             region=env.get("AWS_REGION", env.get("AWS_DEFAULT_REGION", "")),
             local=env.get("DUETICK_LOCAL") == "1",
             quota_schedules=_number(env, "DUETICK_QUOTA_SCHEDULES", 100, 1_000_000),

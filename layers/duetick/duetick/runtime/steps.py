@@ -1,4 +1,6 @@
-"""The steps of the function `migrate` that operators ask for: check, rebuild, verify, recover."""
+"""The steps of the function `migrate` that operators ask for: check, rebuild, verify, recover,
+redrive.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -72,10 +74,21 @@ def _recover(request: Requested, may_go_on: MayGoOn) -> dict[str, object]:
     return asdict(recovered)
 
 
+def _redrive(request: Requested, may_go_on: MayGoOn) -> dict[str, object]:
+    """Redrive the packs that came back too often. It is a dry run unless `DryRun` is false."""
+    from duetick.runtime.redriving import redrive
+
+    chosen, dry_run = wiring.settings(), request.get("DryRun") is not False
+    now = wiring.store().now()
+    done = redrive(chosen.dead_packs, chosen.queue, now, dry_run=dry_run, may_go_on=may_go_on)
+    return asdict(done)
+
+
 OPERATORS: Final[Mapping[str, Callable[[Requested, MayGoOn], dict[str, object]]]] = {
     "check": _repair,
     "rebuild": _repair,
     "verify": _verify,
     "recover": _recover,
+    "redrive": _redrive,
 }
-WRITING: Final = frozenset({"rebuild", "recover"})
+WRITING: Final = frozenset({"rebuild", "recover", "redrive"})

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
@@ -16,11 +16,12 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
 )
 
 from duetick.core.correlation import stamp
-from duetick.core.log_lines import log_dead
+from duetick.core.log_lines import about, log_dead
 from duetick.domain.states import Reason, State
 
 if TYPE_CHECKING:
     from duetick.core.audit import Audit
+    from duetick.core.dispatch.packs import PackReport
     from duetick.core.gone import Gone
     from duetick.core.managed.counting import CountedBells
     from duetick.core.tick import TickReport
@@ -153,15 +154,35 @@ def record_answer(status: int) -> None:
     """Count a call of dispatch by the status of its answer."""
     metrics.add_metric("Dispatches", MetricUnit.Count, 1)
     metrics.add_metric("DispatchErrors", MetricUnit.Count, int(status >= SERVER_ERROR))
+    metrics.add_metric("Dead", MetricUnit.Count, 0)
+
+
+def record_success(occurrence: "Occurrence", status: int) -> None:
+    """Log a success in a pack."""
+    named: dict[str, Any] = about(occurrence)
+    logger.info("dispatch", action="dispatch", status=status, **named)
+
+
+def record_pack(report: "PackReport", named: Mapping[str, Any]) -> None:
+    """Record what became of a message: one log line, and metrics."""
+    metrics.add_metric("Packs", MetricUnit.Count, report.packs)
+    metrics.add_metric("Delivered", MetricUnit.Count, report.succeeded + report.refused)
+    metrics.add_metric("Skipped", MetricUnit.Count, report.refused)
+    metrics.add_metric("Failed", MetricUnit.Count, report.failed)
+    metrics.add_metric("Returned", MetricUnit.Count, report.not_begun + report.not_settled)
+    metrics.add_metric("Lateness", MetricUnit.Milliseconds, report.lateness_ms)
+    metrics.add_metric("Dead", MetricUnit.Count, 0)
+    logger.info("pack", action="pack", **named, **asdict(report))
 
 
 def record_settled(occurrence: "Occurrence") -> None:
     """Count and log the death of an occurrence: it raises an alarm."""
-    dead, lost = occurrence.state is State.DEAD, occurrence.reason is Reason.LOST
-    metrics.add_metric("Dead", MetricUnit.Count, int(dead and not lost))
+    lost = occurrence.reason is Reason.LOST
     if lost:
         metrics.add_metric("Lost", MetricUnit.Count, 1)
-    if dead:
+    if occurrence.state is State.DEAD:
+        if not lost:
+            metrics.add_metric("Dead", MetricUnit.Count, 1)
         log_dead(occurrence)
 
 

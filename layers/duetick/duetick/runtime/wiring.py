@@ -7,24 +7,30 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
+from itertools import count
 from typing import TYPE_CHECKING, Final, Protocol
 
 from duetick.core.store import Store
 from duetick.domain.errors import ConfigurationError, WitnessUnavailable
 from duetick.ports import HandOn, RunTransport, Transport, Trouble, Witness
-from duetick.runtime.settings import Settings, lambda_credentials
+from duetick.runtime.settings import LOCAL_QUEUE, Settings, lambda_credentials
 from duetick.stores import open_store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from duetick.core.accepting import Quotas
     from duetick.core.answers import Answer
     from duetick.core.audit import Finding
     from duetick.core.dispatch import Dispatcher, Request
+    from duetick.core.dispatch.packs import PackReport
     from duetick.core.flow_settings import FlowSettings
     from duetick.core.flows import Flows
     from duetick.core.managed.ringing import Ringer
     from duetick.core.managed.watched import Followers
     from duetick.core.notices import Notices
+    from duetick.core.tick import TickReport
+    from duetick.core.tick.helpers import Helpers
     from duetick.domain.accounts import Fault
     from duetick.domain.jobs import InboxRow
     from duetick.domain.retention import Retention
@@ -33,7 +39,18 @@ if TYPE_CHECKING:
     from duetick.runtime.managed import Managed
     from duetick.runtime.secrets import Guard, SecretSource
     from duetick.transports.http import CallSigner, Headers, HttpTransport
+    from duetick.transports.local_queue import LocalQueue
+    from duetick.transports.sqs import SqsQueue
 
+
+MB_OF_SLOT: Final = 2
+"""The megabytes that a slot takes at most: a thread, a connection with TLS, a request."""
+
+MOST_SLOTS: Final = 500
+"""The most slots of a tick: a function has 1,024 open files and threads at most."""
+
+FAILED: Final = 400
+"""The statuses from here on are those of failures."""
 
 MOST_TAKEN_IN: Final = 500
 """The most rows of the inbox that a tick takes in."""
@@ -297,6 +314,56 @@ def _http() -> "HttpTransport":
 
 
 @cache
+def local_queue() -> "LocalQueue":
+    """Return the queue in this process."""
+    from duetick.transports.local_queue import LocalQueue
+
+    return LocalQueue()
+
+
+@cache
+def queue() -> "SqsQueue | LocalQueue":
+    """Return the queue of packs."""
+    chosen = settings()
+    if chosen.queue == LOCAL_QUEUE:
+        return local_queue()
+    from duetick.network.sigv4 import Credentials
+    from duetick.transports.sqs import SqsQueue
+
+    return SqsQueue(chosen.queue, chosen.region, lambda: Credentials(*lambda_credentials()))
+
+
+@cache
+def tick() -> "Callable[..., TickReport]":
+    """Return the tick of this deployment, over its transport: it takes what `run_tick` takes."""
+    if settings().queue:
+        from duetick.core.tick.packing import run_pack_tick
+
+        return partial(run_pack_tick, store(), queue(), transport(), most_slots=most_slots())
+    from duetick.core.tick import run_tick
+
+    return partial(run_tick, store(), transport(), most_slots=most_slots())
+
+
+def most_slots() -> int:
+    """Return how many deliveries at once a tick has the memory for."""
+    return min(settings().memory_mb // MB_OF_SLOT, MOST_SLOTS)
+
+
+def helpers(event: "Mapping[str, object]") -> "dict[str, Helpers]":
+    """Return the helpers of a tick, as an event assigns it, as an argument of `tick`: a tick over
+    the API has none.
+    """
+    if not settings().queue:
+        return {}
+    from duetick.core.tick.helpers import Helpers
+    from duetick.runtime.helping import assignment_of, start_tick
+
+    start = None if settings().local else start_tick
+    return {"helpers": Helpers(store(), start, settings().fan_out, assignment_of(event))}
+
+
+@cache
 def runs() -> RunTransport:
     """Return the transport of runs by hand: the dispatch function itself if it is named."""
     if settings().dispatch_function:
@@ -343,6 +410,36 @@ def take_in() -> int:
 
         logger.exception("the inbox is not taken in", extra={"action": "inbox_failed"})
         return 0
+
+
+def run_message(body: str, seconds: float) -> "PackReport":
+    """Dispatch a message of the queue. `announce` tells of what it notes."""
+    return dispatcher().run_message(
+        body, seconds, tell=tell, on_dispatch=_observe_packed, late_after=late_after()
+    )
+
+
+def _observe_packed(occurrence: "Occurrence", status: int) -> None:
+    """Call the flows' hooks for a delivery in a pack, and log it if it is one of the sample."""
+    observe(occurrence, status)
+    if status < FAILED and logs_success():
+        from duetick.runtime.telemetry import record_success
+
+        record_success(occurrence, status)
+
+
+def logs_success() -> bool:
+    """Return True for as many percent of the successes as have a line of their own, evenly."""
+    percent = settings().log_successes
+    return next(_successes) * percent % 100 < percent
+
+
+_successes = count()
+
+
+def late_after() -> int:
+    """Return the milliseconds after which a delivery is late, as for the alarm."""
+    return settings().tick_seconds * 1_000 + 90_000
 
 
 def observe(occurrence: "Occurrence", status: int) -> None:

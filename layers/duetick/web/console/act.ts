@@ -4,6 +4,7 @@
  */
 import { DuetickError } from "../client/src/index.js";
 import { type Child, h, render } from "../view/view.js";
+import { inWords } from "./problems.js";
 
 export interface Field {
   readonly name: string;
@@ -150,11 +151,13 @@ export class Acting {
         },
         stopped: () => open.stopped,
       });
-      this.#dialog.close();
+      if (this.#open === open) this.#dialog.close();
       this.done(said);
     } catch (problem) {
       open.running = false;
       open.errors = this.#errorsOf(problem, open.act);
+      // A browser closes a dialog at the second Escape, whatever goes on in it.
+      if (this.#open !== open) return this.done(`${open.act.title}: ${Object.values(open.errors).join(" ")}`);
       this.#draw();
       this.#dialog.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
     }
@@ -163,7 +166,7 @@ export class Acting {
   /** Show each problem at its field; what has no field stands above the buttons. */
   #errorsOf(problem: unknown, act: Act): Record<string, string> {
     if (problem instanceof FieldError) return { [problem.field]: problem.message };
-    if (!(problem instanceof DuetickError)) throw problem;
+    if (!(problem instanceof DuetickError)) return { all: inWords(problem) };
     const errors: Record<string, string> = {};
     for (const one of problem.problems) {
       const at = act.fields?.find(({ name, pointer }) => isAt(one.field, pointer ?? `/${name}`));

@@ -4,7 +4,7 @@ import { type Child, h } from "../view/view.js";
 import { type Act, type Field, FieldError, type Given, parseJson, timeOf, toField } from "./act.js";
 import { type App, named } from "./app.js";
 import { go, ofSchedule } from "./router.js";
-import { number, several } from "./words.js";
+import { iso, number, several } from "./words.js";
 
 type Schedule = Schemas["ScheduleView"];
 type Json = Schemas["JsonValue"];
@@ -254,9 +254,11 @@ function required(given: Given, name: string, message: string): string {
 }
 
 export function backfill(app: App, user: string, key: string, at?: string): Act {
-  const day = 86_400_000;
-  const since = at ?? new Date(Date.now() - day).toISOString();
-  const until = at ? new Date(Date.parse(at) + 1_000).toISOString() : new Date().toISOString();
+  const [minute, day] = [60_000, 86_400_000];
+  // Up to a minute that is over: a reader's clock may be some seconds ahead of the stack's.
+  const over = Math.floor((Date.now() - minute / 2) / minute) * minute;
+  const since = at ?? iso(over - day);
+  const until = iso(at ? Date.parse(at) + 1_000 : over);
   const order = (given: Given, dryRun: boolean): Schemas["BackfillBody"] => ({
     from: timeOf(given, "from") ?? "",
     to: timeOf(given, "to") ?? "",

@@ -7,6 +7,7 @@ import { job, jobs } from "./jobs.js";
 import { occurrence, occurrences } from "./occurrences.js";
 import { orders } from "./orders.js";
 import { overview } from "./overview.js";
+import { inWords } from "./problems.js";
 import { record, ticks, unreadable } from "./records.js";
 import { type Place, type Query, go, link, ofSchedule, read } from "./router.js";
 import { schedule } from "./schedule.js";
@@ -121,16 +122,11 @@ class Console implements App {
       this.#answeredAt = Date.now();
     } catch (problem) {
       if (page !== this.#page) return;
-      if (!(problem instanceof DuetickError)) {
-        this.#problem = `The console failed: ${String(problem)}`;
-        this.draw();
-        throw problem;
-      }
-      if (problem.error === "no_token") {
+      if (problem instanceof DuetickError && problem.error === "no_token") {
         this.#isClosed = true;
         return closed(this.root, problem.message);
       }
-      this.#problem = problem.message;
+      this.#problem = inWords(problem);
     }
     this.#shown = page;
     this.draw();
@@ -233,6 +229,7 @@ function skip(event: Event): void {
 function found(text: string): string {
   if (/^occ_[0-9a-f]+$/.test(text)) return link("occurrence", [text]);
   const slash = text.indexOf("/");
+  if (slash > 0 && slash === text.length - 1) return link("schedules", [], { user: text.slice(0, -1) });
   return slash > 0 ? ofSchedule(text.slice(0, slash), text.slice(slash + 1)) : link("schedules", [], { text });
 }
 

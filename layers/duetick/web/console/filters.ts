@@ -5,7 +5,7 @@ import { type App, button } from "./app.js";
 export interface Control {
   readonly name: string;
   readonly label: string;
-  readonly kind: "search" | "text" | "choice" | "time";
+  readonly kind: "search" | "text" | "choice" | "time" | "number";
   readonly options?: readonly (readonly [string, string])[];
   readonly hint?: string;
 }

@@ -207,7 +207,7 @@ function times(app: App, found: Timeline, over: string, hover: (said: string) =>
       zone,
       width: app.width,
       now: Date.now(),
-      at: at ? Date.parse(at) : null,
+      at: Date.parse(at ?? "") || null,
       over,
       choose: (time) => app.choose({ at: iso(time) }, true),
       hover,

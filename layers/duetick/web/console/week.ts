@@ -2,6 +2,7 @@
 import type { Schemas } from "../client/src/index.js";
 import { type Child, h } from "../view/view.js";
 import { type App, type Page, button } from "./app.js";
+import { type Control, filters } from "./filters.js";
 import { clock, iso, number, several } from "./words.js";
 
 const MINUTE = 60_000;
@@ -28,17 +29,50 @@ interface Cell {
   readonly ahead: boolean;
 }
 
+const CONTROLS: readonly Control[] = [
+  { name: "user", label: "User", kind: "text" },
+  { name: "flow", label: "Flow", kind: "text" },
+  { name: "most", label: "Most", kind: "number", hint: "that a partner allows" },
+  { name: "per", label: "A", kind: "choice", options: [["minute", "minute"], ["hour", "hour"], ["day", "day"]] },
+  { name: "lasts", label: "A run lasts (s)", kind: "number" },
+];
+
+/** What the address asks. Only of everything do the reports of ticks tell what lies behind. */
+function asked({ place: { query } }: App): Schemas["ForecastBody"] {
+  const { user, flow, most, per, lasts } = query;
+  const midnight = Math.floor(Date.now() / DAY) * DAY;
+  return {
+    ...(user || flow ? {} : { from: iso(midnight - 6 * DAY) }),
+    to: iso(midnight + 2 * DAY),
+    ...(flow ? { flow } : {}),
+    ...(most ? { most: Number(most), per: (per ?? "minute") as "minute" } : {}),
+    ...(lasts ? { lasts: Number(lasts) } : {}),
+  };
+}
+
+/** A row of the picture is a day: if a forecast begins within one, the minutes before it are empty. */
+function fromMidnight(found: Forecast): Forecast {
+  const since = Date.parse(found.from);
+  const midnight = Math.floor(since / DAY) * DAY;
+  const before = new Array<number>((since - midnight) / MINUTE).fill(0);
+  const delivered = found.delivered && [...before, ...found.delivered];
+  return { ...found, from: iso(midnight), due: [...before, ...found.due], delivered };
+}
+
 export function week(app: App): Page {
   let found: Forecast | null = null;
   let agreed = false;
   let over: number | null = null;
   const read = async (): Promise<void> => {
-    const midnight = Math.floor(Date.now() / DAY) * DAY;
-    const body = { from: iso(midnight - 6 * DAY), to: iso(midnight + 2 * DAY), ...(agreed ? { yes: true } : {}) };
+    const { user } = app.place.query;
+    const question = { ...asked(app), ...(agreed ? { yes: true } : {}) };
     let cursor: string | null = null;
     do {
-      const asked: Schemas["ForecastBody"] = cursor === null ? body : { ...body, cursor };
-      found = (await app.api.post("/api/forecast", { body: asked })).body;
+      const body: Schemas["ForecastBody"] = cursor === null ? question : { ...question, cursor };
+      const answer = user
+        ? (await app.api.post("/api/users/{user}/forecast", { path: { user }, body })).body
+        : (await app.api.post("/api/forecast", { body })).body;
+      found = fromMidnight(answer);
       cursor = found.cursor;
       app.draw();
     } while (cursor !== null);
@@ -56,7 +90,7 @@ export function week(app: App): Page {
     title: "The week by minute",
     every: 60_000,
     read,
-    view: () => found && [cost(found, agree), heat(app, found, over, hover), bounds(found)],
+    view: () => [filters(app, CONTROLS), found && [cost(found, agree), heat(app, found, over, hover), bounds(found)]],
   };
 }
 
@@ -126,7 +160,8 @@ function legend(most: number): Child {
 function saidOf(found: Forecast, over: number | null): string {
   if (over === null) return `${several(found.sums.due, "fire")} ahead. Point at a minute, or use the arrow keys.`;
   const { at, count, ahead } = cellAt(found, over);
-  return `${clock(at, "UTC").slice(0, 16)} UTC: ${ahead ? `${number(count)} due` : `${number(count)} delivered`}`;
+  const past = found.delivered ? `${number(count)} delivered` : "over; the history of each schedule has it";
+  return `${clock(at, "UTC").slice(0, 16)} UTC: ${ahead ? `${number(count)} due` : past}`;
 }
 
 /** Paint the minutes, each pixel as dark as the fullest of the minutes that it stands for. */
@@ -181,5 +216,5 @@ function paintDay(context: CanvasRenderingContext2D, found: Forecast, day: numbe
 
 function bounds({ bounds: found }: Forecast): Child {
   if (!found.length) return null;
-  return h("ul", { class: "said" }, ...found.map((one) => h("li", { key: one.scope }, one.said, one.overCount > 0 && ` Over it: ${several(one.overCount, "window")}, the first at ${one.over[0]?.at ?? ""}.`)));
+  return h("ul", { class: "said" }, ...found.map((one) => h("li", { key: `${one.kind} ${one.scope} ${one.per}` }, one.said, one.overCount > 0 && ` Over it: ${several(one.overCount, "window")}, the first at ${one.over[0]?.at ?? ""}.`, one.spreadSaid && ` ${one.spreadSaid}`)));
 }

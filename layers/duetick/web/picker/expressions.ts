@@ -86,9 +86,30 @@ function weekdays(days: readonly Day[]): string {
 
 /** Return the draft that writes an expression; the kind `expression` takes any other. */
 export function read(cron: string): Draft {
-  const found = FORMS.map(([form, take]) => [form.exec(cron), take] as const).find(([one]) => one);
+  const plain = inNumbers(cron);
+  const found = FORMS.map(([form, take]) => [form.exec(plain), take] as const).find(([one]) => one);
   const taken = found?.[0] ? found[1](found[0].slice(1)) : null;
   return { ...EMPTY, expression: cron, ...(taken ?? { kind: "expression" }) };
+}
+
+const SHORT: Readonly<Record<string, string>> = {
+  "@hourly": "0 * * * *",
+  "@daily": "0 0 * * *",
+  "@midnight": "0 0 * * *",
+  "@weekly": "0 0 * * 0",
+  "@monthly": "0 0 1 * *",
+};
+
+/** Return an expression with numbers for the names of its days, and its five fields for a short name. */
+function inNumbers(cron: string): string {
+  const lower = cron.trim().toLowerCase();
+  const short = SHORT[lower];
+  if (short !== undefined) return short;
+  const fields = cron.trim().split(/\s+/);
+  if (fields.length !== 5) return cron;
+  const day = (name: string): string => String(NUMBER[name.toLowerCase() as Day]);
+  const names = new RegExp(`\\b(?:${DAYS.join("|")})\\b`, "gi");
+  return [...fields.slice(0, 4), fields[4]?.replace(/-sun\b/gi, "-7").replace(names, day)].join(" ");
 }
 
 type Take = (parts: string[]) => Partial<Draft> | null;
@@ -118,7 +139,7 @@ function weekly(time: string, listed = ""): Partial<Draft> | null {
   const numbers = new Set<number>();
   for (const part of listed.split(",")) {
     const [first, last = first] = part.split("-").map(Number);
-    if (first === undefined || last === undefined || Number.isNaN(first + last)) return null;
+    if (first === undefined || last === undefined || Number.isNaN(first + last) || first > last) return null;
     for (let day = first; day <= last; day++) numbers.add(day % 7);
   }
   return { kind: "weekly", time, days: DAYS.filter((day) => numbers.has(NUMBER[day])) };

@@ -65,6 +65,7 @@ export class DuetickSchedule extends HTMLElement {
   #kept: { draft: Draft; timezone: string; cron: string } | null = null;
   #etag: string | undefined;
   #once = crypto.randomUUID();
+  #reads = 0;
   #looks: AbortController | null = null;
   #timer = 0;
 
@@ -72,20 +73,7 @@ export class DuetickSchedule extends HTMLElement {
     super();
     this.#root = this.attachShadow({ mode: "open", delegatesFocus: true });
     this.#root.adoptedStyleSheets = [styles()];
-    this.#shown = {
-      labels: translated(undefined),
-      draft: EMPTY,
-      timezone: ownZone(),
-      sought: null,
-      preview: null,
-      looking: false,
-      errors: {},
-      schedule: null,
-      said: "",
-      asksToDelete: false,
-      history: null,
-      busy: false,
-    };
+    this.#shown = { ...fresh(), labels: translated(undefined), busy: false };
   }
 
   /** The user's token, or a function that gives one that is valid now. Without it nothing is asked. */
@@ -157,17 +145,31 @@ export class DuetickSchedule extends HTMLElement {
     else if (after !== this.#shown.schedule?.key) void this.reload();
   }
 
-  /** Read the schedule anew, and forget what was entered. */
+  /** Read the schedule anew, and forget what was entered. Of several reads the last one counts. */
   async reload(): Promise<void> {
     const { key } = this;
+    const mine = ++this.#reads;
     this.#kept = null;
-    this.#show({ errors: {}, said: "", asksToDelete: false, history: null, schedule: null });
-    if (key === null) return this.#look();
-    await this.#try(async () => {
-      const found = await this.#api().get("/api/schedules/{key}", { path: { key } });
-      this.#take(found.body, found.etag);
-    });
+    this.#once = crypto.randomUUID();
+    this.#show({ ...fresh(), busy: key !== null });
+    if (key !== null) {
+      const show = await this.#read(key);
+      if (mine !== this.#reads) return;
+      show();
+      this.#show({ busy: false });
+    }
     this.#look();
+  }
+
+  /** Read a schedule, and return how to show it, or why it cannot be shown. */
+  async #read(key: string): Promise<() => void> {
+    try {
+      const found = await this.#api().get("/api/schedules/{key}", { path: { key } });
+      return () => this.#take(found.body, found.etag);
+    } catch (problem) {
+      if (problem instanceof DuetickError && problem.status === 404) return () => undefined;
+      return () => this.#refuse(problem);
+    }
   }
 
   private get key(): string | null {
@@ -237,7 +239,9 @@ export class DuetickSchedule extends HTMLElement {
       return;
     }
     const { signal } = (this.#looks = new AbortController());
-    const body = { ...written, timezone: this.#shown.timezone, limit: FIRES };
+    const { timezone, schedule } = this.#shown;
+    const policies = schedule?.policies ?? this.#policies;
+    const body = { ...written, timezone, limit: FIRES, ...(policies ? { policies } : {}) };
     this.#api()
       .post("/api/upcoming", { body, signal })
       .then(
@@ -256,11 +260,15 @@ export class DuetickSchedule extends HTMLElement {
       this.#focusOnError();
       return;
     }
+    const { key } = this;
     const saved = await this.#send(written.cron);
-    this.#take(saved.body, saved.etag);
-    this.#show({ said: this.#shown.labels.saved });
-    this.setAttribute("schedule", saved.body.key);
-    this.#look();
+    this.#once = crypto.randomUUID();
+    if (key === this.key) {
+      this.#take(saved.body, saved.etag);
+      this.#show({ said: this.#shown.labels.saved });
+      this.setAttribute("schedule", saved.body.key);
+      this.#look();
+    }
     this.#tell("saved", { schedule: saved.body, warning: saved.warning });
   }
 
@@ -288,19 +296,22 @@ export class DuetickSchedule extends HTMLElement {
       verb === "pause"
         ? await this.#api().post("/api/schedules/{key}/pause", { path })
         : await this.#api().post("/api/schedules/{key}/resume", { path });
-    this.#take(changed.body, changed.etag);
-    this.#show({ said: verb === "pause" ? "" : this.#shown.labels.resumed });
+    if (key === this.key) {
+      this.#take(changed.body, changed.etag);
+      this.#show({ said: verb === "pause" ? "" : this.#shown.labels.resumed });
+      this.#look();
+    }
     this.#tell(verb === "pause" ? "paused" : "resumed", { schedule: changed.body });
-    this.#look();
   }
 
   async #remove(): Promise<void> {
     const { key } = this;
     if (key === null) return;
     await this.#api().delete("/api/schedules/{key}", { path: { key } });
-    this.#kept = null;
-    this.#once = crypto.randomUUID();
-    this.#show({ schedule: null, asksToDelete: false, history: null, said: this.#shown.labels.deleted });
+    if (key === this.key) {
+      this.#kept = null;
+      this.#show({ schedule: null, asksToDelete: false, history: null, said: this.#shown.labels.deleted });
+    }
     this.#tell("deleted", { key });
   }
 
@@ -309,28 +320,35 @@ export class DuetickSchedule extends HTMLElement {
     if (this.#shown.history || key === null) return this.#show({ history: null });
     const path = { key };
     const found = await this.#api().get("/api/schedules/{key}/history", { path, query: { limit: LINES } });
-    this.#show({ history: found.body.history });
+    if (key === this.key) this.#show({ history: found.body.history });
   }
 
-  /** Do something that asks the API. While it is under way, no button can be pressed. */
+  /**
+   * Do something that asks the API. While it is under way, no button can be pressed. If the page shows
+   * another schedule by then, nothing is said of this one.
+   */
   async #try(act: () => Promise<void>): Promise<void> {
     if (this.#shown.busy) return;
+    const { key } = this;
+    const reads = this.#reads;
     this.#show({ busy: true });
     try {
       await act();
     } catch (problem) {
+      if (key !== this.key) return;
       if (problem instanceof DuetickError && problem.error === "version_conflict") {
-        this.#show({ busy: false });
         await this.reload();
         this.#show({ errors: { form: this.#shown.labels.conflict } });
-      } else if (!(problem instanceof DuetickError && problem.status === 404 && !this.#shown.schedule)) {
-        this.#fail(problem, {});
-        this.#focusOnError();
-        this.#tell("error", { error: problem });
-      }
+      } else this.#refuse(problem);
     } finally {
-      this.#show({ busy: false });
+      if (reads === this.#reads) this.#show({ busy: false });
     }
+  }
+
+  #refuse(problem: unknown): void {
+    this.#fail(problem, {});
+    this.#focusOnError();
+    this.#tell("error", { error: problem });
   }
 
   /** Show each problem at its field. */
@@ -378,6 +396,22 @@ export class DuetickSchedule extends HTMLElement {
       return new Intl.DateTimeFormat(this.#language, { ...options, timeZone: "UTC" }).format(new Date(utc));
     }
   }
+}
+
+/** A form in which nobody has entered anything. */
+function fresh(): Omit<Shown, "labels" | "busy"> {
+  return {
+    draft: EMPTY,
+    timezone: ownZone(),
+    sought: null,
+    preview: null,
+    looking: false,
+    errors: {},
+    schedule: null,
+    said: "",
+    asksToDelete: false,
+    history: null,
+  };
 }
 
 /** What is said of the whole form stays; fields whose times can be read are in order. */

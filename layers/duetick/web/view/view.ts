@@ -75,7 +75,8 @@ function patch(parent: Node, before: readonly VNode[], next: readonly VNode[]): 
     known.delete(name(one, place));
     return old;
   });
-  for (const gone of known.values()) gone.node?.remove();
+  const stays = new Set(kept);
+  for (const one of before) if (!stays.has(one)) one.node?.remove();
   let at = parent.firstChild;
   next.forEach((one, place) => {
     const old = kept[place];

@@ -12,8 +12,8 @@ from duetick.api.agents.messages import INVALID_PARAMS, Object, RpcError, shown
 from duetick.api.agents.tools import TOOLS, Tool
 from duetick.core.answers import Answer, error
 from duetick.core.refusals import answer_to
-from duetick.domain.errors import InvalidSchedule, kind_of, refusals_of, refuse
-from duetick.domain.identity import check_key, to_path
+from duetick.domain.errors import Flaw, InvalidSchedule, kind_of, refusals_of, refuse
+from duetick.domain.identity import InvalidId, check_key, to_path
 from duetick.domain.schedule import Json
 
 Sent: TypeAlias = Mapping[str, object]
@@ -102,7 +102,11 @@ def _check_name(name: str, value: Json) -> None:
     if name and not isinstance(value, str):
         raise InvalidSchedule((name,), f"expected text, got {kind_of(value)}.", "wrong_type")
     if name:
-        check_key(ANYBODY, str(value))
+        try:
+            check_key(ANYBODY, str(value))
+        except InvalidId as wrong:
+            named = (Flaw((name,), one.code, one.problem) for one in wrong.flaws)
+            raise InvalidId.of(named) from None
 
 
 def _sent(tool: Tool, given: Object) -> Sent:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.transfer import apscheduler, eventbridge, pgboss, tables
 from duetick.cli.transfer.crontab import CrontabReader
-from duetick.cli.transfer.items import Reader, SourcePart
+from duetick.cli.transfer.items import FileReader, SourcePart
 from duetick.cli.transfer.rows import SourceRow, rows_of_database, rows_of_file
 from duetick.domain.expression import InvalidTimezone, check_zone
 from duetick.domain.schedule import Json
@@ -53,7 +53,7 @@ def texts(chosen: argparse.Namespace) -> Iterator[tuple[str, str]]:
         yield ("stdin" if name == STDIN else name), text
 
 
-def _each_file(read: Reader) -> Callable[[argparse.Namespace, int], Iterator[SourcePart]]:
+def _each_file(read: FileReader) -> Callable[[argparse.Namespace, int], Iterator[SourcePart]]:
     def items(chosen: argparse.Namespace, _now: int) -> Iterator[SourcePart]:
         for name, text in texts(chosen):
             yield from read(name, text)

@@ -63,7 +63,7 @@ class Remark:
 
 SourcePart: TypeAlias = SourceItem | RefusedItem | Remark
 
-Reader: TypeAlias = Callable[[str, str], Iterable[SourcePart]]
+FileReader: TypeAlias = Callable[[str, str], Iterable[SourcePart]]
 """A function that yields the items of a file, by its name and its text."""
 
 

@@ -87,15 +87,20 @@ class Attempt:
         If the database is away for a moment, the write is tried again: a success must not turn into
         a loss. A repeat writes the same outcome, so it is safe.
         """
-        self._is_over = True
-        if self.committed:
-            outcome = SUCCEEDED
+        ended = self.end(outcome)
         return retry(
-            lambda: self._ledger.settle(self.occurrence, outcome, now=self._clock()),
+            lambda: self._ledger.settle(self.occurrence, ended, now=self._clock()),
             StoreUnavailable,
             TRIES,
             lambda tried: self._sleep(PAUSE * tried),
         )
+
+    def end(self, outcome: Outcome) -> Outcome:
+        """End the attempt: no transaction of it opens any more. Return the outcome to be written:
+        what was committed has succeeded.
+        """
+        self._is_over = True
+        return SUCCEEDED if self.committed else outcome
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from duetick.core.action import Action
 from duetick.core.answers import Answer, error, limit_reached
@@ -82,8 +82,12 @@ class Parts:
         """Write the outcome. Return None if the lease had ended."""
         settled = attempt.settle(stop.outcome if stop else SUCCEEDED)
         if settled is not None:
-            (self.on_gone if isinstance(stop, NotDeployed) else self.on_settled)(settled)
+            self.show_settled(settled, stop)
         return settled
+
+    def show_settled(self, settled: Occurrence, stop: Stop | None) -> None:
+        """Show an occurrence that was settled to its observer."""
+        (self.on_gone if isinstance(stop, NotDeployed) else self.on_settled)(settled)
 
     def lost(self, occurrence: Occurrence) -> None:
         """Record an occurrence that a begin found lost: no tick hears of it."""
@@ -91,15 +95,31 @@ class Parts:
         self.tell("dead", occurrence)
 
 
+class Run(NamedTuple):
+    """An attempt whose action has run, and that is not settled. Without a `stop`, it succeeded."""
+
+    begun: Begun
+    attempt: Attempt
+    stop: Stop | None
+
+    @property
+    def outcome(self) -> Outcome:
+        """The end of the attempt, as it is to be written."""
+        return self.attempt.end(self.stop.outcome if self.stop else SUCCEEDED)
+
+
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """One call of a flow. A `queued` call runs in an invocation of its own."""
+    """One call of a flow. A `queued` call runs in an invocation of its own. One that is `unheard`
+    came out of a queue: no tick hears its answer.
+    """
 
     parts: Parts
     flow: Flow
     call: Call
     request: Request
     queued: bool = False
+    unheard: bool = False
 
     def deliver(self) -> Answer:
         """Deliver the occurrence that the call has leased, or requests."""
@@ -125,7 +145,7 @@ class Dispatch:
             raise Stop(missing())
         key_refused = call.own_key and ledger.holds(call.own_key, now=now)
         if key_refused:
-            return self._refuse(key_refused)
+            return self.refuse(key_refused)
         found = self._resolve()
         if found is None and self._is_by_flow():
             raise Stop(missing())
@@ -133,7 +153,7 @@ class Dispatch:
         call = date(ledger, found, call, now)
         refused = find_recorded(ledger, found, call, now)
         if not may_begin(found, now):
-            return self._refuse(refused or UNKNOWN)
+            return self.refuse(refused or UNKNOWN)
         stopped = None if refused else self._stopped(found, call, now)
         if stopped:
             return stopped
@@ -141,13 +161,13 @@ class Dispatch:
             check_timing(found.cron, found.timezone)
             self.parts.flows.check_input(found)
         if refused:
-            return self._refuse(refused)
+            return self.refuse(refused)
         background = self._is_background(self.parts.flows.action_of(found))
         asked = ask(found, call, now)
         body = _dump_body(call.sent) if is_call(asked.origin) else None
         recorded = ledger.bring(asked, now=self.parts.clock(), key=call.own_key, body=body)
         if isinstance(recorded, Refused):
-            return self._refuse(recorded)
+            return self.refuse(recorded)
         name_occurrence(recorded.id)
         return self._queue_requested(recorded) if background else self._run(recorded, found)
 
@@ -177,7 +197,7 @@ class Dispatch:
         occurrence = self.parts.store.ledger.get(*lease.identity)
         refused = refuse(occurrence, lease, self.parts.clock()) if occurrence else UNKNOWN
         if occurrence is None or refused:
-            return self._refuse(refused or UNKNOWN)
+            return self.refuse(refused or UNKNOWN)
         self._queue(occurrence)
         return self._accept(occurrence, queued=True)
 
@@ -214,25 +234,40 @@ class Dispatch:
             find_action=lambda: self._action_of(leased, definition),
         )
         if isinstance(begun, Refused):
-            return self._refuse(begun)
+            return self.refuse(begun)
+        run = self.act(begun, definition, sent)
+        settled = self.parts.settle(run.attempt, run.stop)
+        answer = self.conclude(run, settled)
+        if run.stop and isinstance(run.stop.__cause__, KeyboardInterrupt):
+            raise run.stop.__cause__
+        return answer
+
+    def act(self, begun: Begun, definition: Record | None = None, sent: Json = None) -> Run:
+        """Run the action of a begun occurrence. What stops it is its outcome."""
         name_occurrence(begun.occurrence.id)
-        attempt = Attempt(store.ledger, begun.occurrence, clock, self.parts.sleep)
-        stop: Stop | None = None
+        parts = self.parts
+        attempt = Attempt(parts.store.ledger, begun.occurrence, parts.clock, parts.sleep)
         try:
             schedule = self._definition_of_begun(begun, definition)
-            self.parts.runner.run(schedule, attempt, self.request.left, sent)
+            parts.runner.run(schedule, attempt, self.request.left, sent)
         except Stop as raised:
-            stop = raised
-        settled = self.parts.settle(attempt, stop)
-        if settled is not None and begun.schedule:
-            delete_ended(store, begun.schedule, clock())
-        if stop and isinstance(stop.__cause__, KeyboardInterrupt):
-            raise stop.__cause__
+            return Run(begun, attempt, raised)
+        return Run(begun, attempt, None)
+
+    def conclude(self, run: Run, settled: Occurrence | None) -> Answer:
+        """Return the answer of a run that was settled; None was, if its lease had ended."""
         if settled is None:
             return error("dispatch_failed", "The lease ended before the action did.")
-        if stop and not attempt.committed:
-            return self._tell_death(stop.answer, settled)
-        return self._accept(begun.occurrence)
+        if run.begun.schedule:
+            delete_ended(self.parts.store, run.begun.schedule, self.parts.clock())
+        if run.stop and not run.attempt.committed:
+            return self._tell_death(run.stop.answer, settled)
+        return self._accept(run.begun.occurrence)
+
+    def refuse(self, refused: Refused) -> Answer:
+        """Return the answer of a call that begins nothing."""
+        answer = to_tick if self.call.fence else to_caller
+        return answer(refused, self.parts.clock())
 
     def _sent(self, leased: Leased) -> Json:
         """Return what the caller has for the action: in a delivery of what a caller asked for
@@ -247,7 +282,7 @@ class Dispatch:
         """Tell of a death: the tick that waits, by the answer; else whoever reads events."""
         if settled.state is not State.DEAD:
             return answer
-        if self.call.fence and tick_id() and not self.queued:
+        if self.call.fence and tick_id() and not (self.queued or self.unheard):
             return final(answer, settled)
         self.parts.tell("dead", settled)
         return answer
@@ -304,10 +339,6 @@ class Dispatch:
     def _adopt(self, occurrence: Occurrence | None) -> Record | None:
         """Return the definition of an index row that has no other."""
         return self.parts.flows.home.adopt(occurrence) if occurrence else None
-
-    def _refuse(self, refused: Refused) -> Answer:
-        answer = to_tick if self.call.fence else to_caller
-        return answer(refused, self.parts.clock())
 
     def _accept(self, occurrence: Occurrence, *, queued: bool = False) -> Answer:
         return accepted(

@@ -5,11 +5,13 @@ The order is CONTRACT's D-02: until the caller is authenticated, only the form o
 
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from duetick.core.accepting import Quotas
 from duetick.core.answers import Answer, error, wrong_method
-from duetick.core.correlation import name_call, own_lines, tick_id
+from duetick.core.correlation import in_tick, name_call, own_lines, tick_id
 from duetick.core.declarations import check_dialects
 from duetick.core.dispatch.attempt import Sleep
 from duetick.core.dispatch.calls import Authenticate, Call, Request, read_call, request_of
@@ -24,10 +26,24 @@ from duetick.core.wire import LARGEST_BODY, is_too_large, read_object, static_js
 from duetick.domain.identity import NO_FLOW, check_id, from_signed_path
 from duetick.domain.policies import LONGEST_TIMEOUT
 from duetick.domain.schedule import Occurrence
-from duetick.ports import Clock, Tell, tell_nobody
+from duetick.ports import Clock, Observer, Tell, tell_nobody
 
 if TYPE_CHECKING:
+    from duetick.core.backpressure import Notes
+    from duetick.core.dispatch.packs import PackReport
+    from duetick.core.threads import Threads
     from duetick.domain.schedule import Json
+
+
+class Packed(NamedTuple):
+    """The parts of a deployment that the dispatch of packs uses."""
+
+    parts: Parts
+    notes: "Notes"
+
+
+def ignore_status(_occurrence: Occurrence, _status: int) -> None:
+    """Ignore a delivery: the observer of packs if there is no other."""
 
 
 class Dispatcher:
@@ -36,8 +52,8 @@ class Dispatcher:
     `enqueue` starts an invocation that calls `run_queued`, and returns when that is durable.
     `on_settled` sees each occurrence that is settled, or that a begin found lost; `on_gone` sees
     instead those that died because their flow, or action, is not in the deployment. `tell` hears of
-    deaths of which no tick is told by its answer: it must not raise. `sleep` and
-    `within` are how it waits, and how it runs an action in its time.
+    deaths of which no tick is told by its answer: it must not raise. `sleep`, `within` and
+    `threads` are how it waits, runs an action in its time, and runs those of a pack side by side.
     """
 
     def __init__(
@@ -54,13 +70,18 @@ class Dispatcher:
         sleep: Sleep = time.sleep,
         within: Within = run_within,
         tell: Tell = tell_nobody,
+        threads: "Threads | None" = None,
     ) -> None:
         check_dialects(flows, store.dialect)
         hand_on = (lambda one: enqueue(request_of(one))) if enqueue else None
-        runner = Runner(store, flows, clock, quotas or Quotas(), within, hand_on=hand_on)
+        limits = quotas or Quotas()
+        self._runner_of = partial(Runner, store, flows, clock, limits, within, hand_on=hand_on)
         observers = on_settled, on_gone or on_settled
+        runner = self._runner_of()
         self._parts = Parts(store, flows, runner, clock, enqueue, *observers, sleep, tell)
         self._authenticate = authenticate
+        self._threads = threads
+        self._for_packs: Packed | None = None
 
     @own_lines()
     def __call__(self, request: Request) -> Answer:
@@ -81,6 +102,63 @@ class Dispatcher:
             return answer_to(request, lambda: self._dispatch(request, queued=True).deliver())
 
     @own_lines()
+    def run_message(
+        self,
+        body: str,
+        seconds: float | None = None,
+        *,
+        tell: Tell | None = None,
+        on_dispatch: Observer = ignore_status,
+        late_after: int | None = None,
+    ) -> "PackReport":
+        """Dispatch the packs of a message that came out of the queue, within so many seconds.
+
+        `tell` hears of deaths, and of occurrences that begin more than `late_after` milliseconds
+        late; `on_dispatch` sees each occurrence with the status that a tick would hear. Raises
+        UnreadableMessage if the body is no message.
+        """
+        from duetick.core.dispatch.packs import PackParts, dispatch_message
+        from duetick.core.threads import REAL
+        from duetick.domain.packs import read_message
+
+        came_at = time.monotonic()
+        message = read_message(body)
+        packed = self._packed()
+        parts = replace(packed.parts, tell=tell or self._parts.tell)
+        with in_tick(message.tick):
+            now = parts.clock()
+            packed.notes.note(now, message.lateness_ms(now))
+            return dispatch_message(
+                message,
+                PackParts(
+                    parts,
+                    partial(self._dispatch_packed, parts),
+                    self._threads or REAL,
+                    lambda: None if seconds is None else seconds - (time.monotonic() - came_at),
+                    on_dispatch,
+                    parts.tell,
+                    late_after,
+                ),
+            )
+
+    def _packed(self) -> "Packed":
+        """Return the parts of packs, made with the first message."""
+        if self._for_packs is None:
+            from duetick.core.backpressure import Notes
+            from duetick.core.coroutines import SharedLoop
+
+            runner = self._runner_of(await_shared=SharedLoop().run)
+            parts = replace(self._parts, runner=runner)
+            self._for_packs = Packed(parts, Notes(parts.store))
+        return self._for_packs
+
+    def _dispatch_packed(self, parts: Parts, one: Occurrence, request: Request) -> Dispatch:
+        """Return the dispatch of an occurrence of a pack. Raises Stop if its flow is gone."""
+        from duetick.core.dispatch.packs import call_of
+
+        flow = self._flow(request, parts, unheard=True)
+        return Dispatch(parts, flow, call_of(one, flow.name), request, unheard=True)
+
     def run_rung(self, request: Request) -> Answer:
         """Run an occurrence that a ring has just leased, in the invocation of the ring."""
         return answer_to(request, lambda: self._dispatch(request, queued=True).deliver())
@@ -92,7 +170,7 @@ class Dispatcher:
             check_id(from_signed_path(request.path_id))
         self._admit(request, "GET" if request.path_id is None else "POST")
         if request.path_id is None:
-            return _describe(self._flow(request, queued=False))
+            return _describe(self._flow(request, self._parts))
         return self._dispatch(request).deliver()
 
     def _answer_outside(self, request: Request) -> Answer:
@@ -113,11 +191,11 @@ class Dispatcher:
     def _dispatch(self, request: Request, *, queued: bool = False) -> Dispatch:
         if not is_too_large(request.body):
             name_call(read_object(request.body))
-        flow = self._flow(request, queued=queued)
+        flow = self._flow(request, self._parts, unheard=queued)
         return Dispatch(self._parts, flow, _read_call(request, flow.name), request, queued)
 
-    def _flow(self, request: Request, *, queued: bool) -> Flow:
-        flows = self._parts.flows
+    def _flow(self, request: Request, parts: Parts, *, unheard: bool = False) -> Flow:
+        flows = parts.flows
         if not flows:
             raise Stop(error("flow_unregistered", "This deployment has no flows."))
         name = "" if request.flow == NO_FLOW else request.flow
@@ -126,10 +204,10 @@ class Dispatcher:
             why = f"There is no flow {name[:64]!r}." if name else flows.home.why
             gone = NotDeployed(error("flow_not_found", why))
             dead = self._reject(request, name, gone)
-            if dead and tick_id() and not queued:
+            if dead and tick_id() and not unheard:
                 raise NotDeployed(final(gone.answer, dead))
             if dead:
-                self._parts.tell("dead", dead)
+                parts.tell("dead", dead)
             raise gone
         return flow
 

@@ -28,7 +28,7 @@ from duetick.core.flows import Flows
 from duetick.core.log_lines import about
 from duetick.core.schedules import UserSchedules
 from duetick.core.store import Store
-from duetick.core.timeouts import TimedOut, Within, cap_timeout, run_coroutine
+from duetick.core.timeouts import Await, TimedOut, Within, cap_timeout, run_coroutine
 from duetick.domain.attempts import Outcome
 from duetick.domain.errors import ConfigurationError, InvalidSchedule
 from duetick.domain.policies import LONGEST_TIMEOUT
@@ -57,13 +57,18 @@ class Runner:
         within: Within,
         *,
         hand_on: HandOn | None = None,
+        await_shared: Await | None = None,
     ) -> None:
+        """`await_shared` runs the coroutines of actions on one loop. Those of transactional actions
+        have a loop of their own, because a transaction may belong to its thread.
+        """
         self._store = store
         self._flows = flows
         self._clock = clock
         self._quotas = quotas
         self._hand_on = hand_on
         self._within = within
+        self._await_shared = await_shared
 
     def run(
         self, schedule: Schedule, attempt: Attempt, left: float | None, sent: Json = None
@@ -93,13 +98,13 @@ class Runner:
             timeout = LONGEST_TIMEOUT if action.background else schedule.policies.timeout
 
             inputs = [schedule.input]  # the action reads the last one
+            limit = cap_timeout(timeout, left)
 
             def call() -> None:
                 with attempt.acting():
                     inputs.append(self._flows.input_for(schedule, context))
-                    _call(action, inputs[-1], context)
+                    self._call(action, inputs[-1], context, limit)
 
-            limit = cap_timeout(timeout, left)
             within = partial(self._within, limit, call)
 
             def secrets() -> Secrets:
@@ -127,16 +132,19 @@ class Runner:
 
         return enqueue
 
+    def _call(self, action: Action, given: Json, context: Context, limit: float) -> None:
+        result = action.run(_read_input(action, given), context)
+        if not inspect.iscoroutine(result):
+            return
+        if self._await_shared is None or action.transactional:
+            run_coroutine(result)
+        else:
+            self._await_shared(result, limit)
+
     def _keep_lease(self, action: Action, occurrence: Occurrence) -> AbstractContextManager[None]:
         if action.background:
             return renewed(self._store.ledger, occurrence, self._clock)
         return nullcontext()
-
-
-def _call(action: Action, given: Json, context: Context) -> None:
-    result = action.run(_read_input(action, given), context)
-    if inspect.iscoroutine(result):
-        run_coroutine(result)
 
 
 def _read_input(action: Action, given: Json) -> object:

@@ -10,7 +10,7 @@ from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits
 from duetick.domain.occurrence import IndexRow, Occurrence
-from duetick.ports import Clock, Fair, Shelf
+from duetick.ports import Clock, Fair, Part, Shelf
 
 OnPoisoned: TypeAlias = Callable[[Occurrence], object]
 """A function that sees the poisoned occurrence of each row that cannot be read."""
@@ -58,6 +58,7 @@ class Index:
         pauses: Pauses = NO_PAUSES,
         limits: Limits = NO_LIMITS,
         late: int = 0,
+        part: Part | None = None,
         may_go_on: Callable[[], bool] = lambda: True,
         on_poisoned: OnPoisoned | None = None,
     ) -> list[Occurrence]:
@@ -68,10 +69,10 @@ class Index:
         empty answer means that nothing else is due, or that the claim may not go on. A row may
         yield several occurrences; a time in one of the announced `pauses` yields none. What one of
         the `limits` may cover is recorded and not leased: `Ledger.claim_waiting` leases it. A row
-        that is due for less than `late` milliseconds stays: its bell brings it. `on_poisoned` sees
-        each row that cannot be read, after the commit.
+        that is due for less than `late` milliseconds stays: its bell brings it. Of several claimers
+        each may take a `part`. `on_poisoned` sees each row that cannot be read, after the commit.
         """
-        fair = Fair(frozenset(leave_out), share, pauses, limits, late)
+        fair = Fair(frozenset(leave_out), share, pauses, limits, late, part)
         while True:
             chunk = self._shelf.claim(now, limit, ahead, fair)
             if on_poisoned:

@@ -19,6 +19,7 @@ from duetick.domain.attempts import (
     Refused,
     Settled,
     gives_run_back,
+    refuse,
     refuse_key,
     settle,
     tell_lost,
@@ -155,7 +156,42 @@ class Ledger:
             (begun,) = self._shelf.begin([held], at)
             if begun:
                 return begun
+        return self._begin_generally(held, at, pauses, on_lost)
 
+    def begin_many(
+        self, held: Sequence[Leased], *, now: int, on_lost: OnLost | None = None
+    ) -> Sequence[Begun | Refused | DuetickError]:
+        """Begin attempts of different schedules, in one trip if nothing prevents them.
+
+        What pauses or limits may concern, and what the trip did not begin, is begun as `begin` does
+        it, alone: if the store does not answer then, that error stands for the attempt.
+        """
+        pauses, limits = self._pauses.current(now), self._limits.current(now)
+
+        def is_plain(one: Leased) -> bool:
+            flow = one.flow or None
+            return not (limits.concerns(one.user_id, flow) or pauses.of(one.user_id, flow))
+
+        plain = [one for one in held if is_plain(one)]
+        begun = dict(
+            zip([one.identity for one in plain], self._shelf.begin(plain, now), strict=True)
+        )
+
+        def begin_alone(one: Leased) -> Begun | Refused | DuetickError:
+            try:
+                if one.identity not in begun:
+                    return self.begin(one, now=now, on_lost=on_lost)
+                known = self._shelf.occurrence(one.identity)
+                refused = refuse(known, one, now) if known else None  # mostly it came twice
+                return refused or self._begin_generally(one, now, pauses, on_lost)
+            except DuetickError as error:
+                return error
+
+        return [begun.get(one.identity) or begin_alone(one) for one in held]
+
+    def _begin_generally(
+        self, held: Leased, at: int, pauses: Pauses, on_lost: OnLost | None
+    ) -> Begun | Refused:
         def alter(book: Book) -> tuple[Begun | Refused, Sequence[Occurrence]]:
             return book.begin(held, at, pauses), book.lost
 
@@ -174,6 +210,33 @@ class Ledger:
         at = self._at(now)
         settled = _settle_begun(held, outcome, at)
         (after,) = self._shelf.settle([settled], at) if settled else (None,)
+        return self._conclude(held, outcome, at, after)
+
+    def settle_many(
+        self, ends: Sequence[tuple[Leased, Outcome]], *, now: int
+    ) -> Sequence[Occurrence | DuetickError | None]:
+        """Write the ends of attempts of different schedules, in one trip if they are as their
+        begins left them. What is not is settled alone: if the store does not answer then, that
+        error stands for the attempt.
+        """
+        worked_out = [_settle_begun(held, outcome, now) for held, outcome in ends]
+        written = iter(self._shelf.settle([one for one in worked_out if one], now))
+        after = [next(written) if one else None for one in worked_out]
+
+        def conclude(
+            held: Leased, outcome: Outcome, ended: Occurrence | None
+        ) -> Occurrence | DuetickError | None:
+            try:
+                return self._conclude(held, outcome, now, ended)
+            except DuetickError as error:
+                return error
+
+        return [conclude(*end, ended) for end, ended in zip(ends, after, strict=True)]
+
+    def _conclude(
+        self, held: Leased, outcome: Outcome, at: int, after: Occurrence | None
+    ) -> Occurrence | None:
+        """Do what follows the end of an attempt. If it is not settled, settle it generally."""
         ended = after or self._shelf.change(
             held.user_id, held.key, at, lambda book: book.settle(held, outcome, at), about=held
         )

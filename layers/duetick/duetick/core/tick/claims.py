@@ -16,7 +16,7 @@ from duetick.core.tick.places import Places
 from duetick.domain.group_pauses import Pauses
 from duetick.domain.limits import Limits
 from duetick.domain.schedule import Occurrence
-from duetick.ports import Tell, tell_nobody
+from duetick.ports import Part, Tell, tell_nobody
 
 MARGIN: Final = 5.0
 """Seconds that a delivery may take beyond its action's timeout, and the least that it may take."""
@@ -28,8 +28,12 @@ FRUITLESS: Final = 0.25
 """Seconds for which a claim goes on while rows only advance, as a pause or a policy has it."""
 
 
-def claimed_ahead(look_ahead: int, budget: float) -> int:
-    """Return how far a tick claims ahead, in milliseconds: not beyond its budget."""
+def claimed_ahead(look_ahead: int, budget: float | None) -> int:
+    """Return how far a tick claims ahead, in milliseconds: not beyond its budget, if it waits for
+    what it claims.
+    """
+    if budget is None:
+        return look_ahead
     return max(0, min(look_ahead, int((budget - MARGIN) * 1_000)))
 
 
@@ -37,6 +41,8 @@ class Claims:
     """The chunks of one tick, until nothing more is due: then it is `over`.
 
     `lost` counts occurrences that had no attempt or time left, `poisoned` rows that cannot be read.
+    With a `budget`, they go no further ahead than the tick will be there to deliver. Of several
+    ticks that share the rows each claims a `part`; the first also claims what waits.
     """
 
     def __init__(
@@ -47,11 +53,12 @@ class Claims:
         *,
         slots: int,
         look_ahead: int,
-        budget: float,
+        budget: float | None = None,
         elapsed: Callable[[], float] = time.monotonic,
         tell: Tell = tell_nobody,
         places: Places | None = None,
         late: int = 0,
+        part: Part | None = None,
         nothing_waits: bool = False,
     ) -> None:
         self._store = store
@@ -67,8 +74,12 @@ class Claims:
         self._least_share = max(1, slots // 8)
         self._ahead = claimed_ahead(look_ahead, budget)
         self._sources = (self._claim_waiting, self._claim_due)
+        if part and part.number:
+            self._sources = (self._claim_due, self._claim_due)
+        self.part = part
         self._nothing_waits = nothing_waits
         self._found_users: set[str] = set()
+        self._others_are_over = False
         self.over = False
         self.lost = 0
         self.poisoned = 0
@@ -114,7 +125,23 @@ class Claims:
         self.over = not claimed and not self._broken_off
         yield claimed
 
-    def _claim(self, limit: int, share: int, leave_out: Collection[str]) -> list[Occurrence]:
+    def take(self, limit: int, left_out: Collection[str]) -> Iterator[list[Occurrence]]:
+        """Yield a chunk of the users who are not left out; once they have nothing due, of all.
+
+        None is the end, as in `next`.
+        """
+        limit = max(1, min(self._chunk, limit))
+        claimed: list[Occurrence] = []
+        if left_out and not self._others_are_over:
+            claimed = self._claim(limit, self._least_share, left_out)
+            self._others_are_over = not claimed and not self._broken_off
+        if not claimed:
+            claimed = self._claim(limit, None if left_out else self._least_share, ())
+        self._sources = self._sources[::-1]
+        self.over = not claimed and not self._broken_off
+        yield claimed
+
+    def _claim(self, limit: int, share: int | None, leave_out: Collection[str]) -> list[Occurrence]:
         first, then = self._sources
         claimed = first(limit, share, leave_out) or then(limit, share, leave_out)
         if self._limited and not claimed:  # what was claimed under a limit waits
@@ -123,7 +150,7 @@ class Claims:
         return [*claimed]
 
     def _claim_waiting(
-        self, limit: int, share: int, leave_out: Collection[str]
+        self, limit: int, share: int | None, leave_out: Collection[str]
     ) -> Sequence[Occurrence]:
         limits = self._limits()
         claimed = self._store.ledger.claim_waiting(
@@ -140,7 +167,7 @@ class Claims:
         return claimed
 
     def _claim_due(
-        self, limit: int, share: int, leave_out: Collection[str]
+        self, limit: int, share: int | None, leave_out: Collection[str]
     ) -> Sequence[Occurrence]:
         end, self._broken_off = self._elapsed() + FRUITLESS, False
 
@@ -157,6 +184,7 @@ class Claims:
             pauses=self._pauses(),
             limits=self._limits(),
             late=self._late,
+            part=self.part,
             may_go_on=may_go_on,
             on_poisoned=self._count_poisoned,
         )

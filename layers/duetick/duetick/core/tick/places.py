@@ -56,3 +56,14 @@ class Places:
             self._queued[name] = scopes
         elif scopes:
             self.has_freed = True
+
+
+class NoPlaces(Places):
+    """The places of a tick that hands on nothing under a limit: packs tell nobody how they end."""
+
+    def limits(self, now: int) -> Limits:
+        """See `Places`. No limit has a place."""
+        return super().limits(now).closed()
+
+    def take(self, limits: Limits, leased: Iterable[Occurrence]) -> None:
+        """See `Places`. What has begun once is leased without a place: its begin takes one."""

@@ -4,12 +4,15 @@ import json
 import logging
 import threading
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from duetick.core.log_lines import about, log_dead
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
 from duetick.ports import Delivered, Tell, tell_nobody
+
+if TYPE_CHECKING:
+    from duetick.domain.packs import OutgoingMessage
 
 CONFLICT: Final = 409
 DEADLY: Final = frozenset({Reason.FAILED, Reason.LOST, Reason.REJECTED})
@@ -20,8 +23,9 @@ logger = logging.getLogger("duetick.tick")
 
 @dataclass(slots=True)
 class TickReport:
-    """The result of a tick. `claimed` is delivered + failed + behind + left.
+    """The result of a tick. `claimed` is delivered + failed + behind + left + handed_on.
 
+    `handed_on` counts occurrences that a queue has, in so many `packs`.
     `skipped` counts delivered occurrences that did not run. `failed` counts answers without
     success; `rejected` counts those of them whose name no path carries, which are dead now.
     `behind` counts occurrences that wait for another one of their schedule, as its overlap policy
@@ -41,6 +45,8 @@ class TickReport:
     left: int = 0
     backlog: int = 0
     lateness_ms: int = 0
+    handed_on: int = 0
+    packs: int = 0
 
 
 class Tally:
@@ -96,6 +102,13 @@ class Tally:
             self.report.lost += 1
         log_dead(occurrence)
         self._tell("dead", occurrence)
+
+    def handed_on(self, message: "OutgoingMessage", lateness_ms: int) -> None:
+        """Count a message that a queue has."""
+        report = self.report
+        report.handed_on += len(message.occurrences)
+        report.packs += 1
+        report.lateness_ms = max(report.lateness_ms, lateness_ms)
 
     def gave_back(self, count: int) -> None:
         """Count occurrences for which there was no time."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from duetick.core.tick.threads import REAL, Threads
+from duetick.core.threads import REAL, Threads
 from duetick.domain.schedule import Occurrence
 from duetick.domain.transitions import came_back
 
@@ -40,7 +40,8 @@ class Turns:
     def __init__(
         self, occurrences: Iterable[Occurrence], slots: int, threads: Threads = REAL
     ) -> None:
-        self._half = max(1, slots // 2)
+        self._slots = slots
+        self._in_flight = 0
         self._changed, self._shortened = threads.conditions()
         self._users: dict[str, _User] = {}
         self._line: deque[str] = deque()
@@ -51,6 +52,12 @@ class Turns:
         self._closed = False
         self.in_line = 0
         self.add(occurrences)
+
+    def resize(self, slots: int) -> None:
+        """Let there be so many slots from now on. What is in flight stays so."""
+        with self._changed:
+            self._slots = slots
+            self._wake_another()
 
     def add(self, occurrences: Iterable[Occurrence]) -> None:
         """Put occurrences into the line."""
@@ -80,6 +87,7 @@ class Turns:
         with self._changed:
             user = self._users[occurrence.user_id]
             user.in_flight -= 1
+            self._in_flight -= 1
             behind = user.behind.pop(occurrence.key)
             if behind:
                 user.behind[occurrence.key] = behind
@@ -155,11 +163,13 @@ class Turns:
             self._line.append(user_id)
 
     def _pick(self) -> Occurrence | None:
+        if self._in_flight >= self._slots:
+            return None
         while self._line:
             user_id = self._line.popleft()
             user = self._users[user_id]
             user.is_next = False
-            if user.in_flight < self._half or not (self._line or self._full):
+            if user.in_flight < max(1, self._slots // 2) or not (self._line or self._full):
                 return self._start(user_id, user)
             self._full[user_id] = None
         if len(self._full) == 1:
@@ -170,6 +180,7 @@ class Turns:
     def _start(self, user_id: str, user: _User) -> Occurrence:
         occurrence = heapq.heappop(user.ready)[2]
         user.in_flight += 1
+        self._in_flight += 1
         self.in_line -= 1
         user.in_line -= 1
         if self._is_short():

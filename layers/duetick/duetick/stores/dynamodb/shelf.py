@@ -42,6 +42,7 @@ from duetick.ports import (
     JobsFound,
     Listed,
     Migrated,
+    Part,
     Query,
     Records,
     StateCounts,
@@ -256,7 +257,8 @@ class DynamoShelf:
         self._skew.check(date)
         templates = Templates(now, ahead, fair.pauses, fair.limits)
         while True:
-            rows, contended = self._due(layout, now + ahead - fair.late, limit), False
+            due = self._due(layout, now + ahead - fair.late, limit, fair.part)
+            rows, contended = due, False
             others = (name for name in rows if name[0] not in fair.leave_out)
             while names := list(islice(others, limit)):
                 claim = ItemsClaim(self._books, templates)
@@ -292,14 +294,22 @@ class DynamoShelf:
 
     def _writers(self) -> ThreadPoolExecutor:
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(WRITERS, "duetick-claim")
+            self._pool = ThreadPoolExecutor(WRITERS, "duetick-write")
         return self._pool
 
-    def _due(self, layout: Sequence[int], until: int, page: int) -> Iterator[ScheduleName]:
-        """Return the names of due rows, oldest first over all shards."""
+    def _due(
+        self, layout: Sequence[int], until: int, page: int, part: Part | None = None
+    ) -> Iterator[ScheduleName]:
+        """Return the names of due rows, oldest first over all shards, or over those of a part. If
+        there are fewer shards than parts, the names of the rows say of which part they are.
+        """
         partitions = [status for shards in layout for status in statuses(shards)]
+        by_name = part is not None and len(partitions) < part.of
+        if part and not by_name:
+            partitions = partitions[part.number :: part.of]
         pages = [self._due_in(status, until, page) for status in partitions]
-        return (name for _, name in heapq.merge(*pages))
+        names = (name for _, name in heapq.merge(*pages))
+        return (name for name in names if part is None or not by_name or part.has(*name))
 
     def _due_in(self, status: str, until: int, page: int) -> Iterator[tuple[int, ScheduleName]]:
         return self._books.due_in(status, until, page)
@@ -378,8 +388,9 @@ class DynamoShelf:
         return self._waiting.lease(now, limit, ahead, fair)
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
-        """See `ports.Shelf`. Each is one conditional update."""
-        return [self._begin(lease, now) for lease in leases]
+        """See `ports.Shelf`. Each is one conditional update, side by side with the others."""
+        every = map if len(leases) < 2 else self._writers().map
+        return [*every(lambda lease: self._begin(lease, now), leases)]
 
     def _begin(self, lease: Leased, now: int) -> Begun | None:
         if stands_beside(lease.origin):
@@ -400,8 +411,9 @@ class DynamoShelf:
         return found if entry and entry.token == token else None
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
-        """See `ports.Shelf`. Each is one conditional update."""
-        return [self._settle(one, now) for one in settled]
+        """See `ports.Shelf`. Each is one conditional update, side by side with the others."""
+        every = map if len(settled) < 2 else self._writers().map
+        return [*every(lambda one: self._settle(one, now), settled)]
 
     def _settle(self, one: Settled, now: int) -> Occurrence | None:
         found = self._update(one.after, quick.settle(one, now))

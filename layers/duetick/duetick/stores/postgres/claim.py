@@ -76,8 +76,11 @@ class LockingClaim:
         tick, start = self._reached
         params: dict[str, Value] = {"until": now + ahead - fair.late, "limit": limit}
         params["leave_out"] = left_out(fair)
+        query = "claim_select"
+        if fair.part:
+            query, params = "claim_select_part", params | fair.part._asdict()
         for lowest in (start, LOWEST) if tick == (now, ahead) else (LOWEST,):
-            (chunk,) = session.rows("claim_select", params | {"from": lowest})
+            (chunk,) = session.rows(query, params | {"from": lowest})
             if chunk[0] is not None:
                 return chunk
         return None

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from duetick.domain.claims import DueRow, Templates
 from duetick.domain.occurrence import Occurrence
-from duetick.ports import Chunk, Fair
+from duetick.ports import Chunk, Fair, Part
 from duetick.stores.postgres.claim import (
     EMPTY,
     LOWEST,
@@ -80,6 +80,7 @@ class _Tick:
 
     of: tuple[int, int]
     left_out: frozenset[str] = frozenset()
+    part: Part | None = None
     reads: list[DueRead] = field(default_factory=list)
     reached: int = LOWEST
     is_last: bool = False
@@ -110,7 +111,7 @@ class FastClaim:
         if not self._lock.acquire(blocking=False):
             return self._claim_locking(database, now, limit, ahead, fair)
         try:
-            self._continue((now, ahead), fair.leave_out)
+            self._continue((now, ahead), fair)
             if not self._tick.gives_way:
                 return self._claim(database, limit, fair)
         except (Undone, RowLocked):
@@ -128,16 +129,16 @@ class FastClaim:
         with database.claiming() as session:
             return self._locking(session, now, limit, ahead, fair)
 
-    def _continue(self, of: tuple[int, int], left_out: frozenset[str]) -> None:
+    def _continue(self, of: tuple[int, int], fair: Fair) -> None:
         """Go on with the rows that were read, or begin anew for another question."""
         before = self._tick
-        if (before.of, before.left_out) != (of, left_out):
+        if (before.of, before.left_out, before.part) != (of, fair.leave_out, fair.part):
             gives_way = before.gives_way and before.of == of
-            self._tick = _Tick(of, left_out, gives_way=gives_way)
+            self._tick = _Tick(of, fair.leave_out, fair.part, gives_way=gives_way)
 
     def _give_way(self) -> None:
         """Let the other way claim the rest of the tick: somebody else is at work on its rows."""
-        self._tick = _Tick(self._tick.of, self._tick.left_out, gives_way=True)
+        self._tick = _Tick(self._tick.of, self._tick.left_out, self._tick.part, gives_way=True)
 
     def _claim(self, database: Database, limit: int, fair: Fair) -> Chunk:
         planned = self._take_planned(limit, fair)
@@ -166,9 +167,12 @@ class FastClaim:
         wanted = limit * BLOCK if tick.was_full else limit
         params: dict[str, Value] = {"until": sum(tick.of) - fair.late, "limit": wanted}
         params["leave_out"] = left_out(fair)
+        query = "claim_read"
+        if fair.part:
+            query, params = "claim_read_part", params | fair.part._asdict()
         for lowest in dict.fromkeys((tick.lowest, LOWEST)):
             with database.claiming(waits=False) as session:
-                ((found, *_),) = session.last([("claim_read", params | {"from": lowest})])()
+                ((found, *_),) = session.last([(query, params | {"from": lowest})])()
             tick.reads = _reads(found)
             if tick.reads:
                 break

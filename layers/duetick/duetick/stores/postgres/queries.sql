@@ -287,6 +287,32 @@ FROM (
     FOR UPDATE OF i SKIP LOCKED
 ) AS d
 
+-- name: claim_select_part
+-- As claim_select, of one part of the rows, by a hash of their names.
+SELECT string_agg(d.tid::text, ';'), json_agg(d.user_id), json_agg(d.key), json_agg(d.cron),
+    json_agg(d.timezone), json_agg(d.next_fire_at), json_agg(d.flow), json_agg(d.anchor),
+    json_agg(d.redefined_at), json_agg(d.policies), json_agg(d.mark)
+FROM (
+    SELECT i.ctid AS tid, {index_columns}, i.mark FROM schedule_index i
+    WHERE i.next_fire_at BETWEEN :from AND :until AND i.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:leave_out::json)))
+        AND mod(hashtextextended(i.user_id || '/' || i.key, 0), :of) IN (:number, :number - :of)
+    ORDER BY i.next_fire_at LIMIT :limit
+    FOR UPDATE OF i SKIP LOCKED
+) AS d
+
+-- name: claim_read_part
+-- As claim_read, of one part of the rows.
+SELECT string_agg(d.tid::text, ';'), string_agg(d.version::text, ','), json_agg(d.user_id),
+    json_agg(d.key), json_agg(d.cron), json_agg(d.timezone), json_agg(d.next_fire_at),
+    json_agg(d.flow), json_agg(d.anchor), json_agg(d.redefined_at), json_agg(d.policies),
+    json_agg(d.mark)
+FROM (
+    SELECT i.ctid AS tid, i.xmin AS version, {index_columns}, i.mark FROM schedule_index i
+    WHERE i.next_fire_at BETWEEN :from AND :until AND i.user_id <> ALL (ARRAY(SELECT json_array_elements_text(:leave_out::json)))
+        AND mod(hashtextextended(i.user_id || '/' || i.key, 0), :of) IN (:number, :number - :of)
+    ORDER BY i.next_fire_at LIMIT :limit
+) AS d
+
 -- name: claim_read
 -- The same without locks, with the version of each row: a write of the row makes another one.
 SELECT string_agg(d.tid::text, ';'), string_agg(d.version::text, ','), json_agg(d.user_id),
@@ -463,6 +489,49 @@ WITH begun AS (
     FROM begun b WHERE s.user_id = :user_id AND s.key = :key
 )
 SELECT {occurrence_columns} FROM begun o
+
+-- name: given_write
+-- What a write of many reads its occurrences from: one row for each, in JSON.
+json_to_recordset(:many) AS given (user_id text, key text, nominal_at bigint, origin text, flow text,
+    fence bigint, next_fence bigint, before text, state text, reason text, due_at bigint,
+    attempts bigint, policies text, lease_until bigint, held_until bigint, error text, told text,
+    note text, note_told text)
+
+-- name: schedules_lock
+-- In the order of their names, so that two packs never wait for each other.
+SELECT 1 FROM (SELECT DISTINCT given.user_id, given.key FROM {given_write}) AS n
+JOIN schedules s ON s.user_id = n.user_id AND s.key = n.key
+ORDER BY s.user_id, s.key FOR UPDATE OF s
+
+-- name: occurrences_begin
+-- As occurrence_begin, for many. If one violates the place of another, none is begun.
+WITH begun AS (
+    {begin_write of many}
+    RETURNING o.*
+), counted AS (
+    UPDATE schedules s SET runs = s.runs + CASE WHEN b.attempts = 1 THEN 1 ELSE 0 END,
+        last_run_at = :now
+    FROM begun b WHERE s.user_id = b.user_id AND s.key = b.key
+)
+SELECT {occurrence_columns} FROM begun o
+
+-- name: schedules_get
+SELECT {schedule_columns} FROM (SELECT DISTINCT given.user_id, given.key FROM {given_write}) AS n
+JOIN schedules s ON s.user_id = n.user_id AND s.key = n.key
+
+-- name: occurrences_move_leased
+WITH written AS (
+    {leased_write of many}
+    RETURNING o.user_id, o.key, o.nominal_at, o.origin
+), traced AS (
+    INSERT INTO events (user_id, key, nominal_at, origin, at, before, after, note, told)
+    SELECT w.user_id, w.key, w.nominal_at, w.origin, :now, given.before, given.state, given.note,
+        given.note_told
+    FROM written w JOIN {given_write} ON given.user_id = w.user_id AND given.key = w.key
+        AND given.nominal_at = w.nominal_at AND given.origin = w.origin
+    WHERE given.note IS NOT NULL
+)
+SELECT user_id, key, nominal_at, origin FROM written
 
 -- name: occurrence_move_leased
 {leased_write}

@@ -1,12 +1,11 @@
-"""The shelf on Postgres: begin, settle, renew and release are one round trip each.
+"""The shelf on Postgres: begin, settle, renew and release are one round trip each, also of many.
 
 A statement's condition decides the everyday case (see `sql.quick`). If it changes no row, the
 general way loads the book and decides.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from itertools import repeat
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from pg8000.core import CoreConnection
@@ -26,8 +25,8 @@ from duetick.stores.postgres.errors import FACTORYS_PLACE, InDoubt, connecting
 from duetick.stores.postgres.fast_claim import FastClaim
 from duetick.stores.postgres.kept import read_answers, routines
 from duetick.stores.sql.queries import Migration, migrations
-from duetick.stores.sql.quick import begin_call, leased_params
-from duetick.stores.sql.rows import read_begun
+from duetick.stores.sql.quick import USUAL_LEASE_MS, begin_call, begin_params, leased_params
+from duetick.stores.sql.rows import read_begun, read_occurrence, read_record
 from duetick.stores.sql.session import (
     Database,
     Params,
@@ -41,6 +40,8 @@ from duetick.stores.sql.shelf import SqlShelf, read_glance
 from duetick.stores.versions import check_version
 
 POOL: Final = 8
+MANY: Final = ("schedules_get", "occurrences_move_leased")
+"""The last statements of a write of many occurrences."""
 
 
 class PostgresShelf(SqlShelf):
@@ -67,14 +68,35 @@ class PostgresShelf(SqlShelf):
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
         """See `ports.Shelf`. If the answer is lost, the general way reads the result."""
-        answers = self._write([_begin_calls(lease, now) for lease in leases])
+        if len(leases) > 1:
+            return self._begin_many(leases, now)
+        answers = [self._write(_begin_calls(lease, now)) for lease in leases]
         return [read_begun(begun[0], records) if begun else None for _, begun, records in answers]
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
         """See `ports.Shelf`. If the answer is lost, the general way repeats it, without effect."""
-        del now
-        answers = self._write([[_move_call(*one)] for one in settled])
+        if len(settled) > 1:
+            return self._settle_many(settled, now)
+        answers = [self._write([_move_call(*one)]) for one in settled]
         return [one.after if rows else None for one, (rows,) in zip(settled, answers, strict=True)]
+
+    def _begin_many(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:
+        """Begin occurrences of different schedules by three statements, in one round trip."""
+        many: Params = {"many": json.dumps([begin_params(one) for one in leases])}
+        dated: Params = {**many, "now": now, "usual_lease_ms": USUAL_LEASE_MS}
+        calls = (("schedules_lock", many), ("occurrences_begin", dated), ("schedules_get", many))
+        _, begun, records = self._write(calls)
+        found = {one.identity: one for one in map(read_occurrence, begun)}
+        schedules = {(one.user_id, one.key): one for one in map(read_record, records)}
+        every = [found.get(lease.identity) for lease in leases]
+        return [Begun(one, schedules.get((one.user_id, one.key))) if one else None for one in every]
+
+    def _settle_many(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
+        """Write the ends of attempts by one statement."""
+        many = json.dumps([_move_params(*one) for one in settled])
+        (rows,) = self._write([("occurrences_move_leased", {"many": many, "now": now})])
+        written = {(user_id, key, at, origin) for user_id, key, at, origin in rows}
+        return [one.after if one.after.identity in written else None for one in settled]
 
     def write_lease(
         self, before: Occurrence, after: Occurrence, event: Event | None = None
@@ -87,23 +109,20 @@ class PostgresShelf(SqlShelf):
         """See `ports.Shelf`. If the answer is lost, it is read again: each begin waits for it."""
         return retry(super().standing, InDoubt, 2)
 
-    def _write(self, leases: Sequence[Sequence[QueryCall]]) -> Sequence[Sequence[Sequence[Row]]]:
-        """Run the statements of each lease in one transaction and round trip; return their rows.
+    def _write(self, calls: Sequence[QueryCall]) -> Sequence[Sequence[Row]]:
+        """Run statements in one transaction and round trip; return the rows of each.
 
-        If the answer is lost, or one of several leases conflicts with another, no row is the
+        If the answer is lost, or one of many occurrences conflicts with another, no row is the
         answer, and all of them go the general way.
         """
         try:
-            answers: Iterator[Sequence[Row]] = iter(
-                self._write_at_once([call for calls in leases for call in calls])
-            )
+            return self._write_at_once(calls)
         except InDoubt:
-            answers = repeat(())
+            return [() for _ in calls]
         except Undone:
-            if len(leases) == 1:
+            if calls[-1][0] not in MANY:
                 raise
-            answers = repeat(())
-        return [[next(answers) for _ in calls] for calls in leases]
+            return [() for _ in calls]
 
     def _write_at_once(self, calls: Sequence[QueryCall]) -> Sequence[Sequence[Row]]:
         """Run statements by the function that stands for them; without one, themselves."""
@@ -148,10 +167,13 @@ def _begin_calls(lease: Leased, now: int) -> list[QueryCall]:
 
 
 def _move_call(before: Occurrence, after: Occurrence, event: Event | None) -> QueryCall:
+    traced = "occurrence_move_leased" if event is None else "occurrence_move_leased_traced"
+    return traced, _move_params(before, after, event)
+
+
+def _move_params(before: Occurrence, after: Occurrence, event: Event | None) -> Params:
     params = leased_params(before, after)
-    if event is None:
-        return "occurrence_move_leased", params
-    return "occurrence_move_leased_traced", {**params, "note": event.note, "note_told": event.told}
+    return {**params, "note": event.note, "note_told": event.told} if event else params
 
 
 def open_postgres(

@@ -1,5 +1,6 @@
 """Queries and migrations from the .sql files, by name."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -55,8 +56,32 @@ def load(backend: str) -> dict[str, str]:
     return {name: _fill(sql, fragments) for name, sql in found.items()}
 
 
+SHARED: Final = ("now", "usual_lease_ms")
+"""The parameters that are the same for all occurrences of a statement about many."""
+
+_PARAMETER: Final = re.compile(r"(?<!:):([a-z_]+)")
+_ALONE: Final = "FROM (SELECT 1) AS one"
+
+
+def _of_many(sql: str) -> str:
+    """Return a write of one occurrence as one of many: each row of `given` has the parameters."""
+
+    def name(found: re.Match[str]) -> str:
+        return found[0] if found[1] in SHARED else f"given.{found[1]}"
+
+    many = _PARAMETER.sub(name, sql)
+    if _ALONE in many:
+        return many.replace(_ALONE, "FROM {given_write}")
+    return many.replace("\nWHERE", "\nFROM {given_write}\nWHERE", 1)
+
+
 def _fill(sql: str, fragments: dict[str, str]) -> str:
-    """Insert the fragments, and those that they name. Most statements have none."""
+    """Insert the fragments, and those that they name. Most statements have none.
+
+    `{name of many}` inserts a write of one occurrence as one of many.
+    """
+    for name in [one for one in fragments if "{" + one + " of many}" in sql]:
+        sql = sql.replace("{" + name + " of many}", _of_many(fragments[name]))
     while "{" in sql and (found := [name for name in fragments if "{" + name + "}" in sql]):
         for name in found:
             sql = sql.replace("{" + name + "}", fragments[name])

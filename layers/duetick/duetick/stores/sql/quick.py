@@ -18,10 +18,13 @@ USUAL_LEASE_MS: Final = Policies().lease_ms
 
 def begin_call(held: Leased, now: int) -> QueryCall:
     """Return the call that begins a leased occurrence."""
-    params = identity_params(held.identity)
-    params["fence"], params["now"] = held.fence, now
-    params["flow"], params["usual_lease_ms"] = held.flow, USUAL_LEASE_MS
-    return "occurrence_begin", params
+    more: dict[str, Value] = {"now": now, "usual_lease_ms": USUAL_LEASE_MS}
+    return "occurrence_begin", begin_params(held) | more
+
+
+def begin_params(held: Leased) -> dict[str, Value]:
+    """Return the parameters of `occurrence_begin` that each occurrence has of its own."""
+    return identity_params(held.identity) | {"fence": held.fence, "flow": held.flow}
 
 
 def leased_params(before: Occurrence, after: Occurrence) -> dict[str, Value]:

@@ -39,6 +39,8 @@ class SqliteClaim:
 
     def __call__(self, session: Session, now: int, limit: int, ahead: int, fair: Fair) -> Chunk:
         """See `ClaimChunk`."""
+        if fair.part and fair.part.number:  # one writer claims for all parts
+            return Chunk(0)
         params: Params = {
             "until": now + ahead - fair.late,
             "limit": limit,

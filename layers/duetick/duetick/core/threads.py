@@ -1,4 +1,4 @@
-"""The threads of a tick, and the conditions on which they wait for one another."""
+"""Threads, and the conditions on which they wait for one another."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ Start: TypeAlias = Callable[[Callable[[], object]], object]
 
 
 class WaitPoint(Protocol):
-    """`threading.Condition`, as far as a tick uses it."""
+    """`threading.Condition`, as far as ticks and packs use it."""
 
     def __enter__(self) -> bool: ...
     def __exit__(
@@ -40,7 +40,7 @@ class WaitPoint(Protocol):
 
 
 class Threads(Protocol):
-    """The way in which a tick does several things at once. A simulation has a way of its own."""
+    """The way in which several things are done at once. A simulation has a way of its own."""
 
     def started(self, most: int) -> AbstractContextManager[Start]:
         """Let the block start work in at most that many threads. Its end waits for all of them."""
@@ -54,14 +54,14 @@ class RealThreads:
 
     @contextmanager
     def started(self, most: int) -> Iterator[Start]:
-        """See `Threads`. A tick that finds nothing due makes no pool."""
+        """See `Threads`. Without work, no pool is made."""
         with ExitStack() as stack:
 
             @cache
             def pool() -> "ThreadPoolExecutor":
                 from concurrent.futures import ThreadPoolExecutor
 
-                made = ThreadPoolExecutor(most, thread_name_prefix="deliver")
+                made = ThreadPoolExecutor(most, thread_name_prefix="work")
                 return stack.enter_context(made)
 
             yield lambda work: pool().submit(work)
