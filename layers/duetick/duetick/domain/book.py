@@ -717,10 +717,11 @@ class Book:
             return False
         self.record = replace(current, runs=current.runs + 1)
         if self.record.used_up:
+            at = self._effective_time(now)
             if not self.unreadable:
-                self._account(range_unclaimed(current, self.row, self.mark, now, Reason.QUOTA))
+                self._account(range_unclaimed(current, self.row, self.mark, at, Reason.QUOTA))
             self._set_row(None, now)
-            self._define(current, self._effective_time(now), "done")
+            self._define(current, at, "done")
         return True
 
     def settle(self, leased: Leased, outcome: Outcome, now: int) -> Occurrence | None:
