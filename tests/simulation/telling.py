@@ -1,8 +1,9 @@
 """A story is told on a ground, and judged. One that fails shrinks until a person can read it."""
 
 import logging
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -17,6 +18,9 @@ from tests.simulation.world import Alters, World
 
 MOST_TRIES: Final = 250
 """The most stories that are told to make one shorter."""
+
+SHRINK_SECONDS: Final = 60.0
+"""Seconds after which a story is short enough: on a server, hundreds of stories take very long."""
 
 MOST_LINES: Final = 120
 
@@ -43,6 +47,7 @@ class Teller:
     alters: Alters | None = None
     inside: bool = False
     general: bool = False
+    elapsed: Callable[[], float] = time.monotonic
 
     def tell(self, story: Story, *, aloud: bool = False) -> Ended:
         """Tell a story from its beginning to its judgement."""
@@ -57,7 +62,8 @@ class Teller:
         return Ended(story, flaws, world.lines, boundaries.crossed, boundaries.happened, history)
 
     def shrink(self, story: Story) -> Ended:
-        """Return the shortest story found that fails in the same way."""
+        """Return the shortest story found in a minute that fails in the same way."""
+        end = self.elapsed() + SHRINK_SECONDS
         wanted = kind_of(self.tell(story).flaws)
         tries = 0
         smaller = True
@@ -65,7 +71,7 @@ class Teller:
             smaller = False
             for candidate in _shorter(story):
                 tries += 1
-                if tries > MOST_TRIES:
+                if tries > MOST_TRIES or self.elapsed() >= end:
                     return self.tell(story, aloud=True)
                 if kind_of(self.tell(candidate).flaws) & wanted:
                     story, smaller = candidate, True

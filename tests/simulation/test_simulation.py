@@ -8,11 +8,13 @@ from itertools import chain, count, islice
 import pytest
 from duetick.domain.expression import digest_of, next_fire
 from duetick.domain.expression.zones import ZONES
+from duetick.domain.policies import Policies
 from duetick.ports import Shelf
+from duetick.testing.conformance.samples import HOUR, MINUTE
 
 from tests.conformance.chances import START
 from tests.lab.dynamodb import DynamoDB
-from tests.simulation.everything import everything, everything_rung
+from tests.simulation.everything import MAIL, everything, everything_rung
 from tests.simulation.grounds import DynamoGround, Ground, PostgresGround, SqliteGround
 from tests.simulation.planted import FOUND_BY, ONLY_WITH, PLANTED
 from tests.simulation.story import (
@@ -21,12 +23,13 @@ from tests.simulation.story import (
     PORT,
     WAY_OF_PACKS,
     WAY_TO_DISPATCH,
+    Act,
     Fault,
     Kind,
     Story,
     story_of,
 )
-from tests.simulation.telling import Teller, explain
+from tests.simulation.telling import SHRINK_SECONDS, Teller, explain
 
 OUTSIDE = {
     "take_in",
@@ -226,6 +229,17 @@ def test_s01_one_story_crosses_every_boundary_of_bells(sqlite: Ground) -> None:
     assert {*OF_BELLS} - set(ended.crossed) == set()
 
 
+def test_s01_a_bell_that_rang_for_the_last_time_is_gone_before_its_ring_is_answered(
+    sqlite: Ground,
+) -> None:
+    policies = Policies(ends_at=START + 2 * HOUR + 30 * MINUTE)
+    ends = replace(MAIL, cron="0 * * * *", policies=policies)
+    acts = Act(START, "move", ""), Act(START, "put", ends.key, ends)
+    ended = Teller(sqlite).tell(Story(6, START, 4 * HOUR, acts))
+    assert ended.crossed["Ringer.answer"]
+    assert ended.flaws == []
+
+
 def happens_at_each(
     sqlite: Ground, story: Story, boundaries: Sequence[str], kind: Kind
 ) -> list[str]:
@@ -275,6 +289,17 @@ def test_a_planted_bug_is_found_within_two_hundred_stories(sqlite: Ground, bug: 
     verb = ONLY_WITH.get(bug)
     fitting = (one for one in stories if verb is None or verb in {act.verb for act in one.acts})
     assert any(teller.tell(one).flaws for one in islice(fitting, 200))
+
+
+def test_a_story_that_fails_on_a_slow_store_is_told_after_a_minute(sqlite: Ground) -> None:
+    """Each story takes as long as all of them may."""
+    bug = "delete in finally"
+    teller = Teller(sqlite, PLANTED[bug], elapsed=count(0.0, SHRINK_SECONDS).__next__)
+    story = story_of(FOUND_BY[bug])
+    ended = teller.shrink(story)
+    assert ended.story == story
+    assert ended.flaws
+    assert ended.lines
 
 
 @pytest.mark.slow

@@ -252,12 +252,13 @@ class Tower:
 
     def _wrong(self) -> Iterable[ScheduleName]:
         """Yield the schedules whose bell is not that of their row. The first time of a rate moves
-        with its row, and the bell keeps its own; one that rings no more may hang.
+        with its row, and the bell keeps its own; one that rings no more may hang, or be gone.
         """
+        now = self._world.slots.now
         rows = [one.row for one in self._world.observer.every_book() if one.row]
         for row in rows:
             wanted, hangs = self._wanted(row), self._bells.get(bell_name(row.user_id, row.key))
-            rang = hangs is None and wanted is not None and wanted.expression.startswith("at(")
+            rang = hangs is None and wanted is not None and _next_time(wanted, now) == NEVER
             if wanted and not rang and (hangs is None or hangs.payload != wanted.payload):
                 yield row.user_id, row.key
         known = {bell_name(row.user_id, row.key) for row in rows}

@@ -69,6 +69,7 @@ from duetick.domain.ranges import (
     leave_out,
     range_of_due,
     range_of_row,
+    range_unclaimed,
     range_unfired,
     range_within,
     ranges_before,
@@ -706,7 +707,8 @@ class Book:
     def _count_run(self, now: int) -> bool:
         """Count a run. Return False if the limit allows no more.
 
-        With the last run that the limit allows, the schedule is done.
+        With the last run that the limit allows, the schedule is done: no rebuild gives it a row
+        that was lost. The times of an unreadable row are a restore's.
         """
         current = self.record
         if current is None:
@@ -715,9 +717,11 @@ class Book:
             return False
         self.record = replace(current, runs=current.runs + 1)
         if self.record.used_up:
-            self._account(range_of_due(self.row, self.mark, now, Reason.QUOTA))
+            at = self._effective_time(now)
+            if not self.unreadable:
+                self._account(range_unclaimed(current, self.row, self.mark, at, Reason.QUOTA))
             self._set_row(None, now)
-            self._define(current, self._effective_time(now), "done")
+            self._define(current, at, "done")
         return True
 
     def settle(self, leased: Leased, outcome: Outcome, now: int) -> Occurrence | None:

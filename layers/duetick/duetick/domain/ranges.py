@@ -128,9 +128,18 @@ def range_unfired(
 
     If the row of an active schedule was lost, or could not be read, no claim took the times since.
     """
-    since = max(record.redefined_at, mark or 0)
     if not record.enabled:
+        since = max(record.redefined_at, mark or 0)
         return range_within(resume(record), since, now, Reason.PAUSED)
-    if row is None and record.done_at is None and not record.used_up:
-        return range_of_pause(record, now) + range_within(record, since, now, reason)
-    return range_of_pause(record, now) + range_of_due(row, mark, now, reason)
+    return range_of_pause(record, now) + range_unclaimed(record, row, mark, now, reason)
+
+
+def range_unclaimed(
+    record: Record, row: IndexRow | None, mark: int | None, now: int, reason: Reason
+) -> tuple[Occurrence, ...]:
+    """Return the times up to `now` that no claim took: the due ones, or all since the mark if the
+    row of an active schedule was lost.
+    """
+    if row or record.done_at is not None or record.used_up or not record.enabled:
+        return range_of_due(row, mark, now, reason)
+    return range_within(record, max(record.redefined_at, mark or 0), now, reason)

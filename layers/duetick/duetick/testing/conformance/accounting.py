@@ -199,6 +199,19 @@ class AccountingConformance(StoreSuite):
         store.rebuild(now=LATE)
         expect_range(store, Reason.MISSED)
 
+    def test_a01_what_a_lost_row_missed_is_accounted_for_by_the_last_run_of_its_limit(
+        self, store: Store
+    ) -> None:
+        """No rebuild comes by before: afterwards the schedule is done, and has no row."""
+        made = store.schedules.put(schedule(policies=Policies(max_runs=1)), now=NOON)
+        store.index.remove("ada", "digest")
+        start(store, by_hand(at=LATE), LATE)
+        assert list(store.check(now=LATE)) == []
+        missed, ran = history(store)
+        assert (missed.state, missed.reason) == (State.CANCELLED, Reason.QUOTA)
+        assert ran.state is State.PROCESSING
+        assert outcomes(store, made) == [*fires(made.cron, None, NOON, LATE), LATE]
+
     def test_a01_two_rebuilds_account_for_each_time_once(self, store: Store) -> None:
         made = store.schedules.put(schedule(), now=NOON)
         for now in (LATE, LATE + 3 * DAY):

@@ -22,6 +22,7 @@ from duetick.testing.conformance.samples import (
     MINUTE,
     NOON,
     SOON,
+    by_hand,
     row,
     schedule,
 )
@@ -179,6 +180,14 @@ class VerifyConformance(StoreSuite):
         held = start(store, fired, NOON + MINUTE + 2_000)
         store.ledger.settle(held, SUCCEEDED, now=NOON + MINUTE + 3_000)
         assert of(store).found == {}
+
+    def test_a02_a_limit_ends_no_time_that_a_clock_ahead_has_dated(self, store: Store) -> None:
+        """The last run begins by a clock that is behind that of the last definition."""
+        limited = schedule(cron=EACH_MINUTE, policies=Policies(max_runs=1))
+        store.schedules.put(limited, now=NOON)
+        store.follow_zone("ada", "digest", now=NOON + MINUTE + 10_000)
+        start(store, by_hand(at=NOON + 50_000), NOON + 50_000)
+        assert problems(store) == []
 
     def test_a02_a_run_that_is_given_back_begins_the_times_again(self, store: Store) -> None:
         limited = schedule(cron=EACH_MINUTE, policies=Policies(max_runs=1))
