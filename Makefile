@@ -14,7 +14,7 @@ ONLY_SLOW = tests/e2e tests/integration/api/test_contract.py
 .PHONY: run cloud test quick lint format lock openapi pages package setup lab
 
 run: setup
-	@$(BIN)/duetick local --port $(PORT) --store '$(STORE)' --transport $(TRANSPORT)
+	@$(BIN)/duetick local --port $(PORT) --transport $(TRANSPORT) --store '$(STORE)'
 
 cloud: setup lab
 	@$(BIN)/python -m tests.lab.cloud --transport $(TRANSPORT)

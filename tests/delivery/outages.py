@@ -5,13 +5,11 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, cast
-
-from botocore.config import Config
+from typing import Protocol
 
 from tests.lab.process import LOCALHOST, free_port
 
@@ -32,12 +30,6 @@ class Outage(Protocol):
 
     def end(self) -> None:
         """It does again, with all that it held."""
-
-
-def impatient(**given: object) -> Config:
-    """The settings of DynamoDB's client, but for how often it tries."""
-    made = cast("Callable[..., Config]", Config)(**given)
-    return made.merge(Config(retries={"mode": "standard", "total_max_attempts": 2}))
 
 
 class Door:

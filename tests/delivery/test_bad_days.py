@@ -24,7 +24,6 @@ from duetick.transports.http import HttpTransport, bearer
 
 from tests.delivery.endpoint import Behave, Endpoint, endpoint, hang, hang_up, status
 from tests.delivery.office import Office, office
-from tests.delivery.outages import impatient
 from tests.delivery.scene import MINUTE, NINE, Scene, request
 from tests.delivery.tick_process import authorize
 from tests.lab.postgres import EmbeddedPostgres
@@ -169,7 +168,7 @@ def test_a_database_that_is_down_is_told_and_nothing_is_lost(
 def test_a_store_that_is_not_there_is_a_clear_error(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duetick.stores.dynamodb.table.Config", impatient)
+    monkeypatch.setattr("duetick.stores.dynamodb.service.TRIES", 2)
     store = open_store(url.format(port=free_port()), clock=lambda: NINE)
 
     def nobody(_occurrence: Occurrence, _status: int) -> None:

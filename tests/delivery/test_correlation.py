@@ -72,6 +72,7 @@ def test_j02_a_line_of_the_tick_itself_has_its_id(
     def away(*_: object, **__: object) -> None:
         raise ConnectionError
 
+    scene.put(cron="0 9 * * *")
     monkeypatch.setattr(scene.store.index, "claim_due", away)
     with in_tick("of-the-invocation"), pytest.raises(ConnectionError):
         run_tick(scene.store, scene.inline, now=NINE)

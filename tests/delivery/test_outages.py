@@ -19,7 +19,7 @@ from duetick.domain.schedule import Json, Occurrence
 from duetick.stores import open_store
 
 from tests.delivery.office import Office, office
-from tests.delivery.outages import Gone, Locked, Outage, door, impatient
+from tests.delivery.outages import Gone, Locked, Outage, door
 from tests.delivery.scene import MINUTE, NINE, Scene
 from tests.lab.dynamodb import DynamoDB, table_name
 from tests.lab.process import LOCALHOST
@@ -88,7 +88,7 @@ def place(
 ) -> Iterator[Place]:
     """The address of a fresh store, and its outage. Nobody waits for long here."""
     monkeypatch.setattr("duetick.stores.sqlite.database.BUSY_SECONDS", 0.2)
-    monkeypatch.setattr("duetick.stores.dynamodb.table.Config", impatient)
+    monkeypatch.setattr("duetick.stores.dynamodb.service.TRIES", 2)
     monkeypatch.setattr("duetick.core.dispatch.attempt.PAUSE", 0.02)
     if request.param == "postgres":
         server: EmbeddedPostgres = request.getfixturevalue("own_postgres")

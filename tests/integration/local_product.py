@@ -90,19 +90,9 @@ def product(
 ) -> Iterator[Product]:
     """The product on a store of that address, with the flows of a project."""
     store = open_store(address, clock=clock)
-    for made_once in (
-        wiring.settings,
-        wiring.witness,
-        wiring.flows,
-        wiring.quotas,
-        wiring.secrets,
-        wiring.guard,
-        wiring.dispatcher,
-        wiring.transport,
-        wiring._http,
-        wiring.runs,
-    ):
-        made_once.cache_clear()
+    for made in vars(wiring).values():
+        if hasattr(made, "cache_clear"):
+            made.cache_clear()
     patch.setattr(wiring, "store", lambda: store)
     # A thread of the local stack would race with the test: a tick delivers, unless a test says so.
     patch.setattr(wiring, "hand_on", lambda: None)

@@ -28,6 +28,7 @@ from tests.lab.postgres import connect
 SLOW: Final = pytest.mark.slow
 
 BEFORE: Final = (
+    "DROP TABLE bells",
     "ALTER TABLE occurrences DROP COLUMN body",
     "DROP TABLE inbox",
     "ALTER TABLE occurrences DROP COLUMN death",

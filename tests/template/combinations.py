@@ -48,6 +48,7 @@ BUS = "arn:aws:events:eu-central-1:123456789012:event-bus/operations"
 GIVEN: dict[str, str] = {
     **FLOWS,
     "EventBus": BUS,
+    "LogSuccesses": "10",
     "RowFlow": "reminders/remind",
     "RetentionByFlow": "reminders=365 noise=7/14",
     **BACKENDS[2],

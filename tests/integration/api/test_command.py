@@ -302,7 +302,7 @@ def test_v01_a_note_in_a_sentence_steers_no_terminal(terminal: Terminal) -> None
         ("schedules", "duetick schedules", "{list,actions,get,put,"),
         ("local --port x", "duetick local", "expected a whole number, got 'x'"),
         ("costs --foo", "duetick costs", "unknown: --foo"),
-        ("", "duetick", "{local,costs,migrate,check,rebuild,recover,verify,overview,"),
+        ("", "duetick", "{local,costs,migrate,check,rebuild,recover,redrive,verify,overview,"),
     ],
 )
 def test_wrong_arguments_are_told_with_the_usage_of_their_part(

@@ -77,8 +77,8 @@ def test_each_command_that_is_shown_is_done(
 
 
 def test_each_command_is_shown() -> None:
-    """All but the local stack, which `make run` starts, the recovery, which has a page, and what
-    makes and builds a repository.
+    """All but the local stack, which `make run` starts, the recovery, which has a page, the
+    redrive, which needs a queue of AWS, and what makes and builds a repository.
     """
     shown = {command[0] for block in SHOWN for command in commands(block)}
     (known,) = [
@@ -86,7 +86,7 @@ def test_each_command_is_shown() -> None:
         for action in _parser()._actions
         if isinstance(action, argparse._SubParsersAction)
     ]
-    others = {"local", "recover", "layer", "new", "package", "token"}
+    others = {"local", "recover", "redrive", "layer", "new", "package", "token"}
     assert set(known) - shown == others
 
 

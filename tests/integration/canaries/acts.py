@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 import pytest
 from duetick.api.agents.tools import TOOLS
+from duetick.core import done
 from duetick.core.recovery import recover
 from duetick.core.static import register
-from duetick.core.tick import loop
 from duetick.core.witness import NOTE
 from duetick.domain import rows as domain_rows
 from duetick.domain.errors import SchemaOutdated, StoreUnavailable, WitnessUnavailable
@@ -217,6 +217,7 @@ def commands_speak(office: Office) -> None:
     office.command("new", "1 canary-none")
     office.command("package", "--to", "tests")
     office.command("layer", "canary-none")
+    office.command("redrive", "--stack", "canary-none")
 
 
 def forecasts_are_read(office: Office) -> None:
@@ -280,7 +281,7 @@ def parts_break(office: Office) -> None:
     store.index.upsert(IndexRow("a/b", "k", "* * * * *", None, office.running.clock.now))
     with office.broken(store.ledger, "reject", fault):
         office.tick(1)
-    with office.broken(loop, "delete_done", fault):
+    with office.broken(done, "delete_done", fault):
         again = {"action": "work", "policies": {"maxRuns": 1, "afterCompletion": "delete"}}
         office.ask(f"PUT {MINE}{ONE}", SCHEDULE | again | {"cron": "* * * * *"}, key="gone-soon")
         office.tick(1)

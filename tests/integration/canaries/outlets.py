@@ -109,6 +109,7 @@ COMMANDS: Final[dict[str, Reader]] = {
     "token": "operator",
     "migrate": "operator",
     "recover": "operator",
+    "redrive": "operator",
     "costs": "operator",
     "verify": "operator",
     "backfill continue": "operator",
@@ -191,6 +192,15 @@ SILENT: Final = {
     "bells": "it has numbers",
     "bell_failed": "it names a schedule, and why EventBridge did not take its times",
     "wake_failed": "its stack is any line's",
+    "pack": "it has numbers, and the name of a message",
+    "pack_unreadable": "it names a message, and the part of it that cannot be read",
+    "pack_failed": "it names a message; its stack is any line's",
+    "pack_not_begun": "it names an occurrence, and what the store said",
+    "helpers": "it has a number",
+    "helpers_failed": "its stack is any line's",
+    "note_failed": "it has what the store said",
+    "put_back_failed": "it has a status and the name of an error of SQS",
+    "send_failed": "it has a status, the name of an error of SQS and a number",
 }
 """Log lines that no act provokes here, and why that is no risk."""
 

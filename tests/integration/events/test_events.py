@@ -35,7 +35,7 @@ USED = {
         "users-cognito",
         "users-lambda",
     ),
-    "occurrences-died",
+    *("occurrences-died", "packs"),
     *("custom-resource-create", "custom-resource-update", "custom-resource-delete"),
 }
 

@@ -8,11 +8,14 @@ from dataclasses import replace
 from typing import NoReturn, TypeAlias
 
 import pytest
+from duetick.core.managed.trigger import Trigger, keep_trigger
 from duetick.core.store import Store
 from duetick.core.wire import delivery_json
 from duetick.domain import rows as domain_rows
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.schedule import IndexRow, Json, Schedule
+from duetick.runtime import wiring
+from duetick.runtime.managed import Managed
 from flows import reminders
 
 from tests.documents import OPERATORS, section
@@ -47,7 +50,8 @@ def a_tick(_scene: Scene) -> dict[str, object]:
 
 
 def a_tick_without_a_store(scene: Scene) -> dict[str, object]:
-    """It cannot claim."""
+    """It cannot claim what is due."""
+    put(scene)
     store, _, patch = scene
     patch.setattr(store.index, "claim_due", raises)
     return event("scheduler")
@@ -143,6 +147,59 @@ def an_audit_after_new_rules(scene: Scene) -> dict[str, object]:
     return event("audit")
 
 
+class Mute:
+    """A queue to which messages go back, and bells that EventBridge does not take."""
+
+    def put_back(self, receipt: str, seconds: int) -> None:
+        """It comes again."""
+
+    def __getattr__(self, name: str) -> Callable[..., NoReturn]:
+        return raises
+
+
+def a_pack(scene: Scene) -> dict[str, object]:
+    """Its occurrences are nobody's."""
+    _, _, patch = scene
+    patch.setattr(wiring, "queue", Mute)
+    return event("packs")
+
+
+def a_pack_that_cannot_be_read(scene: Scene) -> dict[str, object]:
+    """Somebody else put it in."""
+    made = a_pack(scene)
+    (message,) = event("packs")["Records"]
+    return made | {"Records": [message | {"body": "hello"}]}
+
+
+def a_pack_that_fails(scene: Scene) -> dict[str, object]:
+    """Something is wrong with us."""
+    _, _, patch = scene
+    patch.setattr(wiring, "run_message", raises)
+    return a_pack(scene)
+
+
+def a_bell_that_cannot_be_made(scene: Scene) -> None:
+    """The bell of a row is pending, and EventBridge does not take it."""
+    put(scene)
+    store, _, patch = scene
+    keep_trigger(store, Trigger("", "bells", "role", "dispatch", "tick", None, settled=True))
+    store.shelf.mark_bells([("ann", "hello")], NINE)
+    patch.setattr(wiring, "is_managed", lambda: True)
+    patch.setattr(wiring, "managed", lambda: Managed(store, bells=lambda _trigger: Mute()))
+
+
+def a_tick_beside_such_a_bell(scene: Scene) -> dict[str, object]:
+    """It tries again."""
+    a_bell_that_cannot_be_made(scene)
+    return event("scheduler")
+
+
+def an_audit_beside_such_a_bell(scene: Scene) -> dict[str, object]:
+    """It tries again, too."""
+    a_bell_that_cannot_be_made(scene)
+    return event("audit")
+
+
 WRITTEN: dict[tuple[str, str], Before] = {
     ("Tick", "tick"): a_tick,
     ("Tick", "claim_failed"): a_tick_without_a_store,
@@ -150,6 +207,11 @@ WRITTEN: dict[tuple[str, str], Before] = {
     ("Tick", "dead"): a_tick_with_a_bad_row,
     ("Dispatch", "dead"): a_dispatch_that_fails,
     ("Dispatch", "action_failed"): a_dispatch_that_fails,
+    ("Dispatch", "pack"): a_pack,
+    ("Dispatch", "pack_unreadable"): a_pack_that_cannot_be_read,
+    ("Dispatch", "pack_failed"): a_pack_that_fails,
+    ("Tick", "bell_failed"): a_tick_beside_such_a_bell,
+    ("Migrate", "bell_failed"): an_audit_beside_such_a_bell,
     ("Migrate", "unindexed"): an_audit_of_what_is_lost,
     ("Migrate", "audit"): an_audit_of_what_is_lost,
     ("Migrate", "stale"): an_audit_of_a_wrong_time,

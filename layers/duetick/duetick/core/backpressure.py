@@ -65,7 +65,7 @@ class Handed(NamedTuple):
         return self._replace(handed=self.handed + count, waits_since=waits_since)
 
 
-class Taken(NamedTuple):
+class Takings(NamedTuple):
     """The note of dispatch: when it took a pack, and how late that was."""
 
     at: int = 0
@@ -84,16 +84,16 @@ class Notes:
         """Note that a pack was taken, so many milliseconds after it was due."""
         if late >= BEHIND_MS and now - self._late_at >= LATE_APART_MS:
             self._late_at = self._taken_at = now
-            _keep(self.store, LATE, Taken(now, late))
+            _keep(self.store, LATE, Takings(now, late))
         elif now - self._taken_at >= APART_MS:
             self._taken_at = now
-            _keep(self.store, TAKEN, Taken(now, late))
+            _keep(self.store, TAKEN, Takings(now, late))
 
 
 def begin_handing(store: Store, now: int) -> Handed:
     """Return the note of a round that begins: with its bound, and nothing handed on yet."""
     last = Handed(*_read(store, HANDED, len(Handed._fields)))
-    late, taken = (Taken(*_read(store, name, len(Taken._fields))) for name in (LATE, TAKEN))
+    late, taken = (Takings(*_read(store, name, len(Takings._fields))) for name in (LATE, TAKEN))
     waits_since = last.waits_since
     if max(late.at, taken.at) >= waits_since - APART_MS:
         waits_since = 0

@@ -9,7 +9,7 @@ from duetick.domain.packs import UnreadableMessage
 from duetick.ports import PackQueue
 from duetick.runtime.telemetry import record_pack
 
-Run: TypeAlias = Callable[[str, float], PackReport]
+RunMessage: TypeAlias = Callable[[str, float], PackReport]
 """A function that dispatches the body of a message, within so many seconds."""
 
 FOR_EVENTS: Final = 1.0
@@ -19,7 +19,7 @@ logger = logging.getLogger("duetick.dispatch")
 
 
 def answer_messages(
-    event: Mapping[str, Any], queue: PackQueue, left: Callable[[], float], run: Run
+    event: Mapping[str, Any], queue: PackQueue, left: Callable[[], float], run: RunMessage
 ) -> dict[str, object]:
     """Dispatch each message. Return the answer by which only those come again that have to.
 
@@ -34,7 +34,7 @@ def answer_messages(
     return {"batchItemFailures": failures}
 
 
-def _run_one(message: Mapping[str, Any], seconds: float, run: Run) -> int | None:
+def _run_one(message: Mapping[str, Any], seconds: float, run: RunMessage) -> int | None:
     """Dispatch a message. Return the seconds after which it has to come again, or None."""
     named = {
         "pack": message["messageId"],

@@ -101,7 +101,7 @@ class PackReport:
             self.come_back(seconds)
 
 
-class Ended(NamedTuple):
+class PackEnd(NamedTuple):
     """An occurrence that was dispatched, with the answer of it; None if its run is to be settled.
 
     Of one that went alone, `late` says how late that was.
@@ -154,7 +154,7 @@ class PackRun:
         self._parts = parts
         self._report = report
         self._changed: WaitPoint = parts.threads.conditions()[0]
-        self._ended: list[Ended] = []
+        self._ended: list[PackEnd] = []
         self._first_end = 0
         self._running = 0
         self._tried = 0
@@ -251,7 +251,7 @@ class PackRun:
 
         answer = answer_to(request, find)
         if not found:
-            self._end(Ended(one, answer))
+            self._end(PackEnd(one, answer))
         return found[0] if found else None
 
     def _begin_many(self, pairs: Sequence[tuple[Occurrence, Dispatch]], start: Start) -> None:
@@ -269,7 +269,7 @@ class PackRun:
                 self._began(one, now)
                 self._start(one, start, partial(self._act, one, dispatch, begun))
             elif isinstance(begun, Refused):
-                self._end(Ended(one, dispatch.refuse(begun)))
+                self._end(PackEnd(one, dispatch.refuse(begun)))
             else:
                 _log_not_begun(one, begun)
                 self._report.keep_back(1)
@@ -283,9 +283,9 @@ class PackRun:
 
     # Run.
 
-    def _start(self, one: Occurrence, start: Start, work: Callable[[], Ended]) -> None:
+    def _start(self, one: Occurrence, start: Start, work: Callable[[], PackEnd]) -> None:
         def run() -> None:
-            ended = Ended(one, LOST)
+            ended = PackEnd(one, LOST)
             try:
                 ended = work()
             except BaseException:
@@ -300,18 +300,18 @@ class PackRun:
         self._running += 1
         start(partial(copy_context().run, run))
 
-    def _act(self, one: Occurrence, dispatch: Dispatch, begun: Begun) -> Ended:
-        return Ended(one, None, dispatch.act(begun), dispatch)
+    def _act(self, one: Occurrence, dispatch: Dispatch, begun: Begun) -> PackEnd:
+        return PackEnd(one, None, dispatch.act(begun), dispatch)
 
-    def _deliver_alone(self, one: Occurrence, dispatch: Dispatch) -> Ended:
+    def _deliver_alone(self, one: Occurrence, dispatch: Dispatch) -> PackEnd:
         late = max(0, self._parts.clock() - one.due_at)
-        return Ended(one, answer_to(dispatch.request, dispatch.deliver), late=late)
+        return PackEnd(one, answer_to(dispatch.request, dispatch.deliver), late=late)
 
-    def _end(self, ended: Ended) -> None:
+    def _end(self, ended: PackEnd) -> None:
         with self._changed:
             self._put(ended)
 
-    def _put(self, ended: Ended) -> None:
+    def _put(self, ended: PackEnd) -> None:
         if not self._ended:
             self._first_end = self._parts.clock()
         self._ended.append(ended)
@@ -329,14 +329,14 @@ class PackRun:
         if runs:
             self._settle_many(runs)
 
-    def _settle_many(self, runs: Sequence[Ended]) -> None:
+    def _settle_many(self, runs: Sequence[PackEnd]) -> None:
         ends = [(one.run.attempt.occurrence, one.run.outcome) for one in runs if one.run]
         ledger = self._parts.parts.store.ledger
         try:
             settled = ledger.settle_many(ends, now=self._parts.clock())
         except DuetickError as problem:
             settled = [problem for _ in ends]
-        unsettled: list[Ended] = []
+        unsettled: list[PackEnd] = []
         for one, after in zip(runs, settled, strict=True):
             if isinstance(after, DuetickError):
                 unsettled.append(one)
@@ -344,7 +344,7 @@ class PackRun:
                 self._conclude(one, after)
         self._try_again(unsettled)
 
-    def _conclude(self, one: Ended, after: Occurrence | None) -> None:
+    def _conclude(self, one: PackEnd, after: Occurrence | None) -> None:
         if one.run is None or one.dispatch is None:
             return
         if after is not None:
@@ -354,7 +354,7 @@ class PackRun:
         self._count_end(answer)
         self._observe(one.occurrence, answer.status)
 
-    def _try_again(self, unsettled: Sequence[Ended]) -> None:
+    def _try_again(self, unsettled: Sequence[PackEnd]) -> None:
         """Keep what was not settled for another try, as long as the invocation has time for one."""
         self._tried = self._tried + 1 if unsettled else 0
         if not unsettled:
@@ -368,7 +368,7 @@ class PackRun:
         self._report.not_settled += len(unsettled)
         self._report.come_back()
 
-    def _answered_alone(self, one: Ended, answer: Answer) -> None:
+    def _answered_alone(self, one: PackEnd, answer: Answer) -> None:
         """Count the answer of an occurrence that went alone, or was refused."""
         code = answer.body.get("error")
         if answer.status == ACCEPTED or code == "action_failed":
