@@ -153,6 +153,10 @@ class Mute:
     def put_back(self, receipt: str, seconds: int) -> None:
         """It comes again."""
 
+    def names(self, prefix: str) -> tuple[str, ...]:
+        """It has none."""
+        return ()
+
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:
         return raises
 
