@@ -99,6 +99,7 @@ CLAIMS = (
                 "test_m05_rows_without_a_record_are_paused_too",
                 "test_o02_a_claim_advances_what_a_pause_covers_and_records_nothing",
                 "test_o02_it_stands_until_no_row_is_due_for_its_times",
+                "test_s01_a_tick_leaves_a_row_to_its_bell_for_five_minutes",
                 "test_skip_records_what_may_have_fired_and_ticks_go_on",
                 "test_t06_the_next_time_is_the_first_after_the_window",
                 "test_t09_an_interval_does_not_drift",

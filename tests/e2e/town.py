@@ -64,7 +64,9 @@ class Town:
         headers = self.send(self.bob, "GET", "/api/schedules/theirs").headers
         return next(value for name, value in headers.items() if name.lower() == "etag")
 
-    def forget(self, *keys: str) -> None:
-        """Whatever ann has under those."""
-        for key in keys:
-            self.call(self.ann, "DELETE", f"/api/schedules/{key}")
+    def forget(self, token: str, but: str | None = None) -> None:
+        """Delete each schedule of a user but one."""
+        _, listed = self.call(token, "GET", "/api/schedules?state=all")
+        for one in listed["schedules"]:
+            if one["key"] != but:
+                self.call(token, "DELETE", f"/api/schedules/{one['key']}")
