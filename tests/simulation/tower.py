@@ -184,8 +184,12 @@ class Tower:
         def left() -> float:
             return (end - world.slots.now) / 1_000
 
+        def elapsed() -> float:
+            return world.slots.now / 1_000
+
         def deliver(one: Occurrence, seconds: float) -> int:
-            return dispatcher.run_rung(replace(request_of(one), seconds=seconds)).status
+            request = replace(request_of(one), seconds=seconds, came_at=elapsed(), elapsed=elapsed)
+            return dispatcher.run_rung(request).status
 
         managed = host.managed
         ringer = Ringer(

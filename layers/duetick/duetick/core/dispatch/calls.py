@@ -36,7 +36,7 @@ class Request:
     Without a `path_id`, the call is about the flow itself. With an `external_id` it is about the
     schedule that has this outside id, and `flow` is empty. `caller` is the caller that the gateway
     names. `seconds` is the remaining time of the invocation when the call came; None if nothing
-    ends it.
+    ends it; `elapsed` is the clock that counts it.
     """
 
     flow: str
@@ -49,13 +49,14 @@ class Request:
     seconds: float | None = None
     external_id: str | None = None
     came_at: float = field(default_factory=time.monotonic, compare=False)
+    elapsed: Callable[[], float] = field(default=time.monotonic, compare=False)
 
     @property
     def left(self) -> float | None:
         """The seconds of the invocation that remain now."""
         if self.seconds is None:
             return None
-        return self.seconds - (time.monotonic() - self.came_at)
+        return self.seconds - (self.elapsed() - self.came_at)
 
 
 Authenticate: TypeAlias = Callable[[Request], bool]
