@@ -108,7 +108,7 @@ class Trusting(Meddled):
 
 
 def _due(until: int, limit: int, fair: Fair) -> Params:
-    return {"until": until, "limit": limit, "leave_out": left_out(fair)}
+    return {"until": until - fair.late, "limit": limit, "leave_out": left_out(fair)}
 
 
 class ReadsThenTakes(AlteredShelf):

@@ -99,6 +99,7 @@ CLAIMS = (
                 "test_m05_rows_without_a_record_are_paused_too",
                 "test_o02_a_claim_advances_what_a_pause_covers_and_records_nothing",
                 "test_o02_it_stands_until_no_row_is_due_for_its_times",
+                "test_s01_a_ring_claims_its_row_as_a_tick_does",
                 "test_s01_a_tick_leaves_a_row_to_its_bell_for_five_minutes",
                 "test_skip_records_what_may_have_fired_and_ticks_go_on",
                 "test_t06_the_next_time_is_the_first_after_the_window",
@@ -128,6 +129,9 @@ CLAIMS = (
         sql("claim_select", "<= :until", "< :until"),
         frozenset(
             {
+                "test_a_limit_of_runs_tells_how_many_are_spent",
+                "test_s01_a_tick_leaves_a_row_to_its_bell_for_five_minutes",
+                "test_s01_the_next_due_is_the_end_of_a_lease_or_what_waits",
                 "test_what_is_under_way_or_has_ended_does_not_wait",
                 "test_a01_what_is_new_under_a_range_fires_on_time",
                 "test_a01_what_operators_change_still_adds_up",
@@ -214,6 +218,7 @@ CLAIMS = (
                 "test_t07_an_attempt_that_began_before_its_claim_is_lost_at_the_end_of_its_lease",
                 "test_t12_a_sound_store_has_active_schedules_and_no_findings",
                 "test_t14_a_mass_that_waits_hides_nobody",
+                "test_what_waits_is_told_with_what_a_pause_would_do_to_it",
             }
         ),
     ),
@@ -288,6 +293,7 @@ CLAIMS = (
                 "test_l01_a_row_that_is_restored_without_a_next_time_is_done",
                 "test_m03_what_became_unreadable_is_kept_not_indexed_and_reported",
                 "test_o02_a_mended_row_fires_no_time_of_a_pause_that_stands_no_more",
+                "test_rows_that_cannot_be_read_are_counted_beside_the_others",
                 "test_t01_a_claim_tells_of_each_row_that_it_poisons",
                 "test_t01_rows_poisoned_since_a_time_are_told",
                 "test_t01_what_was_poisoned_first_is_listed_first",
@@ -428,6 +434,7 @@ CHANGES = (
                 "test_a01_what_a_claim_finds_missed_leaves_out_what_was_claimed_ahead_of_an_edit",
                 "test_a01_what_ended_by_a_clock_ahead_is_made_by_nobody_again",
                 "test_a01_what_is_due_at_the_last_run_leaves_out_that_run",
+                "test_a01_where_everything_is_missed_it_leaves_out_what_a_caller_brought",
                 "test_j13_a_change_behind_a_claims_clock_doubles_no_time_of_its_range",
             }
         ),

@@ -283,6 +283,7 @@ LEDGERS = (
                 "test_a01_what_a_claim_finds_missed_leaves_out_what_a_caller_brought",
                 "test_a01_what_a_claim_finds_missed_leaves_out_what_was_claimed_ahead_of_an_edit",
                 "test_a01_what_a_lost_row_missed_is_accounted_for_by_a_rebuild",
+                "test_a01_what_a_lost_row_missed_is_accounted_for_by_the_last_run_of_its_limit",
                 "test_a01_what_is_due_at_the_last_run_leaves_out_that_run",
                 "test_a01_what_operators_change_still_adds_up",
                 "test_a02_a_row_that_an_upsert_mends_misses_what_lies_behind_it",

@@ -23,7 +23,7 @@ from duetick.testing.conformance.samples import (
     row,
     schedule,
 )
-from duetick.testing.conformance.suite import FAILED, StoreSuite, drain, only, start
+from duetick.testing.conformance.suite import FAILED, StoreSuite, drain, must, only, start
 
 EVERYTHING: Final = Selection()
 UNTIL: Final = SOON + DAY
@@ -198,7 +198,7 @@ class ForecastConformance(StoreSuite):
         store.jobs.enqueue(work(), now=NOON, due_at=NOON + 2 * HOUR)
         store.jobs.enqueue(work(), now=NOON, due_at=NOON + 2 * DAY)
         claimed = {one.key: one for one in drain(store, NOON)}
-        begun = start(store, claimed["again"], NOON)
+        begun = start(store, must(claimed.get("again")), NOON)
         store.ledger.settle(begun, FAILED, now=NOON)
         place = only(store.ledger.find("ada", "spread", limit=10)).due_at
         wanted = [(10, True, False), (120, True, True)]
