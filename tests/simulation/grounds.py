@@ -159,7 +159,7 @@ class SqliteGround:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "simulated.db"
-        self._made: dict[int, tuple[Shelf, list[sqlite3.Connection]]] = {}
+        self._made: dict[Shelf, list[sqlite3.Connection]] = {}
         template = self._shelf([])
         template.migrate()
         template.close()
@@ -179,7 +179,7 @@ class SqliteGround:
         """See `Ground`."""
         made: list[sqlite3.Connection] = []
         shelf = self._shelf(made)
-        self._made[id(shelf)] = shelf, made  # it lives on, so that no other has its id
+        self._made[shelf] = made
         return shelf
 
     def _shelf(self, made: list[sqlite3.Connection]) -> SqlShelf:
@@ -193,8 +193,7 @@ class SqliteGround:
 
     def kill(self, shelf: Shelf) -> None:
         """See `Ground`."""
-        _, made = self._made.pop(id(shelf), (shelf, []))
-        for connection in made:
+        for connection in self._made.pop(shelf, ()):
             connection.close()
 
     def cross(self, shelf: Shelf, boundaries: Boundaries) -> None:
@@ -227,7 +226,7 @@ class PostgresGround:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._made: dict[int, tuple[Shelf, list[CoreConnection]]] = {}
+        self._made: dict[Shelf, list[CoreConnection]] = {}
         self._observer = connect_to_postgres(url)
         shelf = self._shelf([])
         shelf.migrate()
@@ -248,7 +247,7 @@ class PostgresGround:
         """See `Ground`."""
         made: list[CoreConnection] = []
         shelf = self._shelf(made)
-        self._made[id(shelf)] = shelf, made  # as above
+        self._made[shelf] = made
         return shelf
 
     def _shelf(self, made: "list[CoreConnection]") -> SqlShelf:
@@ -262,8 +261,7 @@ class PostgresGround:
 
     def kill(self, shelf: Shelf) -> None:
         """See `Ground`. The server has ended the session before anybody goes on."""
-        _, made = self._made.pop(id(shelf), (shelf, []))
-        for connection in made:
+        for connection in self._made.pop(shelf, ()):
             pid = int.from_bytes(connection._backend_key_data[:4])
             self._observer.run("SELECT pg_terminate_backend(:pid, 5000)", pid=pid)
             with suppress(Error, OSError):
