@@ -213,7 +213,7 @@ class SqliteGround:
 
     def close(self) -> None:
         """See `Ground`."""
-        for _, made in self._made.values():
+        for made in self._made.values():
             for connection in made:
                 connection.close()
         self._made.clear()
@@ -280,7 +280,7 @@ class PostgresGround:
         return Counter(name for (name,) in self._observer.run(SELECT))
 
     def _close_made(self) -> None:
-        for _, made in self._made.values():
+        for made in self._made.values():
             for connection in made:
                 connection.close()
         self._made.clear()

@@ -22,7 +22,6 @@ from duetick.domain.states import Reason, State
 from duetick.ports import NO_TERMS, Alter, Chunk, Fair, Shelf, Terms
 from duetick.stores.sql.session import Session
 from duetick.stores.sql.shelf import SqlShelf
-from duetick.testing.conformance.samples import HOUR
 
 from tests.conformance.broken_stores import CommitsBetween
 from tests.simulation.boundaries import CrossedShelf
@@ -397,14 +396,6 @@ class EndsAnyMark(Altered):
         return crossed.end_bell(name, current or token)
 
 
-class SharesBells(Altered):
-    """Two processes may have one bell at a time."""
-
-    def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
-        """Take the bell, whoever has it."""
-        return self._shelf.take_bell(name, now + 10 * HOUR, until)
-
-
 def _count(book: Book) -> None:
     if book.record:
         book.record = replace(book.record, runs=book.record.runs + 1)
@@ -449,7 +440,6 @@ PLANTED: Final[Mapping[str, Alters]] = {
     "a job's key that is not kept": _altered(ForgetsKeys),
     "a bell that is marked after the write": _altered(MarksLater),
     "a mark that ends whatever its token": _altered(EndsAnyMark),
-    "a bell that two processes have": _altered(SharesBells),
 }
 """The bugs by name."""
 
@@ -461,7 +451,6 @@ ONLY_WITH: Final[Mapping[str, Verb]] = {
     "a job's key that is not kept": "enqueue",
     "a bell that is marked after the write": "move",
     "a mark that ends whatever its token": "move",
-    "a bell that two processes have": "move",
 }
 """The verb without which no story comes to the place of a bug: so others need not be told."""
 
@@ -486,6 +475,5 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a job's key that is not kept": 2,
     "a bell that is marked after the write": 9,
     "a mark that ends whatever its token": 696,
-    "a bell that two processes have": 274,
 }
 """The seed of the first story that finds a bug. It saves time only: that story is told first."""
