@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, cast
 
 import pytest
 from duetick.core.managed.trigger import Trigger, keep_trigger
@@ -21,6 +21,9 @@ from flows import reminders
 from tests.documents import OPERATORS, section
 from tests.integration.events.recorded import Handle, event
 from tests.integration.local_product import NINE, Clock
+
+if TYPE_CHECKING:
+    from duetick.ports.bells import Bells
 
 RUNBOOK = section(OPERATORS, "Runbook")
 LOOKS = sorted(set(re.findall(r"look (\w+)Log (\w+)", RUNBOOK)))
@@ -189,7 +192,9 @@ def a_bell_that_cannot_be_made(scene: Scene) -> None:
     keep_trigger(store, Trigger("", "bells", "role", "dispatch", "tick", None, settled=True))
     store.shelf.mark_bells([("ann", "hello")], NINE)
     patch.setattr(wiring, "is_managed", lambda: True)
-    patch.setattr(wiring, "managed", lambda: Managed(store, bells=lambda _trigger: Mute()))
+    patch.setattr(
+        wiring, "managed", lambda: Managed(store, bells=lambda _trigger: cast("Bells", Mute()))
+    )
 
 
 def a_tick_beside_such_a_bell(scene: Scene) -> dict[str, object]:
