@@ -80,5 +80,7 @@ def keeps_to_the_document(case: schemathesis.Case[Any], product: Product) -> Non
     operator = not case.path.startswith(("/api/schedules", "/api/actions"))
     token = product.stack.operator if operator else product.stack.token_of("ann")
     case.headers["Authorization"] = f"Bearer {token}"
+    for name in ("Content-Length", "Transfer-Encoding"):  # a drawn one is for the gateway to refuse
+        case.headers.pop(name, None)
     response = case.call(base_url=product.stack.server.url)
     case.validate_response(response, checks=CHECKS)
