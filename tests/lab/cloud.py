@@ -20,7 +20,7 @@ You are the user "you", signed in by Cognito. In another terminal:
     -d '{{"cron": "* * * * *", "flow": "reminders", "action": "remind",
          "input": {{"text": "hello"}}}}'
 
-At the next full minute it fires. What became of it:
+At the next full minute it fires. Its history:
 
   curl {url}/api/schedules/hello/history -H "Host: {host}" \\
     -H "Authorization: Bearer {token}"

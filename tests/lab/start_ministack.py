@@ -54,8 +54,8 @@ def parse_and_transform(body: str) -> object:
 
 
 def update_with_attributes(*asked: Any) -> object:  # noqa: ANN401
-    """What stays as it is in a nested stack keeps its attributes: ministack forgets them there, and
-    keeps them in a stack that stands alone.
+    """Let an unchanged resource of a nested stack keep its attributes: ministack forgets them
+    there, and keeps them in a stack that stands alone.
     """
     _kind, _id, _old, _new, stack, logical_id, *known = asked
     if not known:

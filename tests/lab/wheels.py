@@ -23,7 +23,7 @@ def wheels() -> Path:
 
 
 def wheels_name() -> str:
-    """What the cache calls the folder."""
+    """Return the cache's name for the folder."""
     source = LAYER.read_bytes() + LOCK.read_bytes() + "".join(wanted()).encode()
     return f"wheels-{hashlib.sha256(source).hexdigest()[:12]}"
 
@@ -34,7 +34,7 @@ def offline() -> dict[str, str]:
 
 
 def wanted() -> list[str]:
-    """What a project asks pip for, besides Duetick itself."""
+    """Return the packages that a project asks pip for, besides Duetick itself."""
     extras = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     return sorted({one for extra in EXTRAS for one in extras[extra]})
 

@@ -92,7 +92,7 @@ RUNG: Final[tuple[tuple[int, Verb, Schedule], ...]] = (
     (14, "pause", BOOK),
     (16, "resume", BOOK),
 )
-"""What is done while bells ring, and in which minute."""
+"""The actions while bells ring, each with its minute."""
 
 
 def everything_rung(seed: int = 7) -> Story:

@@ -163,7 +163,7 @@ class Tower:
         for delay in delays:
             self._world.call_dispatch(bell.payload, delay)
 
-    # What runs in a host.
+    # These run in a host.
 
     def bind(self, followers: Followers, store: Store) -> Managed:
         """Let followers keep the bells of a host's store."""
@@ -244,8 +244,8 @@ class Tower:
                 world.witness.flaws.append(flaw)
 
     def out_of_step(self) -> Iterable[str]:
-        """Yield what is wrong with bells after the hourly counts. What EventBridge cannot say stays
-        pending until it is changed.
+        """Yield what is wrong with bells after the hourly counts. If EventBridge cannot say a
+        schedule, its bell stays pending until that is changed.
         """
         for name in self._wrong():
             yield f"S-01: the bell of {name} is not that of its row, for good"

@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 def answer_each(
     items: Iterable[Item], answer: Callable[[Item], Answer], user_id: str, *, operator: bool
 ) -> Iterator[Answer]:
-    """Yield the answer to each item, in order. What has its turn after `SECONDS` is not tried."""
+    """Yield the answer to each item, in order. After `SECONDS`, no further item is tried."""
     end = time.monotonic() + SECONDS
     for item in items:
         if time.monotonic() >= end:

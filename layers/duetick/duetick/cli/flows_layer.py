@@ -1,7 +1,7 @@
 """`duetick layer`: the layer of a project's flows, with what they need besides Duetick.
 
 One process has one of each package, so the requirements are installed under the pins of Duetick's
-own layers. What those bring is left out of this one.
+own layers. This one leaves out the packages of those.
 """
 
 import re

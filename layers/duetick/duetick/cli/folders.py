@@ -10,7 +10,7 @@ from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 LEFT_OUT: Final = ("__pycache__", "*.py[co]")
-"""What Python compiled for itself: no folder that is made here has it."""
+"""Python's compiled files are in no folder that is made here."""
 
 THE_FIRST: Final = (1980, 1, 1, 0, 0, 0)
 """The time of each file in an archive: the earliest that an archive knows."""

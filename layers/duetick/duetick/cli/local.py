@@ -176,7 +176,7 @@ class LocalStack:
     def reload(self, changed: Sequence[Path]) -> None:
         """Load the flows again, and say so. If they cannot be loaded, those of before stay.
 
-        What runs goes on with the flows that it has; what begins from now on has the new ones.
+        A running action goes on with the flows that it has. Later ones have the new flows.
         """
         named = ", ".join(map(self._flows.shown, changed))
         try:

@@ -22,7 +22,7 @@ OWN_NAME: Final = "my-app"
 """The name that the skeleton's files have in the place of the repository's."""
 
 DOT: Final = "dot_"
-"""What a name begins with in place of a dot, so that no tool of ours minds the file."""
+"""A name begins with this in place of a dot, so that no tool of ours minds the file."""
 
 LONGEST: Final = 80
 """A stack's name has 128 characters, and names of what stands in it go on from there."""

@@ -1,6 +1,6 @@
 """`duetick new`, `layer` and `package`: the commands of a repository of one's own.
 
-What they need is imported at their use: no other command waits for it.
+Their use imports the modules that they need: no other command waits for these.
 """
 
 import argparse

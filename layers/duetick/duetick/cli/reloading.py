@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Final, TypeAlias
 
 Stamps: TypeAlias = Mapping[Path, tuple[int, int]]
-"""When each file was written, and its size."""
+"""The time at which each file was written, and its size."""
 
 PAUSE: Final = 0.5
 """The seconds between two looks at the files."""
@@ -61,8 +61,8 @@ def sources(package: str, project: Path) -> list[Path]:
 
 
 def own_modules(package: str, project: Path) -> dict[str, ModuleType]:
-    """Return the loaded modules of the flows' package, and of the project beside it. What is
-    installed is not the project's, and neither is Duetick.
+    """Return the loaded modules of the flows' package, and of the project beside it. Installed
+    modules are not the project's, and neither is Duetick.
     """
     found = {}
     for name, module in [*sys.modules.items()]:

@@ -45,7 +45,7 @@ FIRST: Final = """A first schedule, in another terminal (you are the user "you")
     -d '{{"cron": "* * * * *", "flow": "{flow}", "action": "{action}",
          "input": {given}}}'
 
-At the next full minute it fires: a line appears here. What became of it:
+At the next full minute it fires: a line appears here. Its history:
 
   curl {url}/api/schedules/hello/history \\
     -H "Authorization: Bearer {token}"

@@ -4,8 +4,8 @@ A queue takes everything. If dispatch falls behind, packs come after their lease
 nothing, and ticks would lease and send the same again and again. So dispatch notes that it takes
 packs, and how late; a tick notes how much it handed on. If packs come late, or nobody takes them,
 ticks hand on in rounds of ten seconds: half as much in each round while that lasts, half as much
-again in each round after it, until nothing more waits and nothing bounds them. What is not handed
-on stays due: its misfire policy decides about it, as behind a slow API.
+again in each round after it, until nothing more waits and nothing bounds them. A row that is not
+handed on stays due: its misfire policy decides about it, as behind a slow API.
 
 No note names a user or a schedule.
 """

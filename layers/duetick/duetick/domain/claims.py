@@ -40,7 +40,7 @@ from duetick.domain.transitions import lease_end
 CATCH_UP_PACE_MS: Final = 60_000
 MOST_REMEMBERED: Final = 20_000
 LOOKS_BACK_MS: Final = 6 * 3_600_000
-"""How far beyond a time it is worth to look for others: a backlog is mostly of a few hours."""
+"""A look for others goes so far beyond a time: a backlog is mostly of a few hours."""
 
 DueRow: TypeAlias = tuple[str, str, str, str | None, int, str, int, int, str | None, int | None]
 """The fields of an `IndexRow` in their order, the policies as text; then the mark."""

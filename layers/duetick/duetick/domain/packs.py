@@ -1,7 +1,7 @@
 """Packs: occurrences that are due in the same second, and travel together to dispatch.
 
 A queue carries messages. A message has one pack, or several that follow one another: of a schedule
-whose occurrences may not overlap and of which several are late, each pack has one. What is late is
+whose occurrences may not overlap and of which several are late, each pack has one. A late one is
 due now.
 
                  ┌ a share of each user's ──▶ packs of many users, each of a group of its own

@@ -60,7 +60,7 @@ class Transport(Protocol):
 
 
 Sending: TypeAlias = Literal["sent", "refused", "in_doubt"]
-"""What became of a message: the queue has it, or has not, or nobody knows."""
+"""The fate of a message: the queue has it, or has not, or nobody knows."""
 
 
 class PackTransport(Protocol):

@@ -25,7 +25,7 @@ KEPT_TRYING: Final = 300
 """Seconds for which EventBridge repeats a ring that dispatch does not take. Then a tick claims."""
 
 TURNS: Final = 2
-"""How often a bell is created or updated, if another process deletes or creates it meanwhile."""
+"""If another process deletes or creates a bell meanwhile, it is put so often."""
 
 
 class ScheduleGroup:

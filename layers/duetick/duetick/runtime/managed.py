@@ -103,7 +103,7 @@ class Managed:
     def wake(self, due: int) -> None:
         """Ask for a tick once something is due, unless the hourly one comes by then.
 
-        What fails is logged: the hourly tick finds it.
+        A failure is logged: the hourly tick finds the rows.
         """
         found, soon = self.trigger(), self._store.now() + SOON_MS
         at = -(-max(due, soon) // MINUTE_MS) * MINUTE_MS

@@ -1,6 +1,6 @@
 """The messages that came back too often go into the queue of packs once more.
 
-That is always safe: a lease that is over begins nothing, and whoever holds an old fence is refused.
+That is always safe: a lease that is over begins nothing, and the holder of an old fence is refused.
 """
 
 from collections.abc import Callable, Iterator

@@ -198,7 +198,7 @@ def flow_settings() -> "FlowSettings":
 
 def forget_flows() -> None:
     """Let the next call make the flows, and what runs them, from the environment as it is then.
-    What runs now goes on with those that it has.
+    A running action goes on with those that it has.
     """
     for made_once in (settings, flow_settings, flows, dispatcher):
         made_once.cache_clear()

@@ -1,6 +1,6 @@
 """A call of a tool: it becomes a call of the users' API, and the answer of that its result.
 
-Whatever the API checks holds for an agent too, since nothing else serves it.
+The checks of the API hold for an agent too, since nothing else serves it.
 """
 
 import json
@@ -55,8 +55,8 @@ NEXT: Final[Mapping[str, str]] = {
 
 
 def call_tool(params: Object, ask: Ask) -> Object:
-    """Return the result of `tools/call`. What the API refuses is a result too, which a model reads;
-    a call that names no tool is none.
+    """Return the result of `tools/call`. A refusal of the API is a result too, which a model
+    reads; a call that names no tool is none.
     """
     name, arguments = params.get("name"), params.get("arguments")
     if not isinstance(name, str) or name not in TOOLS:

@@ -53,7 +53,7 @@ RELEASE: Final = "0.1.0"
 VERSION: Final = "mcp-protocol-version"
 META: Final = "io.modelcontextprotocol/"
 KEPT_MS: Final = 300_000
-"""How long a client may keep the list of tools: a deployment changes it."""
+"""A client may keep the list of tools for so long: a deployment changes it."""
 STATUSES: Final = {
     PARSE_ERROR: 400,
     INVALID_REQUEST: 400,
@@ -63,7 +63,7 @@ STATUSES: Final = {
     METHOD_NOT_FOUND: 404,
 }
 BROKEN: Final = frozenset({PARSE_ERROR, INVALID_REQUEST, UNSUPPORTED_VERSION})
-"""What is no call of the first generation: its other errors come with status 200."""
+"""The errors of a message that is no call. Other errors of the first generation have status 200."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def inputs(flows: Flows) -> tuple[Schema, Schema]:
         title = f"{flow}.{action.name}"
         known.append({"title": title, "description": f"The input of {title}.", **schema})
         defined |= inner
-    told = "What the action is given. "
+    told = "The input of the action. "
     size = len(json.dumps([known, defined]))
     if not known or len(offered) > MOST_ACTIONS or size > LARGEST_INPUTS:
         return {

@@ -225,8 +225,8 @@ CHANGE: Final = Tool(
 PAUSE: Final = Tool(
     "pause_schedule",
     "Pause a schedule",
-    "Keep a schedule from firing, until a time or until resume_schedule. What it would have done "
-    "meanwhile is not made up for.",
+    "Keep a schedule from firing, until a time or until resume_schedule. Fires that it misses "
+    "meanwhile are not made up for.",
     "POST",
     "/api/schedules/{key}/pause",
     {

@@ -1,7 +1,7 @@
 """Crontabs: those of users, and those of the system with a user in each line.
 
-The rule for clocks that change and for days is that of Debian's cron, which is Duetick's own. What
-cronie and others add is read, or refused with what to write instead.
+The rule for clocks that change and for days is that of Debian's cron, which is Duetick's own.
+Additions of cronie and others are read, or refused with the text to write instead.
 """
 
 import re
@@ -47,7 +47,7 @@ REMARKS: Final = {
     "RANDOM_DELAY": "no random delay is added here: the policy spread gives each schedule a fixed "
     "place in a window (--policies '{\"spread\": 300}')",
 }
-"""What becomes of a variable. Any other is a fact of the lines below it."""
+"""The treatment of a variable. Any other is a fact of the lines below it."""
 
 MEANT: Final = {
     "@reboot": NotReadable(

@@ -24,7 +24,7 @@ from duetick.domain.schedule import Json
 
 MOST_ATTEMPTS: Final = 185
 USUAL_RETRIES: Final = {"MaximumRetryAttempts": 185, "MaximumEventAgeInSeconds": 86_400}
-"""What the Scheduler retries if nobody chose otherwise."""
+"""The Scheduler's retries if nobody chose otherwise."""
 
 USUAL_GROUP: Final = "default"
 CONTEXT: Final = "<aws.scheduler."

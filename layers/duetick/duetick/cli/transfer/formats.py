@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FROM_AWS: Final = "aws"
 STDIN: Final = "-"
 SYSTEM: Final = ("/etc/crontab", "/etc/cron.d/")
-"""Where crontabs are whose lines name a user."""
+"""In these places, the lines of a crontab name a user."""
 
 ZONEINFO: Final = "zoneinfo/"
 

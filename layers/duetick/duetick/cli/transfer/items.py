@@ -15,7 +15,7 @@ LONGEST_SLUG: Final = 48
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """When a schedule fires here: the fields of its definition that the source decides."""
+    """The times of a schedule here: the fields of its definition that the source decides."""
 
     cron: str
     timezone: str | None = None
@@ -29,8 +29,8 @@ class SourceItem:
 
     `place` and `text` show it to a reader of the report. `name` is the name that the source knows
     it by: it stays the same when the item changes. `facts` are what rules match and templates use.
-    `notes` say what is otherwise here. What the source itself says of the schedule, such as its
-    flow and action in a CSV file, is in `given`.
+    `notes` say what is otherwise here. `given` has the source's own fields of the schedule, such as
+    its flow and action in a CSV file.
     """
 
     place: str

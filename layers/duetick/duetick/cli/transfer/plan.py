@@ -19,7 +19,7 @@ STATE: Final = "import-state"
 DIGITS: Final = 16
 
 PutKind: TypeAlias = Literal["new", "changed", "same", "edited"]
-"""What an import does with a schedule. `new`: it makes it. `changed`: it replaces it, for the
+"""The effect of an import on a schedule. `new`: it makes it. `changed`: it replaces it, for the
 source has changed. `same`: it leaves it. `edited`: it leaves it, for it was changed here and the
 source was not.
 """
@@ -69,7 +69,7 @@ class PlannedPut:
 
 @dataclass(slots=True)
 class ImportPlan:
-    """What an import does: a schedule for each item that can be one, and what is left out."""
+    """The effect of an import: a schedule for each item that can be one, and the items left out."""
 
     planned: list[PlannedPut] = field(default_factory=list)
     refused: list[RefusedItem] = field(default_factory=list)

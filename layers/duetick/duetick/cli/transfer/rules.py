@@ -29,8 +29,8 @@ class NoSuchFact(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MappingRule:
-    """What the items that match run. Each pattern of `match` is found in a fact of the item; its
-    named groups are facts of the item too.
+    """The flow and action of items that match. Each pattern of `match` is found in a fact of
+    the item; its named groups are facts of the item too.
     """
 
     match: Mapping[str, re.Pattern[str]]

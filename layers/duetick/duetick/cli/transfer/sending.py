@@ -31,7 +31,7 @@ SeePuts: TypeAlias = Callable[[int], object]
 
 
 class PutResult(NamedTuple):
-    """What became of one put: the schedule as it is now, or the error."""
+    """The result of one put: the schedule as it is now, or the error."""
 
     planned: PlannedPut
     schedule: Mapping[str, Any] | None
@@ -113,7 +113,7 @@ def send(
 ) -> list[PutResult]:
     """Put what the plan writes. Return what became of each, in order.
 
-    What a limit of the minute refuses is put again when that is over.
+    If a limit of the minute refuses a schedule, it is put again when that is over.
     """
     done: dict[int, PutResult] = {}
     waiting, idle = [*enumerate(planned)], 0

@@ -243,7 +243,7 @@ class Dispatch:
         return answer
 
     def act(self, begun: Begun, definition: Record | None = None, sent: Json = None) -> Run:
-        """Run the action of a begun occurrence. What stops it is its outcome."""
+        """Run the action of a begun occurrence. A stop is its outcome."""
         name_occurrence(begun.occurrence.id)
         parts = self.parts
         attempt = Attempt(parts.store.ledger, begun.occurrence, parts.clock, parts.sleep)

@@ -5,7 +5,7 @@
           │     └ begin of many ─▶ a thread each ─▶ ended ─▶ settle of many
           └ waits for its second
 
-Whatever is slow, an attempt is settled at most `SETTLE_WITHIN_MS` after it has ended.
+An attempt is settled at most `SETTLE_WITHIN_MS` after it has ended, even if others are slow.
 """
 
 import logging
@@ -35,7 +35,7 @@ SETTLE_WITHIN_MS: Final = 250
 """Milliseconds from the end of an action to the write that settles it, if the store answers."""
 
 SLICE_MS: Final = 200
-"""What is due within so many milliseconds begins together."""
+"""Occurrences that are due within so many milliseconds begin together."""
 
 LONGEST_EARLY_MS: Final = 5_000
 """A pack that is due later than that was sent by a host whose clock is ahead: it comes again."""
@@ -160,7 +160,7 @@ class PackRun:
         self._tried = 0
 
     def run(self, pack: Pack) -> None:
-        """Dispatch a pack. Whatever becomes of one of it, the others go on."""
+        """Dispatch a pack. If one of it fails, the others go on."""
         alive = self._alive(pack)
         if len(alive) == 1:
             self._run_one(alive[0])

@@ -1,7 +1,8 @@
 """A ring: the call of a bell claims its row, and delivers what that leases.
 
 The row decides, as in a tick: the same write advances it, so a ring that comes twice, or after a
-tick, finds nothing due. What waits after that is for a tick, which a follower asks for.
+tick, finds nothing due. Rows that wait after that are for a tick, which a follower
+asks for.
 """
 
 import logging

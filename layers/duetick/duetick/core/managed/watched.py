@@ -1,7 +1,7 @@
 """A shelf of a managed store: each change marks the bell that it moves, and says what now waits.
 
-The mark is a part of the change's own write, so no crash parts the two. What comes of it follows
-after the commit, and may fail: a tick and the hourly count find the mark.
+The mark is a part of the change's own write, so no crash parts the two. The bell is put
+after the commit, and that may fail: a tick and the hourly count find the mark.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -163,8 +163,8 @@ class Ledger:
     ) -> Sequence[Begun | Refused | DuetickError]:
         """Begin attempts of different schedules, in one trip if nothing prevents them.
 
-        What pauses or limits may concern, and what the trip did not begin, is begun as `begin` does
-        it, alone: if the store does not answer then, that error stands for the attempt.
+        If pauses or limits may concern an attempt, or the trip did not begin it, it is begun alone,
+        as `begin` does it: if the store does not answer then, that error stands for the attempt.
         """
         pauses, limits = self._pauses.current(now), self._limits.current(now)
 
@@ -216,7 +216,7 @@ class Ledger:
         self, ends: Sequence[tuple[Leased, Outcome]], *, now: int
     ) -> Sequence[Occurrence | DuetickError | None]:
         """Write the ends of attempts of different schedules, in one trip if they are as their
-        begins left them. What is not is settled alone: if the store does not answer then, that
+        begins left them. Any other is settled alone: if the store does not answer then, that
         error stands for the attempt.
         """
         worked_out = [_settle_begun(held, outcome, now) for held, outcome in ends]

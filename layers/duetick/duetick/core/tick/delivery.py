@@ -42,7 +42,7 @@ logger = logging.getLogger("duetick.tick")
 
 
 class Undelivered:
-    """What a tick has claimed and does not deliver: it gives it back, or rejects it."""
+    """Claimed rows that a tick does not deliver: it gives them back, or rejects them."""
 
     def __init__(
         self, store: Store, tally: Tally, clock: Clock, on_dispatch: Observer | None
@@ -156,8 +156,8 @@ def _endpoint_state(failed: Delivered) -> EndpointState:
 class Slots:
     """The number of slots: `least` at first, never more than `most`.
 
-    It grows twofold at most, and only after as many answers as there are slots. What counts is the
-    quickest mean so far: if answers become slower because there are more of them, no slot helps. If
+    It grows twofold at most, and only after as many answers as there are slots. The quickest mean
+    so far counts: if answers become slower because there are more of them, no slot helps. If
     the endpoint says that it is busy, half of the slots remain, and the tick never again comes near
     the number at which that happened.
     """

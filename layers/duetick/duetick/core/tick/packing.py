@@ -1,7 +1,7 @@
 """One pass of a tick that hands on through a queue: claim ahead, pack, send. It waits for nothing.
 
-What a limit may cover is not packed, for no answer would tell when its place is free again: if a
-limit stands, an ordinary tick delivers that in the time that remains.
+If a limit may cover a row, the row is not packed, for no answer would tell when its place is free
+again: an ordinary tick delivers it in the time that remains.
 """
 
 import logging
@@ -42,14 +42,14 @@ MOST_HEAVY: Final = 100
 """The most users that a claim leaves out because they have had a pack of their own."""
 
 TRIES: Final = 2
-"""How often a message is sent: a second one of it begins nothing twice."""
+"""The number of times that a message is sent: a second one of it begins nothing twice."""
 
 DOWN_AFTER: Final = 3
 """The rounds without success after which the queue counts as down."""
 
 EARLY_MS: Final = 250
-"""How long before its due time a pack should be there: what is more, dispatch waits, and is
-billed.
+"""A pack should be there so long before its due time. If it comes earlier, dispatch waits, and
+that is billed.
 """
 LONGEST_WAIT_MS: Final = 700
 
@@ -83,8 +83,8 @@ def run_pack_tick(
     """Claim until nothing is due by `look_ahead`, or the time is nearly spent; send what is claimed
     in packs.
 
-    The parameters are those of `run_tick`. What limits cover is delivered by the `transport`.
-    `on_dispatch` sees that, and what is rejected; of packs, dispatch tells. The `helpers`
+    The parameters are those of `run_tick`. The `transport` delivers the rows that limits
+    cover. `on_dispatch` sees these and rejected ones; of packs, dispatch tells. The `helpers`
     are other ticks for parts of a backlog.
     """
     first = look_first(store, now, look_ahead, witness, take_in)

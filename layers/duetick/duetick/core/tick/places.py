@@ -66,4 +66,4 @@ class NoPlaces(Places):
         return super().limits(now).closed()
 
     def take(self, limits: Limits, leased: Iterable[Occurrence]) -> None:
-        """See `Places`. What has begun once is leased without a place: its begin takes one."""
+        """See `Places`. After a begin, one is leased without a place: its next begin takes one."""

@@ -54,7 +54,7 @@ class Turns:
         self.add(occurrences)
 
     def resize(self, slots: int) -> None:
-        """Let there be so many slots from now on. What is in flight stays so."""
+        """Let there be so many slots from now on. Calls in flight stay so."""
         with self._changed:
             self._slots = slots
             self._wake_another()

@@ -1,4 +1,4 @@
-"""Where DynamoDB is, and as whom it is called.
+"""The place of DynamoDB, and the credentials of calls to it.
 
 In a Lambda function, AWS's own variables say all of it, and botocore is not imported. It is asked
 where they do not: for a profile, a configuration file, a role of a container or a machine. It also

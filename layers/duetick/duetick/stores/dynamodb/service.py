@@ -1,7 +1,7 @@
 """Requests to DynamoDB: JSON over HTTP, signed, on connections that stay open.
 
-botocore takes five times as much processor time for each, and a third of a cold start. What a
-request means, this module does not know: the names of operations and of fields are DynamoDB's own.
+botocore takes five times as much processor time for each, and a third of a cold start. This
+module does not know the meaning of a request: the names of operations and fields are DynamoDB's.
 """
 
 import json

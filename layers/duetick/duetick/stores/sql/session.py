@@ -64,8 +64,8 @@ class Database(Protocol):
         their index.
 
         Unless it `waits`, it gives up where somebody has the lock of a row.
-        The end of the block need not wait for the disk. Whoever begins what was claimed commits
-        after it, and does: a claim that a crash of the database undoes was never begun.
+        The end of the block need not wait for the disk. A begin of the claimed rows commits
+        after it, and waits: a claim that a crash of the database undoes was never begun.
         """
 
     def volatile(self) -> AbstractContextManager[Session]:
