@@ -30,7 +30,7 @@ def handler(
     bell rings for.
     """
     if RING_MARK in event:
-        return rung(event, context)
+        return ring(event, context)
     seconds = context.get_remaining_time_in_millis() / 1_000
     if "Records" in event:
         return _take(event, context)
@@ -65,7 +65,7 @@ def _take(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, obj
         wiring.announce(left() - RESERVE)
 
 
-def rung(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Response:
+def ring(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Response:
     """Claim the row that a bell rings for, and run what that leases."""
     from duetick.domain.bells import Ring
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 from duetick.cli.deployed import NEEDED
-from duetick.cli.template import ARN, read_template, released, written
+from duetick.cli.template import ARN, dump, make_release, read_template
 from duetick.runtime.flow_settings import open_flow_settings
 from duetick.runtime.settings import Settings
 
@@ -150,7 +150,7 @@ def test_what_the_template_passes_is_what_the_flows_read() -> None:
 @pytest.fixture
 def release() -> Values:
     """The template of a release."""
-    return read_template(written(released(read_template(TEMPLATE.read_text()))))
+    return read_template(dump(make_release(read_template(TEMPLATE.read_text()))))
 
 
 def test_a_release_has_no_flows_and_is_not_deployed_without_any(release: Values) -> None:

@@ -33,10 +33,10 @@ def create_jobs(call: ApiCall) -> Answer:
     listed = check_shape(JobsBody, call.read_body()).jobs
     user_id = call.schedules.user_id
     answers = answer_each(listed, lambda body: _create(call, body), user_id, operator=call.operator)
-    return Answer(200, {"jobs": [_enqueued(one) for one in answers]})
+    return Answer(200, {"jobs": [_show_enqueued(one) for one in answers]})
 
 
-def _enqueued(answer: Answer) -> Json:
+def _show_enqueued(answer: Answer) -> Json:
     made = answer.status in (200, 201)
     job, wrong = (answer.body, None) if made else (None, answer.body)
     return {"status": answer.status, "job": job, "error": wrong}

@@ -54,7 +54,7 @@ def _outputs(described: Mapping[str, Any]) -> dict[str, str]:
     return {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", ())}
 
 
-def _nested(cloudformation: _CloudFormation, stack: str) -> dict[str, dict[str, str]]:
+def _list_nested(cloudformation: _CloudFormation, stack: str) -> dict[str, dict[str, str]]:
     """Return the outputs of each stack of Duetick's that stands in this one, by its name."""
     listed = cloudformation.describe_stack_resources(StackName=stack)["StackResources"]
     ids = [one["PhysicalResourceId"] for one in listed if one["ResourceType"] == NESTED]
@@ -78,7 +78,7 @@ class Deployed:
             cloudformation = cast("_CloudFormation", session.create_client("cloudformation"))
             described = _describe(cloudformation, stack)
             outputs = _outputs(described)
-            nested = {} if outputs.keys() >= NEEDED else _nested(cloudformation, stack)
+            nested = {} if outputs.keys() >= NEEDED else _list_nested(cloudformation, stack)
         except (BotoCoreError, ClientError) as problem:
             raise CliProblem(
                 f"The stack {stack!r} cannot be described ({problem}). Are AWS_DEFAULT_REGION and "

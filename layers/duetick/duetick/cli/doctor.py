@@ -186,10 +186,10 @@ def _look_at(found: Mapping[str, Any], asks: Asks, *, is_empty: bool = False) ->
     yield _try("verification", lambda: _verified(found["verified"], asks))
     bells = found.get("bells")
     if bells:
-        yield _try("bells", lambda: _rung(bells))
+        yield _try("bells", lambda: _check_bells(bells))
 
 
-def _rung(bells: Mapping[str, Any]) -> str:
+def _check_bells(bells: Mapping[str, Any]) -> str:
     """Say how many bells are pending; raise if one has been for two hours."""
     if bells["areLate"]:
         raise CliProblem(

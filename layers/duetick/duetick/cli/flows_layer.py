@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from duetick.cli.folders import copy, replaced
+from duetick.cli.folders import copy, replace
 from duetick.cli.problem import CliProblem
 from duetick.cli.programs import NAMED, ProgramFailed, Words, lambdas_python, run
 from duetick.cli.tree import tree
@@ -31,7 +31,7 @@ def make_layer(
 ) -> None:
     """Make the layer in a folder."""
     _check(packages, requirements, folder)
-    with replaced(folder) as made:
+    with replace(folder) as made:
         python = made / "python"
         python.mkdir()
         if requirements:

@@ -20,7 +20,7 @@ UNIX: Final = 3
 
 
 @contextmanager
-def replaced(folder: Path) -> Iterator[Path]:
+def replace(folder: Path) -> Iterator[Path]:
     """Yield an empty folder that takes the place of this one when the block ends. If the block
     raises, the folder stays as it was.
     """

@@ -178,7 +178,7 @@ class LocalStack:
 
         A running action goes on with the flows that it has. Later ones have the new flows.
         """
-        named = ", ".join(map(self._flows.shown, changed))
+        named = ", ".join(map(self._flows.show, changed))
         try:
             flows = self._flows.load_again()
             self._dispatch = handler_of("dispatch")

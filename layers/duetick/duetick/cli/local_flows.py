@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from duetick.cli.problem import CliProblem
-from duetick.cli.reloading import imported_anew, sources
+from duetick.cli.reloading import import_anew, sources
 from duetick.core.declarations import check_dialects
 from duetick.core.flows import Flows
 from duetick.runtime import wiring
@@ -38,7 +38,7 @@ class LocalFlows:
     def load(self) -> Flows:
         """Return the flows. Raise ConfigurationError for what is wrong first."""
         self._read_settings()
-        return _checked(wiring.flows())
+        return _check(wiring.flows())
 
     def load_again(self) -> Flows:
         """Return the flows as their files are now, for all calls from now on. If they cannot be
@@ -46,11 +46,11 @@ class LocalFlows:
         """
         before = {name: os.environ.get(name) for name in FILES.values()}
         try:
-            with imported_anew(self._package, self._root):
+            with import_anew(self._package, self._root):
                 self._read_settings()
                 chosen = Settings.read()
                 told = open_flow_settings(chosen)
-                _checked(load_flows(chosen.flows, chosen.row_flow, told))
+                _check(load_flows(chosen.flows, chosen.row_flow, told))
         except BaseException:
             _set(before)
             raise
@@ -62,7 +62,7 @@ class LocalFlows:
         named = [self._project / name for name in FILES]
         return [*sources(self._package, self._root), *named]
 
-    def shown(self, path: Path) -> str:
+    def show(self, path: Path) -> str:
         """Return a path as somebody in the project would write it."""
         is_inside = path.is_relative_to(self._project)
         return str(path.relative_to(self._project) if is_inside else path)
@@ -94,7 +94,7 @@ def _root_of(project: Path) -> Path:
     )
 
 
-def _checked(flows: Flows) -> Flows:
+def _check(flows: Flows) -> Flows:
     flows.check_settings()
     check_dialects(flows, wiring.store().dialect)
     return flows

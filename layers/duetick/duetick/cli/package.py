@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
-from duetick.cli.folders import archive, copy, digest, digest_of, replaced
+from duetick.cli.folders import archive, copy, digest, digest_of, replace
 from duetick.cli.problem import CliProblem
 from duetick.cli.programs import Words, find, lambdas_python, run
-from duetick.cli.template import archive_of, read_template, released, written
+from duetick.cli.template import archive_of, dump, make_release, read_template
 from duetick.cli.tree import PACKAGE, tree
 from duetick.version import VERSION
 
@@ -30,12 +30,12 @@ def make(folder: Path) -> bool:
     A layer that is there already, and of the same source, is not built again.
     """
     sources = {name: digest(parts) for name, parts in _sources().items()}
-    known = _known(folder)
+    known = _find_known(folder)
     if known == sources:
         return False
     if folder.exists() and not (folder / SUMS).is_file():
         raise CliProblem(f"{folder} is something else already. Name another folder: --to.")
-    with replaced(folder) as made:
+    with replace(folder) as made:
         for layer in LAYERS:
             if known.get(layer) == sources[layer]:
                 copy(folder / archive_of(layer), made / archive_of(layer))
@@ -43,7 +43,7 @@ def make(folder: Path) -> bool:
                 _archive_layer(layer, made / archive_of(layer))
         _archive_functions(made)
         template = read_template((tree() / TEMPLATE).read_text())
-        (made / TEMPLATE).write_text(written(released(template)))
+        (made / TEMPLATE).write_text(dump(make_release(template)))
         copy(PACKAGE / "api/openapi.json", made / "openapi.json")
         copy(tree() / "layers/duetick/CHANGELOG.md", made / "CHANGELOG.md")
         names = sorted(path.name for path in made.iterdir())
@@ -62,7 +62,7 @@ def _sources() -> dict[str, list[Path]]:
     }
 
 
-def _known(folder: Path) -> dict[str, str]:
+def _find_known(folder: Path) -> dict[str, str]:
     """Return of what the deployable that is there was made; nothing unless each file is whole."""
     try:
         lines = (folder / SUMS).read_text().splitlines()

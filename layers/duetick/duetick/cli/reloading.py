@@ -85,7 +85,7 @@ def _file_of(module: ModuleType) -> Path | None:
 
 
 @contextmanager
-def imported_anew(package: str, project: Path) -> Iterator[None]:
+def import_anew(package: str, project: Path) -> Iterator[None]:
     """Let the block import the project's modules from their files. If it raises, the modules of
     before are there again: what still runs may import them.
     """

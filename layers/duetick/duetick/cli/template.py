@@ -43,12 +43,12 @@ def read_template(text: str) -> StackTemplate:
     return read
 
 
-def written(template: StackTemplate) -> str:
+def dump(template: StackTemplate) -> str:
     """Return a template as YAML."""
     return yaml.safe_dump(template, sort_keys=False, width=100)
 
 
-def released(template: StackTemplate) -> StackTemplate:
+def make_release(template: StackTemplate) -> StackTemplate:
     """Return the template of a release. Its code is in archives beside it, and flows have to be
     given: one that a deployment forgot would leave all schedules without their flow.
     """

@@ -242,9 +242,9 @@ class Outlook:
             return
         odd_rate = rows.step and (rows.holes or rows.alike.anchor is not None)
         if rows.moves_evenly:
-            self._spread_evenly(rows, self._walked(rows, first, left))
+            self._spread_evenly(rows, self._walk(rows, first, left))
         elif left is not None or odd_rate:
-            for at in self._walked(rows, first, left):
+            for at in self._walk(rows, first, left):
                 self._spread(rows, at)
         elif rows.step:
             self._comb(rows, first, rows.step)
@@ -326,7 +326,7 @@ class Outlook:
 
     # Rows of which each fire is looked at.
 
-    def _walked(self, rows: _Rows, first: int, left: int | None) -> Sequence[int]:
+    def _walk(self, rows: _Rows, first: int, left: int | None) -> Sequence[int]:
         """Return the fires that may be due in the span: of rows with a limit of runs, of rows that
         move evenly, of a rate that a pause interrupts, or whose next time is none of its own.
         """

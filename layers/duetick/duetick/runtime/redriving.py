@@ -53,7 +53,7 @@ def redrive(
     if not (dead and queue):
         raise ConfigurationError("This stack has no queue: its Transport is api.")
     done, sqs = Redriven(dry_run), client_of("sqs")
-    for message in _received(sqs, dead, dry_run=dry_run):
+    for message in _receive(sqs, dead, dry_run=dry_run):
         done.add(message, now)
         if not dry_run:
             _move(sqs, message, dead, queue)
@@ -63,7 +63,7 @@ def redrive(
     return done
 
 
-def _received(sqs: AwsClient, dead: str, *, dry_run: bool) -> Iterator[DeadMessage]:
+def _receive(sqs: AwsClient, dead: str, *, dry_run: bool) -> Iterator[DeadMessage]:
     """Yield dead messages: in a dry run those of one look, which stay."""
     hidden = 0 if dry_run else HIDDEN_SECONDS
     while True:

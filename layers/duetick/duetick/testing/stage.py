@@ -79,7 +79,7 @@ class Stage:
         self.clock = clock or FakeClock(MORNING)
         self.failed: list[Exception] = []
         watched = {flow.name: self._watch_flow(flow) for flow in flows}
-        self._flows = Flows(watched, row_flow, _told(settings, secrets))
+        self._flows = Flows(watched, row_flow, _make_settings(settings, secrets))
         self._flows.check_settings()
         self._owns_store = isinstance(store, str)
         self.store = open_store(store, clock=self.clock) if isinstance(store, str) else store
@@ -168,7 +168,9 @@ class Stage:
         self._dispatch.run_queued(request)
 
 
-def _told(settings: Mapping[str, Json] | None, secrets: Mapping[str, str] | None) -> FlowSettings:
+def _make_settings(
+    settings: Mapping[str, Json] | None, secrets: Mapping[str, str] | None
+) -> FlowSettings:
     def secret(*, fresh: bool = False) -> Mapping[str, str]:
         del fresh
         return secrets or {}

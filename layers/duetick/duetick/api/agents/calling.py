@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import Final, TypeAlias
 
-from duetick.api.agents.messages import INVALID_PARAMS, Object, RpcError, shown
+from duetick.api.agents.messages import INVALID_PARAMS, Object, RpcError, quote_text
 from duetick.api.agents.tools import TOOLS, Tool
 from duetick.core.answers import Answer, error
 from duetick.core.refusals import answer_to
@@ -60,7 +60,7 @@ def call_tool(params: Object, ask: Ask) -> Object:
     """
     name, arguments = params.get("name"), params.get("arguments")
     if not isinstance(name, str) or name not in TOOLS:
-        told = shown(name) if isinstance(name, str) else kind_of(name)
+        told = quote_text(name) if isinstance(name, str) else kind_of(name)
         raise RpcError(INVALID_PARAMS, f"No tool is called {told}; these are: {', '.join(TOOLS)}.")
     if not isinstance(arguments, dict | None):
         raise RpcError(INVALID_PARAMS, f"arguments is an object, not {kind_of(arguments)}.")
@@ -69,12 +69,14 @@ def call_tool(params: Object, ask: Ask) -> Object:
         _check(tool, given)
     except InvalidSchedule as problem:
         refusal = answer_to(problem, "") or error("invalid_schedule", str(problem))
-        return _refused(tool, refusal)
-    answer = ask(_sent(tool, {**tool.usual, **given}))
+        return _make_refusal(tool, refusal)
+    answer = ask(_make_call(tool, {**tool.usual, **given}))
     if answer.status >= HTTPStatus.BAD_REQUEST:
-        return _refused(tool, answer)
+        return _make_refusal(tool, answer)
     gone: Object = {"deleted": given.get(tool.names)}
-    return _done(gone if answer.status == HTTPStatus.NO_CONTENT else answer.body, answer.headers)
+    return _make_result(
+        gone if answer.status == HTTPStatus.NO_CONTENT else answer.body, answer.headers
+    )
 
 
 def _check(tool: Tool, given: Object) -> None:
@@ -109,11 +111,11 @@ def _check_name(name: str, value: Json) -> None:
             raise InvalidId.of(named) from None
 
 
-def _sent(tool: Tool, given: Object) -> Sent:
+def _make_call(tool: Tool, given: Object) -> Sent:
     """Return the call of the API: its arguments are in the path, the query, the headers, the
     body.
     """
-    body = {name: value for name, value in given.items() if name not in tool.apart}
+    body = {name: value for name, value in given.items() if name not in tool.outside_body}
     path = tool.path.replace("{key}", to_path(str(given.get(tool.names, ""))))
     return {
         "httpMethod": tool.method,
@@ -136,7 +138,7 @@ def _texts(given: Object, names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _done(body: Object, headers: Mapping[str, str]) -> Object:
+def _make_result(body: Object, headers: Mapping[str, str]) -> Object:
     """Return the result: the body of the API, for programs and as text for a model."""
     told = [json.dumps(body, ensure_ascii=False)]
     if "warning" in headers:
@@ -145,7 +147,7 @@ def _done(body: Object, headers: Mapping[str, str]) -> Object:
     return {"content": [_text(one) for one in told], "structuredContent": body, "isError": False}
 
 
-def _refused(tool: Tool, answer: Answer) -> Object:
+def _make_refusal(tool: Tool, answer: Answer) -> Object:
     """Return the refusal of the API, with what to do next. A header has its argument's name."""
     told = json.dumps(answer.body, ensure_ascii=False)
     for argument, header in tool.headers.items():

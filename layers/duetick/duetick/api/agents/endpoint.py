@@ -27,10 +27,10 @@ from duetick.api.agents.messages import (
     RpcError,
     error_json,
     id_of,
+    quote_text,
     read_message,
     read_text,
     result_json,
-    shown,
 )
 from duetick.api.agents.tools import INSTRUCTIONS, list_tools
 from duetick.core.answers import Answer, error, wrong_method
@@ -132,7 +132,7 @@ def _reply(event: dict[str, Any], ask: Ask) -> RpcReply:
 def _unsupported(version: str) -> RpcError:
     """Return the refusal of a version that is not spoken here."""
     known: list[Json] = [*SHAKING, *SAYING]
-    said = f"The version {shown(version)} is not supported."
+    said = f"The version {quote_text(version)} is not supported."
     return RpcError(UNSUPPORTED_VERSION, said, supported=known, requested=version)
 
 
@@ -216,7 +216,7 @@ def _serve(call: Message, ask: Ask) -> Object:
         return {"tools": list_tools(wiring.flows())}
     if call.method == "tools/call":
         return call_tool(call.params, ask)
-    raise RpcError(METHOD_NOT_FOUND, f"There is no method {shown(call.method)}.")
+    raise RpcError(METHOD_NOT_FOUND, f"There is no method {quote_text(call.method)}.")
 
 
 def _says_version(value: Json) -> bool:
@@ -261,11 +261,11 @@ def _check_saying(call: Message, headers: Mapping[str, str]) -> None:
 
 def _check_header(headers: Mapping[str, str], name: str, wanted: Json) -> None:
     """Raise RpcError if a header is not what the body says: those on the way read the headers."""
-    if _decoded(headers.get(name)) != wanted:
+    if _decode(headers.get(name)) != wanted:
         raise RpcError(HEADER_MISMATCH, f"The header {name} is not what the body says.")
 
 
-def _decoded(value: str | None) -> str | None:
+def _decode(value: str | None) -> str | None:
     """Return the text of a header: as it is, or of `=?base64?…?=`."""
     if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value

@@ -92,6 +92,6 @@ def error_json(asked: MessageId, error: RpcError) -> Object:
     }
 
 
-def shown(text: str) -> str:
+def quote_text(text: str) -> str:
     """Return a foreign text as a message quotes it: cut, and without unprintable characters."""
     return repr(text[:LONGEST_SHOWN])

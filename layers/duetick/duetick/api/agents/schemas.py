@@ -94,7 +94,7 @@ def inputs(flows: Flows) -> tuple[Schema, Schema]:
     known: list[Schema] = []
     defined: Schema = {}
     for number, (flow, action) in enumerate(offered[:MOST_ACTIONS]):
-        schema, inner = _apart(schema_of_input(action), f"a{number}_")
+        schema, inner = _separate(schema_of_input(action), f"a{number}_")
         title = f"{flow}.{action.name}"
         known.append({"title": title, "description": f"The input of {title}.", **schema})
         defined |= inner
@@ -167,9 +167,9 @@ def tool_schema(
     return schema | ({"$defs": defined} if defined else {})
 
 
-def _apart(schema: Schema, prefix: str) -> tuple[Schema, Schema]:
+def _separate(schema: Schema, prefix: str) -> tuple[Schema, Schema]:
     """Return a schema and its definitions, each under a name that no other action's has."""
-    renamed = _renamed(schema, prefix)
+    renamed = _rename(schema, prefix)
     if not isinstance(renamed, dict):
         return {}, {}
     inner = renamed.pop("$defs", {})
@@ -179,15 +179,15 @@ def _apart(schema: Schema, prefix: str) -> tuple[Schema, Schema]:
     return renamed, defined
 
 
-def _renamed(part: Json, prefix: str) -> Json:
+def _rename(part: Json, prefix: str) -> Json:
     """Return a part of a schema in which each reference has the new name."""
     if isinstance(part, list):
-        return [_renamed(one, prefix) for one in part]
+        return [_rename(one, prefix) for one in part]
     if not isinstance(part, dict):
         return part
     return {
         name: f"{PLACE}{prefix}{one.removeprefix(PLACE)}"
         if name == "$ref" and isinstance(one, str)
-        else _renamed(one, prefix)
+        else _rename(one, prefix)
         for name, one in part.items()
     }

@@ -84,14 +84,14 @@ class Tool:
         return (*self.of_actions, *self.arguments)
 
     @property
-    def apart(self) -> frozenset[str]:
+    def outside_body(self) -> frozenset[str]:
         """The arguments that are not in the body."""
         return frozenset((self.names, *self.query, *self.headers))
 
     @property
     def has_body(self) -> bool:
         """True if the call has a body: arguments of which the API tells what is wrong."""
-        return not self.apart.issuperset(self.takes())
+        return not self.outside_body.issuperset(self.takes())
 
     def json(self, made: Mapping[str, Schema], defined: Schema) -> dict[str, Json]:
         """Return the tool as a client lists it. `made` are the schemas that the actions make."""

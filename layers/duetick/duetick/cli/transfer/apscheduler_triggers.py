@@ -26,7 +26,7 @@ from duetick.domain.schedule import Json
 if TYPE_CHECKING:
     from duetick.domain.expression.instants import Gap, Repeat
 
-Told: TypeAlias = tuple[Timing, Sequence[str]]
+NotedTiming: TypeAlias = tuple[Timing, Sequence[str]]
 """A timing, and what is otherwise here."""
 
 YEAR_MS: Final = 366 * 86_400_000
@@ -46,7 +46,7 @@ MIDNIGHT: Final = (
 )
 
 
-def timings(trigger: object, now: int) -> list[Told]:
+def timings(trigger: object, now: int) -> list[NotedTiming]:
     """Return the timing of each part of a trigger. Clock changes are looked for from `now` on.
 
     Raises NotReadable.
@@ -100,7 +100,7 @@ def _window(start: int | None, end: int | None) -> dict[str, Json]:
 # Cron.
 
 
-def _cron(state: Mapping[str, Any], now: int) -> list[Told]:
+def _cron(state: Mapping[str, Any], now: int) -> list[NotedTiming]:
     texts = [text_of(one) for one in state["fields"]]
     read = read_fields(dict(zip(NAMES, texts, strict=True)))
     notes: list[str] = []
@@ -115,23 +115,23 @@ def _cron(state: Mapping[str, Any], now: int) -> list[Told]:
     return [_as_clocks_change(timing, read, notes, now)]
 
 
-def _as_clocks_change(timing: Timing, read: CronFields, notes: list[str], now: int) -> Told:
+def _as_clocks_change(timing: Timing, read: CronFields, notes: list[str], now: int) -> NotedTiming:
     """Return the timing with the policies that are nearest to what APScheduler does."""
     if timing.timezone is None:
         return timing, notes
-    usual = _counted(timing, now, "run", "first")
+    usual = _count_fires(timing, now, "run", "first")
     policies = dict(timing.policies)
-    if usual != _counted(timing, now, "run", "both"):
+    if usual != _count_fires(timing, now, "run", "both"):
         policies["repeat"] = "both"
         notes.append(TWICE)
-    if usual != _counted(timing, now, "skip", "first"):
+    if usual != _count_fires(timing, now, "skip", "first"):
         notes.append(CLOCKS)
     elif 0 in read.values["hour"] and _has_changes(timing, now):
         notes.append(MIDNIGHT)
     return replace(timing, policies=policies), notes
 
 
-def _counted(timing: Timing, now: int, gap: "Gap", repeat: "Repeat") -> int:
+def _count_fires(timing: Timing, now: int, gap: "Gap", repeat: "Repeat") -> int:
     """Count the fire times of the years in which clock changes are looked for."""
     return count(timing.cron, timing.timezone, now, now + LOOKED_AT, gap=gap, repeat=repeat)
 
@@ -145,7 +145,7 @@ def _has_changes(timing: Timing, now: int) -> bool:
 # The other triggers.
 
 
-def _interval(state: Mapping[str, Any], now: int) -> list[Told]:
+def _interval(state: Mapping[str, Any], now: int) -> list[NotedTiming]:
     seconds = _length(state["interval"])
     if seconds != int(seconds) or seconds < 1:
         raise NotReadable(f"its interval of {seconds} s has no whole seconds", "rate(60 seconds)")
@@ -214,7 +214,7 @@ def _rate(seconds: int) -> str:
     return parse(f"rate({seconds} seconds)")
 
 
-def _once(state: Mapping[str, Any], _now: int) -> list[Told]:
+def _once(state: Mapping[str, Any], _now: int) -> list[NotedTiming]:
     at = _instant(state.get("run_date") or state.get("run_time"))
     if at is None or state.get("completed"):
         raise NotReadable("it has fired, and fires no more", "nothing: leave it out")
@@ -223,7 +223,7 @@ def _once(state: Mapping[str, Any], _now: int) -> list[Told]:
     return [(Timing(f"at({moment:%Y-%m-%dT%H:%M:%S})"), notes)]
 
 
-def _calendar(state: Mapping[str, Any], _now: int) -> list[Told]:
+def _calendar(state: Mapping[str, Any], _now: int) -> list[NotedTiming]:
     years, months, weeks, days = state["interval"]
     hour, minute, second = state["time"]
     zone, start = zone_name(state.get("timezone")), _day(state.get("start_date"))
@@ -277,7 +277,7 @@ def _calendar_cron(interval: tuple[int, int, int, int], start: date, hour: int, 
     )
 
 
-def _either(state: Mapping[str, Any], now: int) -> list[Told]:
+def _either(state: Mapping[str, Any], now: int) -> list[NotedTiming]:
     parts = [object_of(ref, inner) for ref, inner in state["triggers"]]
     if state.get("jitter"):
         raise NotReadable("it has jitter of its own", "jitter on each of its triggers")
@@ -288,7 +288,7 @@ def _either(state: Mapping[str, Any], now: int) -> list[Told]:
     return found
 
 
-def _both(state: Mapping[str, Any], now: int) -> list[Told]:
+def _both(state: Mapping[str, Any], now: int) -> list[NotedTiming]:
     parts = state["triggers"]
     if len(parts) == 1:
         return _either(state, now)
@@ -298,7 +298,7 @@ def _both(state: Mapping[str, Any], now: int) -> list[Told]:
     )
 
 
-_READERS: Final[Mapping[str, Callable[[Mapping[str, Any], int], list[Told]]]] = {
+_READERS: Final[Mapping[str, Callable[[Mapping[str, Any], int], list[NotedTiming]]]] = {
     "CronTrigger": _cron,
     "IntervalTrigger": _interval,
     "DateTrigger": _once,

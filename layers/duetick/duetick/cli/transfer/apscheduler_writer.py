@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from duetick.cli.transfer.apscheduler import MAGIC
 from duetick.cli.transfer.exported import Exported, TellLoss, tell_clocks
-from duetick.cli.transfer.rules import as_text, filled
+from duetick.cli.transfer.rules import as_text, fill
 from duetick.domain.expression.parts import CannotSay, ExpressionParts, parts_of
 from duetick.domain.expression.spelling import spell, spell_out
 
@@ -35,7 +35,7 @@ def write(
         if without := one.without(SAID):
             tell(one, f"APScheduler has no {', '.join(without)}")
         tell_clocks(one, tell, "APScheduler", now)
-        func = as_text(filled(task or TASK, one.facts))
+        func = as_text(fill(task or TASK, one.facts))
         given = one.view["input"]
         kwargs = given if isinstance(given, dict) else {"input": given}
         policies = one.view["policies"]
@@ -117,7 +117,7 @@ def _days(parts: ExpressionParts) -> list[tuple[str, str]]:
     restricts_dates = not parts.any_date or bool(parts.special_dates)
     restricts_weekdays = not parts.any_weekday or bool(parts.special_weekdays)
     date = ",".join([*_plain(parts.dates, 1, 31), *map(_date, parts.special_dates)])
-    placed = [_placed(item) for item in parts.special_weekdays]
+    placed = [_place(item) for item in parts.special_weekdays]
     weekday = ",".join(DAYS[day] for day in sorted(parts.weekdays))
     if not restricts_weekdays:
         return [(date, "*")]
@@ -143,7 +143,7 @@ def _date(item: str) -> str:
     return "last"
 
 
-def _placed(item: str) -> str:
+def _place(item: str) -> str:
     """Return a weekday by its place in the month: 5L, 1#2."""
     day = DAYS[int(item[0])]
     return f"last {day}" if item.endswith("L") else f"{PLACES[int(item[2]) - 1]} {day}"

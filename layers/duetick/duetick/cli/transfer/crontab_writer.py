@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetick.cli.transfer.crontab import KEY, ZONE
 from duetick.cli.transfer.exported import Exported, TellLoss
-from duetick.cli.transfer.rules import as_text, filled
+from duetick.cli.transfer.rules import as_text, fill
 from duetick.domain.expression.parts import CannotSay, as_five, parts_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _lines(one: Exported, times: list[str], run: str, tell: TellLoss) -> Iterato
     facts: dict[str, Json] = {
         name: shlex.quote(as_text(value)) for name, value in one.facts.items()
     }
-    command = as_text(filled(run, facts)).replace("%", r"\%").replace("\n", " ")
+    command = as_text(fill(run, facts)).replace("%", r"\%").replace("\n", " ")
     if not one.view["enabled"]:
         tell(one, "it is paused: its line is a comment")
     if len(times) > 1:

@@ -55,7 +55,7 @@ def read_document(place: str, document: Mapping[str, Any]) -> Iterator[SourcePar
 def _read_one(place: str, one: Mapping[str, Any]) -> Iterator[SourcePart]:
     name = f"{place} {one.get('Name', '')}".strip()
     if "EventPattern" in one and not one.get("ScheduleExpression"):
-        yield Remark(name, _shown(one), "a rule for events, which has no times")
+        yield Remark(name, _show(one), "a rule for events, which has no times")
         return
     rule = "EventBusName" in one or ":rule/" in str(one.get("Arn", ""))
     targets = one.get("Targets") or [{}] if rule else [one.get("Target") or {}]
@@ -63,7 +63,7 @@ def _read_one(place: str, one: Mapping[str, Any]) -> Iterator[SourcePart]:
         try:
             yield _item(name, one, target, is_rule=rule, alone=len(targets) == 1)
         except NotReadable as problem:
-            yield RefusedItem(name, _shown(one), problem.why, problem.instead)
+            yield RefusedItem(name, _show(one), problem.why, problem.instead)
 
 
 def _item(
@@ -82,10 +82,10 @@ def _item(
     whole = named if group == USUAL_GROUP or is_rule else f"{group}/{named}"
     if not alone:
         whole = f"{whole}/{target.get('Id', '')}"
-    return SourceItem(place, _shown(one), whole, timing, facts, notes)
+    return SourceItem(place, _show(one), whole, timing, facts, notes)
 
 
-def _shown(one: Mapping[str, Any]) -> str:
+def _show(one: Mapping[str, Any]) -> str:
     zone = one.get("ScheduleExpressionTimezone")
     return " ".join(filter(None, [str(one.get("ScheduleExpression") or "-"), str(zone or "")]))
 

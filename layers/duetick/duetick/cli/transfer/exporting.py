@@ -78,7 +78,7 @@ def _export(chosen: argparse.Namespace) -> None:
         found = [*_schedules(chosen)]
     for one in found:
         tell_withheld(one, tell)
-    with _opened(chosen.output) as file:
+    with _open(chosen.output) as file:
         lines = 0
         for line in _writer(chosen)(found, tell):
             print(line, file=file)
@@ -105,11 +105,11 @@ def _of_all(operators: "Operators", filters: Mapping[str, Any]) -> Iterator[Expo
     """Yield the schedules of all users, who are asked for side by side."""
     named = {one["user"] for one in operators.schedules(**filters) if one["action"] is not None}
 
-    def listed(user: str) -> list[Exported]:
+    def list_of(user: str) -> list[Exported]:
         return [Exported(user, view) for view in operators.of(user).list(**filters)]
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for found in pool.map(listed, sorted(filter(None, named))):
+        for found in pool.map(list_of, sorted(filter(None, named))):
             yield from found
 
 
@@ -142,7 +142,7 @@ def _write_csv(schedules: list[Exported], _tell: TellLoss) -> Iterator[str]:
 
 
 @contextmanager
-def _opened(path: Path | None) -> Iterator[TextIO]:
+def _open(path: Path | None) -> Iterator[TextIO]:
     """Open a new file; an existing one stays as it is."""
     if path is None:
         yield sys.stdout

@@ -146,22 +146,22 @@ def _rows(
 
 def _pgboss(chosen: argparse.Namespace, now: int) -> Iterator[SourcePart]:
     schema = chosen.schema or "pgboss"
-    queries = [pgboss.QUERY.format(schema=f"{_quoted(schema)}."), pgboss.QUERY.format(schema="")]
+    queries = [pgboss.QUERY.format(schema=f"{_quote(schema)}."), pgboss.QUERY.format(schema="")]
     for name, rows in _rows(chosen, queries, [pgboss.TABLE]):
         yield from pgboss.read_rows(name, rows, now)
 
 
 def _apscheduler(chosen: argparse.Namespace, now: int) -> Iterator[SourcePart]:
-    prefix = f"{_quoted(chosen.schema)}." if chosen.schema else ""
+    prefix = f"{_quote(chosen.schema)}." if chosen.schema else ""
     queries = [
-        apscheduler.QUERY_3.format(table=prefix + _quoted(chosen.table)),
+        apscheduler.QUERY_3.format(table=prefix + _quote(chosen.table)),
         apscheduler.QUERY_4.format(schema=prefix),
     ]
     for name, rows in _rows(chosen, queries, [chosen.table, "schedules"]):
         yield from apscheduler.read_rows(name, rows, now)
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """Return an identifier of SQL."""
     return '"' + name.replace('"', '""') + '"'
 

@@ -15,8 +15,8 @@ from duetick.cli.putting import json_of, label, object_of
 from duetick.cli.schedules import add_connection
 from duetick.cli.showing import say, show_many, show_one
 from duetick.cli.transfer.formats import FORMATS, Format
-from duetick.cli.transfer.plan import Here, ImportPlan, known, make_plan
-from duetick.cli.transfer.report import COLUMNS, Line, counted, lines, sum_up
+from duetick.cli.transfer.plan import Here, ImportPlan, find_known, make_plan
+from duetick.cli.transfer.report import COLUMNS, Line, count_verdicts, lines, sum_up
 from duetick.cli.transfer.rules import MappingRule, MappingRules, read_rules
 from duetick.cli.transfer.sending import (
     Destination,
@@ -85,7 +85,7 @@ def _import(chosen: argparse.Namespace) -> None:
     found = [*one.items(chosen, now)]
     with asking.advice(chosen):
         door, user = _door(chosen)
-        here = [*known(door.made_by(source), source)]
+        here = [*find_known(door.made_by(source), source)]
         plan = make_plan(found, rules, here, source, user=user)
         _check_users(plan, chosen)
         outcomes = _send(door, plan, chosen)
@@ -187,10 +187,14 @@ def _remove(door: Destination, plan: ImportPlan, chosen: argparse.Namespace) -> 
 
 def _show(found: list[Line], chosen: argparse.Namespace, source: str) -> None:
     dry = not chosen.yes
-    refused = counted(found)["refused"]
+    refused = count_verdicts(found)["refused"]
     if chosen.json:
-        document: dict[str, Any] = {"source": source, "dryRun": dry, "counts": counted(found)}
-        show_one({**document, "lines": [one.shown(dry_run=dry) for one in found]}, as_json=True)
+        document: dict[str, Any] = {
+            "source": source,
+            "dryRun": dry,
+            "counts": count_verdicts(found),
+        }
+        show_one({**document, "lines": [one.show(dry_run=dry) for one in found]}, as_json=True)
     else:
         show_many(_interesting(found, dry=dry), COLUMNS, as_json=False, limit=chosen.limit)
         print(sum_up(found, dry_run=dry))
@@ -203,4 +207,4 @@ def _interesting(found: list[Line], *, dry: bool) -> Iterator[dict[str, Any]]:
     """Yield the lines, those first that somebody has to look at."""
     order = ("refused", "gone", "removed", "edited", "changed", "new", "same", "no schedule")
     ranked = sorted(found, key=lambda one: (order.index(one.verdict), one.how is None))
-    return (one.shown(dry_run=dry) for one in ranked)
+    return (one.show(dry_run=dry) for one in ranked)

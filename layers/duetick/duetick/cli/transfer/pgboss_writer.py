@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from duetick.cli.transfer.exported import Exported, TellLoss, tell_clocks
 from duetick.cli.transfer.items import digest
-from duetick.cli.transfer.rules import as_text, filled
+from duetick.cli.transfer.rules import as_text, fill
 from duetick.domain.expression.parts import CannotSay, as_five, parts_of
 from duetick.domain.schedule import Json
 
@@ -34,7 +34,7 @@ def write(
             continue
         tell_clocks(one, tell, "pg-boss", now)
         row = {
-            "name": as_text(filled(queue or QUEUE, one.facts)),
+            "name": as_text(fill(queue or QUEUE, one.facts)),
             "key": _key(one.name),
             "cron": cron,
             "timezone": one.zone,

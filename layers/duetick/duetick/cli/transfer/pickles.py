@@ -90,7 +90,7 @@ def _utc(*_: object) -> datetime.tzinfo:
     return datetime.UTC
 
 
-def _fixed(minutes: object, *_: object) -> datetime.tzinfo:
+def _make_fixed(minutes: object, *_: object) -> datetime.tzinfo:
     return datetime.timezone(datetime.timedelta(minutes=int(str(minutes))))
 
 
@@ -105,7 +105,7 @@ KNOWN: Final[Mapping[tuple[str, str], object]] = {
     ("backports.zoneinfo", "ZoneInfo._unpickle"): _Zone.of,
     ("pytz", "_p"): _Zone.of,
     ("pytz", "_UTC"): _utc,
-    ("pytz", "_FixedOffset"): _fixed,
+    ("pytz", "_FixedOffset"): _make_fixed,
     ("dateutil.tz.tz", "tzutc"): _utc,
     ("copyreg", "_reconstructor"): _reconstruct,
     ("_codecs", "encode"): _bytes,

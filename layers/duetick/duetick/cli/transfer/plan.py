@@ -59,7 +59,7 @@ class PlannedPut:
         """True if it is put."""
         return self.step in ("new", "changed")
 
-    def replacing(self, version: int) -> "PlannedPut":
+    def replace_version(self, version: int) -> "PlannedPut":
         """Return the put that replaces a schedule which no import of this source made."""
         given = self.body["labels"]
         labels: dict[str, Json] = {**given} if isinstance(given, dict) else {}
@@ -77,7 +77,7 @@ class ImportPlan:
     gone: list[Here] = field(default_factory=list)
 
 
-def known(listed: Iterable[Mapping[str, Any]], source: str) -> Iterator[Here]:
+def find_known(listed: Iterable[Mapping[str, Any]], source: str) -> Iterator[Here]:
     """Yield the schedules of a list that imports of a source made."""
     for one in listed:
         labels = one.get("labels") or {}
@@ -103,7 +103,7 @@ def make_plan(
         elif isinstance(one, Remark):
             plan.remarks.append(one)
         elif one.name in wanted:
-            plan.refused.append(_doubled(one, wanted[one.name]))
+            plan.refused.append(_refuse_double(one, wanted[one.name]))
         else:
             wanted[one.name] = one
     by_name = {(one.user, one.key): one for one in here}
@@ -129,7 +129,7 @@ def _apply(
     return one
 
 
-def _doubled(one: MappedSchedule, first: MappedSchedule) -> RefusedItem:
+def _refuse_double(one: MappedSchedule, first: MappedSchedule) -> RefusedItem:
     why = f"its key {one.key} is that of {first.item.place}"
     return RefusedItem(one.item.place, one.item.text, why, "a key of its own, by a rule")
 

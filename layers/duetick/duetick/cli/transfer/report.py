@@ -55,7 +55,7 @@ class Line:
     how: str | None = None
     definition: Mapping[str, Any] | None = None
 
-    def shown(self, *, dry_run: bool) -> dict[str, Any]:
+    def show(self, *, dry_run: bool) -> dict[str, Any]:
         """Return the line as a table and a JSON document show it, without secrets."""
         return {
             "place": self.place,
@@ -116,14 +116,14 @@ def _why(error: Mapping[str, Any], one: PlannedPut) -> str:
     return str(error["message"])
 
 
-def counted(found: Sequence[Line]) -> Counter[str]:
+def count_verdicts(found: Sequence[Line]) -> Counter[str]:
     """Count the lines by their verdict."""
     return Counter(one.verdict for one in found)
 
 
 def sum_up(found: Sequence[Line], *, dry_run: bool) -> str:
     """Return the sentence at the end of a report."""
-    numbers = counted(found)
+    numbers = count_verdicts(found)
     parts = [f"{numbers[word]:,} {said[0 if dry_run else 1]}" for word, said in WORDS.items()]
     told = [part for part, word in zip(parts, WORDS, strict=True) if numbers[word]]
     end = " --yes does it." if dry_run and any(numbers[word] for word in WRITING) else ""
@@ -132,4 +132,4 @@ def sum_up(found: Sequence[Line], *, dry_run: bool) -> str:
 
 def shown(found: Sequence[Line], *, dry_run: bool) -> Iterator[dict[str, Any]]:
     """Yield the lines as they are shown."""
-    return (one.shown(dry_run=dry_run) for one in found)
+    return (one.show(dry_run=dry_run) for one in found)

@@ -86,7 +86,7 @@ class MappingRules:
         self, item: SourceItem, fields: Mapping[str, Json], facts: Facts
     ) -> MappedSchedule | RefusedItem:
         try:
-            named = {name: filled(value, facts) for name, value in fields.items()}
+            named = {name: fill(value, facts) for name, value in fields.items()}
         except NoSuchFact as problem:
             known = ", ".join(sorted(facts))
             why = f"its rule names {{{problem}}}, which it does not have"
@@ -119,12 +119,12 @@ def _object(value: object) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def filled(value: Json, facts: Facts) -> Json:
+def fill(value: Json, facts: Facts) -> Json:
     """Return a value with its places filled. A text that is one place only becomes the fact."""
     if isinstance(value, dict):
-        return {name: filled(inner, facts) for name, inner in value.items()}
+        return {name: fill(inner, facts) for name, inner in value.items()}
     if isinstance(value, list):
-        return [filled(inner, facts) for inner in value]
+        return [fill(inner, facts) for inner in value]
     if not isinstance(value, str):
         return value
     alone = PLACE.fullmatch(value)

@@ -122,7 +122,7 @@ def send(
         done |= found
         again = [(place, one) for place, one in waiting if _may_succeed(found[place])]
         if takes_over:
-            again += _replaced(door, waiting, done)
+            again += _replace_versions(door, waiting, done)
         idle = 0 if len(again) < len(waiting) else idle + 1
         waiting = sorted(again, key=lambda pair: pair[0])
         if waiting:
@@ -174,12 +174,12 @@ def _wait_for(outcome: PutResult) -> int:
     return min(outcome.retry_after or 1, LONGEST_WAIT)
 
 
-def _replaced(
+def _replace_versions(
     door: Destination, waiting: Sequence[Placed], done: Mapping[int, PutResult]
 ) -> list[Placed]:
     """Return the puts that replace what somebody else made under these names."""
     return [
-        (place, one.replacing(door.version(*one.wanted.name)))
+        (place, one.replace_version(door.version(*one.wanted.name)))
         for place, one in waiting
         if one.body["ifVersion"] == 0 and is_taken(done[place].error)
     ]

@@ -37,7 +37,7 @@ def read_json_lines(name: str, text: str) -> Iterator[SourcePart]:
     """Yield the items of JSON objects: one to a line, or in a list."""
     for line, one in objects(name, text):
         if isinstance(one, dict):
-            yield _found(f"{name}:{line}", one)
+            yield _read_item(f"{name}:{line}", one)
 
 
 def read_csv(name: str, text: str) -> Iterator[SourcePart]:
@@ -75,7 +75,7 @@ def _of_cells(place: str, titles: list[str], cells: list[str]) -> SourcePart:
             return RefusedItem(
                 place, text, str(problem), f'JSON in the column {title}, such as {{"a": 1}}'
             )
-    return _found(place, given)
+    return _read_item(place, given)
 
 
 def _cell(title: str, cell: str) -> Json:
@@ -86,7 +86,7 @@ def _cell(title: str, cell: str) -> Json:
     return cell
 
 
-def _found(place: str, given: Mapping[str, Json]) -> SourcePart:
+def _read_item(place: str, given: Mapping[str, Json]) -> SourcePart:
     text = " ".join(str(given.get(name) or "-") for name in ("key", "cron", "timezone"))
     try:
         return _item(place, text, given)

@@ -266,7 +266,7 @@ class PackRun:
             return
         for (one, dispatch), begun in zip(pairs, found, strict=True):
             if isinstance(begun, Begun):
-                self._began(one, now)
+                self._note_begin(one, now)
                 self._start(one, start, partial(self._act, one, dispatch, begun))
             elif isinstance(begun, Refused):
                 self._end(PackEnd(one, dispatch.refuse(begun)))
@@ -274,7 +274,7 @@ class PackRun:
                 _log_not_begun(one, begun)
                 self._report.keep_back(1)
 
-    def _began(self, one: Occurrence, now: int) -> None:
+    def _note_begin(self, one: Occurrence, now: int) -> None:
         late = max(0, now - one.due_at)
         self._report.began(late)
         bound = self._parts.late_after
@@ -324,7 +324,7 @@ class PackRun:
             ended, self._ended = self._ended, []
         for one in ended:
             if one.answer:
-                self._answered_alone(one, one.answer)
+                self._note_alone(one, one.answer)
         runs = [one for one in ended if one.run]
         if runs:
             self._settle_many(runs)
@@ -368,7 +368,7 @@ class PackRun:
         self._report.not_settled += len(unsettled)
         self._report.come_back()
 
-    def _answered_alone(self, one: PackEnd, answer: Answer) -> None:
+    def _note_alone(self, one: PackEnd, answer: Answer) -> None:
         """Count the answer of an occurrence that went alone, or was refused."""
         code = answer.body.get("error")
         if answer.status == ACCEPTED or code == "action_failed":

@@ -45,7 +45,7 @@ class Followers:
         self.erases: Callable[[Sequence[ScheduleName]], object] = ignore
 
 
-def watched(shelf: Shelf, followers: Followers, clock: Clock) -> Shelf:
+def watch(shelf: Shelf, followers: Followers, clock: Clock) -> Shelf:
     """Return the shelf with its changes watched."""
     return cast("Shelf", WatchedShelf(shelf, followers, clock))
 
@@ -63,7 +63,7 @@ class Watching:
         """
 
         @wraps(alter)
-        def altered(book: Book) -> T:
+        def alter_and_mark(book: Book) -> T:
             before = digest_of_bell(book.row)
             answer = alter(book)
             if before != digest_of_bell(book.row):
@@ -73,7 +73,7 @@ class Watching:
             self._due += _given_back(book.moved.values())
             return answer
 
-        return altered
+        return alter_and_mark
 
     def tell(self, followers: Followers) -> None:
         """Tell what was seen, once it is committed."""

@@ -54,9 +54,9 @@ class Store:
     ) -> None:
         self.now: Clock = clock or shelf.now
         if followers:
-            from duetick.core.managed.watched import watched
+            from duetick.core.managed.watched import watch
 
-            shelf = watched(shelf, followers, self.now)
+            shelf = watch(shelf, followers, self.now)
         self.shelf = shelf
         self.schedules = Schedules(
             shelf,

@@ -127,7 +127,7 @@ class Frame:
         return self.report
 
     @contextmanager
-    def reported(self, *claims: Claims) -> Iterator[None]:
+    def complete(self, *claims: Claims) -> Iterator[None]:
         """Run the tick in the block. Then complete its report, and keep it as a worker's."""
         raised = True
         try:

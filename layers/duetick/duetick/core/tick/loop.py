@@ -97,7 +97,7 @@ def run_tick(
         late=late,
         nothing_waits=first.nothing_waits,
     )
-    with frame.reported(claims):
+    with frame.complete(claims):
         tick.run(claims, sleep)
     return frame.report
 

@@ -103,7 +103,7 @@ def run_pack_tick(
         slots=8 * SHARE, places=NoPlaces(store), part=part, nothing_waits=first.nothing_waits
     )
     limited = claim(slots=slots, budget=budget, places=tick.places)
-    with frame.reported(packed, limited):
+    with frame.complete(packed, limited):
         Packing(frame, queue, sleep, on_dispatch, helpers=helpers).run(packed, at + look_ahead)
         if store.limits.current(frame.clock()):
             tick.run(limited, sleep)

@@ -156,8 +156,8 @@ def as_five(text: str) -> str:
         raise CannotSay(f"{parse(text)} has no five fields; for example: 0 9 * * 1-5")
     if parts.years is not None:
         raise CannotSay("five fields have no year; for example: 0 9 1 1 *")
-    date = _joined("" if not parts.dates else spell(parts.dates, 1, 31), parts.special_dates)
-    weekday = _joined(
+    date = _join("" if not parts.dates else spell(parts.dates, 1, 31), parts.special_dates)
+    weekday = _join(
         "" if not parts.weekdays else spell(parts.weekdays, 0, 6), parts.special_weekdays
     )
     canonical = parse(text)
@@ -167,7 +167,7 @@ def as_five(text: str) -> str:
     return f"{parts.minute} {parts.hour} {date} {month} {weekday}"
 
 
-def _joined(plain: str, special: tuple[str, ...]) -> str:
+def _join(plain: str, special: tuple[str, ...]) -> str:
     return ",".join(filter(None, [plain, *special]))
 
 
@@ -221,14 +221,14 @@ def _days_of_aws(parts: ExpressionParts) -> tuple[str, str]:
 
 def _weekday_of_aws(parts: ExpressionParts) -> str:
     if not parts.special_weekdays:
-        return ",".join(map(_named, spell_out(parts.weekdays).split(",")))
+        return ",".join(map(_name_day, spell_out(parts.weekdays).split(",")))
     if parts.weekdays or len(parts.special_weekdays) > 1:
         raise CannotSay("EventBridge takes FRIL and MON#2 alone; for example: 0 9 * * MON#2")
     (item,) = parts.special_weekdays
     return f"{int(item[0]) + 1}{item[1:]}"
 
 
-def _named(item: str) -> str:
+def _name_day(item: str) -> str:
     """Return a range of weekdays by names, which count alike everywhere; a step stays."""
     days, slash, step = item.partition("/")
     return "-".join(WEEKDAYS[int(day)] for day in days.split("-")) + slash + step

@@ -36,11 +36,11 @@ def mark_update(table: str, name: ScheduleName, mark: BellMark) -> "UpdateTypeDe
         "TableName": table,
         "Key": keyed(bell_key(*name)),
         "UpdateExpression": _MARK,
-        "ExpressionAttributeValues": _marked(name, mark),
+        "ExpressionAttributeValues": _mark_values(name, mark),
     }
 
 
-def _marked(name: ScheduleName, mark: BellMark) -> Item:
+def _mark_values(name: ScheduleName, mark: BellMark) -> Item:
     user_id, key = map(text, name)
     return {":tok": text(mark.token), ":u": user_id, ":k": key, ":at": number(mark.at)}
 
@@ -53,7 +53,7 @@ class PendingBells:
 
     def mark(self, now: int, name: ScheduleName) -> None:
         """Mark one bell as `ports.Shelf.mark_bells` does."""
-        values = _marked(name, BellMark(new_id(), now))
+        values = _mark_values(name, BellMark(new_id(), now))
         self._table.update(bell_key(*name), Update(_MARK, _ALWAYS, {"#p": "p"}, values))
 
     def pending(self, limit: int) -> Sequence[PendingBell]:

@@ -41,7 +41,7 @@ def faults_of(write: Mapping[str, Any]) -> Iterator[str]:
         if kind not in KINDS:
             yield f"{kind} is none of {', '.join(KINDS)}"
         elif not isinstance(what, Mapping):
-            yield f"{kind} is {_named(what)}, not a dict"
+            yield f"{kind} is {_name_type(what)}, not a dict"
         else:
             for part in _WITH_VALUES:
                 yield from _faults_of_values(f"{kind}.{part}", what.get(part, {}))
@@ -49,7 +49,7 @@ def faults_of(write: Mapping[str, Any]) -> Iterator[str]:
 
 def _faults_of_values(place: str, values: object) -> Iterator[str]:
     if not isinstance(values, Mapping):
-        yield f"{place} is {_named(values)}, not a dict"
+        yield f"{place} is {_name_type(values)}, not a dict"
         return
     for name, value in values.items():
         yield from _faults_of_value(f"{place}.{name}", value)
@@ -57,7 +57,7 @@ def _faults_of_values(place: str, values: object) -> Iterator[str]:
 
 def _faults_of_value(place: str, value: object) -> Iterator[str]:
     if not isinstance(value, Mapping) or len(value) != 1:
-        yield f"{place} is {_named(value)}, not an attribute such as {{'S': 'text'}}"
+        yield f"{place} is {_name_type(value)}, not an attribute such as {{'S': 'text'}}"
         return
     ((kind, inner),) = value.items()
     if kind == "M":
@@ -68,9 +68,9 @@ def _faults_of_value(place: str, value: object) -> Iterator[str]:
     elif kind not in _SCALARS:
         yield f"{place} has the type {kind}, which is none of DynamoDB's"
     elif not _SCALARS[kind](inner):
-        yield f"{place}.{kind} is {_named(inner)}, which that type does not hold"
+        yield f"{place}.{kind} is {_name_type(inner)}, which that type does not hold"
 
 
-def _named(value: object) -> str:
+def _name_type(value: object) -> str:
     """Name the type alone: the value may be a secret."""
     return f"of the type {type(value).__name__}"

@@ -61,7 +61,7 @@ def connect(
 ) -> Service:
     """Open the way to DynamoDB in a region, or at an endpoint. Nothing is sent yet."""
     env = os.environ if environment is None else environment
-    if _goes_through_botocore(endpoint or _configured(env), env):
+    if _goes_through_botocore(endpoint or _find_endpoint(env), env):
         from duetick.stores.dynamodb.botocore_service import open_client
 
         return open_client(region, endpoint)
@@ -74,7 +74,7 @@ def find_place(region: str | None, endpoint: str | None, env: Mapping[str, str])
     region = region or env.get("AWS_DEFAULT_REGION") or env.get("AWS_REGION") or None
     credentials = _credentials(env)
     if region and credentials and not _asks_botocore(env):
-        return ServicePlace(endpoint or _configured(env) or url_of(region), region, credentials)
+        return ServicePlace(endpoint or _find_endpoint(env) or url_of(region), region, credentials)
     from duetick.stores.dynamodb.botocore_service import ask_place
 
     return ask_place(region, endpoint)
@@ -91,7 +91,7 @@ def is_of_this_machine(endpoint: str | None) -> bool:
     return urlsplit(endpoint or "").hostname in _HOSTS_OF_THIS_MACHINE
 
 
-def _configured(env: Mapping[str, str]) -> str | None:
+def _find_endpoint(env: Mapping[str, str]) -> str | None:
     if env.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() == "true":
         return None
     return env.get("AWS_ENDPOINT_URL_DYNAMODB") or env.get("AWS_ENDPOINT_URL") or None

@@ -75,7 +75,7 @@ class Compiled(NamedTuple):
 
 
 @cache
-def compiled(sql: str, encoding: str) -> Compiled:
+def compile_sql(sql: str, encoding: str) -> Compiled:
     """Compile a statement with named parameters."""
     statement, order = to_statement(sql)
     return Compiled(str(statement).encode(encoding) + b"\0", cast("Order", order))
@@ -328,7 +328,7 @@ class Wire:
         """Write each statement with all its calls."""
         encoding, types = self._connection._client_encoding, self._connection.py_types
         for sql, calls in statements:
-            known = compiled(sql, encoding)
+            known = compile_sql(sql, encoding)
             name, parse = self._name(sql, known)
             values = (make_params(types, known.order(params)) for params in calls)
             runs = b"".join(call(each, encoding, name) for each in values)

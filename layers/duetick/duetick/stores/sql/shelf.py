@@ -270,7 +270,7 @@ class SqlShelf:
     @retried
     def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
         """See `ports.Shelf`."""
-        marks: list[Params] = [{**_named(one), "token": new_id(), "at": now} for one in names]
+        marks: list[Params] = [{**_name_params(one), "token": new_id(), "at": now} for one in names]
         with self._database.transaction() as session:
             session.each("bell_mark", marks)
 
@@ -282,16 +282,16 @@ class SqlShelf:
 
     def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
         """See `ports.Shelf`."""
-        rows = self._query("bell_take", {**_named(name), "now": now, "until": until})
+        rows = self._query("bell_take", {**_name_params(name), "now": now, "until": until})
         return str(rows[0][0]) if rows else None
 
     def end_bell(self, name: ScheduleName, token: str) -> bool:
         """See `ports.Shelf`."""
-        return self._write_one("bell_end", {**_named(name), "token": token})
+        return self._write_one("bell_end", {**_name_params(name), "token": token})
 
     def free_bell(self, name: ScheduleName, until: int) -> None:
         """See `ports.Shelf`."""
-        self._query("bell_free", {**_named(name), "until": until})
+        self._query("bell_free", {**_name_params(name), "until": until})
 
     # Occurrences.
 
@@ -677,7 +677,7 @@ class SqlShelf:
         return rows
 
 
-def _named(name: ScheduleName) -> Params:
+def _name_params(name: ScheduleName) -> Params:
     return {"user_id": name[0], "key": name[1]}
 
 

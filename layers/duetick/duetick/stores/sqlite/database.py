@@ -80,7 +80,7 @@ class Numbered(NamedTuple):
 
 
 @cache
-def numbered(sql: str) -> Numbered:
+def number_params(sql: str) -> Numbered:
     """Number the named parameters of a statement."""
     names = [*dict.fromkeys(_NAME.findall(sql))]
     numbers = {name: f"?{number}" for number, name in enumerate(names, 1)}
@@ -104,18 +104,18 @@ class SqliteSession:
         """See `Session`. A caller's INSERT OR ROLLBACK or RAISE may have ended the transaction."""
         if not self._connection.in_transaction:
             raise EffectsRefused("A statement of your own ended the transaction, and undid it.")
-        sql, pick = numbered(self._queries[name])
+        sql, pick = number_params(self._queries[name])
         return self._connection.execute(sql, pick(params)).fetchall() if sql else ()
 
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """See `Session`."""
-        sql, pick = numbered(self._queries[name])
+        sql, pick = number_params(self._queries[name])
         cursor = self._connection.cursor()
         return [cursor.execute(sql, one).rowcount for one in map(pick, params)]
 
     def every(self, name: str, params: Iterable[Params]) -> int:
         """See `Session`."""
-        sql, pick = numbered(self._queries[name])
+        sql, pick = number_params(self._queries[name])
         return self._connection.executemany(sql, map(pick, params)).rowcount
 
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:

@@ -40,7 +40,7 @@ def _commits_effects(store: Store) -> None:
         pass
 
 
-def _raise_told(answers: Iterable[object]) -> None:
+def _raise_errors(answers: Iterable[object]) -> None:
     """Raise the error that stands for an attempt, as the call of one attempt does."""
     for answer in answers:
         if isinstance(answer, DuetickError):
@@ -81,7 +81,7 @@ CALLS: Final[Mapping[str, Callable[[Store], object]]] = {
     "schedules.purge": lambda store: store.schedules.purge("ada", "digest", now=NOON),
     "schedules.find_by_external": lambda store: store.schedules.find_by_external("project"),
     "ledger.begin": lambda store: store.ledger.begin(HELD, now=NOON),
-    "ledger.begin_many": lambda store: _raise_told(store.ledger.begin_many([HELD], now=NOON)),
+    "ledger.begin_many": lambda store: _raise_errors(store.ledger.begin_many([HELD], now=NOON)),
     "ledger.body": lambda store: store.ledger.body(by_hand().identity),
     "ledger.bring": lambda store: store.ledger.bring(by_hand(), now=NOON),
     "ledger.backfill": lambda store: store.ledger.backfill(
@@ -89,7 +89,7 @@ CALLS: Final[Mapping[str, Callable[[Store], object]]] = {
     ),
     "ledger.holds": lambda store: store.ledger.holds(KEY, now=NOON),
     "ledger.settle": lambda store: store.ledger.settle(HELD, SUCCEEDED, now=NOON),
-    "ledger.settle_many": lambda store: _raise_told(
+    "ledger.settle_many": lambda store: _raise_errors(
         store.ledger.settle_many([(HELD, SUCCEEDED)], now=NOON)
     ),
     "ledger.settling": _commits_effects,
