@@ -44,6 +44,9 @@ FILES: Final = {
     f"wheels/{WHEEL}",
 }
 
+LEFT_OUT: Final = ("PYTHON", "MAKE", "MFLAGS")
+"""How the names of variables begin that a shell has from this tree's own `make test`."""
+
 pytestmark = pytest.mark.slow
 
 
@@ -76,9 +79,9 @@ class Repository:
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """A shell with Python 3.13 on its PATH, in which pip asks no index."""
+    """A shell with Python 3.13 on its PATH, in which pip asks no index and no `make` runs."""
     path = os.pathsep.join([str(working_python("a project").parent), os.environ["PATH"]])
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(LEFT_OUT)}
     found = offline()
     return (
         kept
