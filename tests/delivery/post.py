@@ -117,6 +117,12 @@ class Post:
             self.scene.clock.now = now
         return self.state.receive(self.scene.clock.now)
 
+    def take_one(self, now: int | None = None) -> KeptMessage:
+        """Take the message that is visible by then. There has to be one."""
+        message = self.take(now)
+        assert message
+        return message
+
     def run(self, message: KeptMessage, seconds: float | None = None) -> PackReport:
         """Dispatch a message, and delete it unless it has to come again."""
         report = self._run(message.body, seconds)

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
@@ -37,14 +36,6 @@ OPEN_TRANSACTIONS = """
 SELECT count(*) FROM pg_stat_activity
 WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
 """
-
-
-@pytest.fixture
-def store(postgres_url: str) -> Iterator[Store]:
-    store = open_store(postgres_url)
-    store.migrate()
-    yield store
-    store.close()
 
 
 def due(store: Store, count: int) -> None:

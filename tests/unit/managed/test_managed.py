@@ -23,6 +23,7 @@ from duetick.domain.schedule import Schedule
 from duetick.ports import tell_nobody
 from duetick.runtime.managed import LATE_MS, Managed
 from duetick.stores import open_store
+from duetick.testing.conformance.managing import Belfry
 from duetick.testing.conformance.samples import (
     DAY,
     EACH_MINUTE,
@@ -39,27 +40,12 @@ TICKS = Trigger("stack")
 ADA: ScheduleName = ("ada", "digest")
 
 
-class Tower:
-    """`ports.bells.Bells` in a dictionary, with the wakes that were asked for."""
+class Tower(Belfry):
+    """A belfry with the wakes that were asked for, and the names of its bells' schedules."""
 
     def __init__(self) -> None:
-        self.bells: dict[str, Bell] = {}
+        super().__init__()
         self.wakes: list[int] = []
-        self.away = False
-
-    def put(self, bell: Bell) -> None:
-        """See `Bells`."""
-        self._answer()
-        self.bells[bell.name] = bell
-
-    def delete(self, name: str) -> None:
-        """See `Bells`."""
-        self._answer()
-        self.bells.pop(name, None)
-
-    def names(self, prefix: str) -> Iterator[str]:
-        """See `Bells`."""
-        return iter([name for name in self.bells if name.startswith(prefix)])
 
     def schedule_of(self, name: str) -> ScheduleName | None:
         """See `Bells`."""
@@ -70,10 +56,6 @@ class Tower:
         """See `Bells`."""
         self._answer()
         self.wakes.append(at)
-
-    def _answer(self) -> None:
-        if self.away:
-            raise BellsUnavailable("away")
 
 
 @contextmanager
