@@ -269,7 +269,7 @@ class AsksForTheRepeatFirst(Schedules):
 
 
 class ReadsAsEmpty(SqliteSession):
-    """Where there is no table, nothing is due."""
+    """A store that finds nothing due if its table is missing."""
 
     def rows(self, name: str, params: Params) -> Sequence[Row]:
         try:
@@ -281,7 +281,7 @@ class ReadsAsEmpty(SqliteSession):
 
 
 def works_from_memory(store: AlteredStore) -> None:
-    """Where the database cannot be reached, an empty one is made and used in its place."""
+    """Open an empty database instead of one that cannot be reached."""
 
     def instead() -> sqlite3.Connection:
         made = AlteredStore()

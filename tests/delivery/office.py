@@ -65,11 +65,11 @@ class Office:
 
     @property
     def runs(self) -> Counter[str]:
-        """How often each key's action ran."""
+        """Count the runs of each key's action."""
         return Counter(ctx.schedule_id for _, ctx in list(self.scene.ran))
 
     def states(self) -> Counter[State]:
-        """What the ledger says of ada's."""
+        """Return the states of ada's occurrences in the ledger."""
         return Counter(o.state for o in self.scene.store.ledger.find("ada", limit=1_000))
 
 

@@ -60,9 +60,9 @@ class PassingThreads:
 
     clock: FakeClock
 
-    def started(self, most: int) -> AbstractContextManager[Start]:
+    def open_threads(self, most: int) -> AbstractContextManager[Start]:
         """See `Threads`."""
-        return REAL.started(most)
+        return REAL.open_threads(most)
 
     def conditions(self) -> tuple[Passing, Passing]:
         """See `Threads`."""

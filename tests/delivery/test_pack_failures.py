@@ -109,7 +109,7 @@ def test_q02_a_lone_occurrence_without_time_comes_again(scene: Scene) -> None:
 def test_q02_actions_that_hang_leave_no_room_for_others(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What has no thread is begun elsewhere: its message comes again."""
+    """Another invocation begins what has no thread here: its message comes again."""
     post = send_packs(scene, 3)
     monkeypatch.setattr("duetick.core.dispatch.packs.MOST_THREADS", 2)
     message = post.take_one()

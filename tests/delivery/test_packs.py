@@ -49,7 +49,7 @@ def send_packs(scene: Scene, count: int, now: int = NINE) -> Post:
 
 
 def ended(scene: Scene, user: str = "ada") -> Counter[tuple[str, str | None]]:
-    """What became of all occurrences of a user."""
+    """Count a user's occurrences by state and reason."""
     return Counter((o.state, o.reason) for o in scene.store.ledger.find(user, limit=1_000))
 
 

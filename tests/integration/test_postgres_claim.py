@@ -1,4 +1,4 @@
-"""What a claim on Postgres hands out beside what the ledger already holds."""
+"""Claims on Postgres beside occurrences that the ledger already holds."""
 
 import pytest
 from duetick.core.store import Store

@@ -50,7 +50,7 @@ def end_sessions(url: str) -> None:
 
 
 def wait_for_the_end_of_transactions(server: EmbeddedPostgres) -> None:
-    """What a cut connection had locked is free once the server noticed."""
+    """Wait until the server has noticed a cut connection, and freed its locks."""
     with connect(server.url) as connection:
         while connection.run(OPEN_TRANSACTIONS)[0][0]:
             pass

@@ -52,7 +52,7 @@ class SettlesFirst(Altered):
 
 
 class ForgetsFailures(Altered):
-    """What is delivered is deleted in a `finally`, whether or not its action failed."""
+    """A `finally` deletes what is delivered, though its action may have failed."""
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
         """Settle everything as a success."""
@@ -233,7 +233,7 @@ class CountsAttempts(Altered):
 
 
 class SettlesTheCancelled(Altered):
-    """What an operator cancelled is settled by the attempt that ran: its fence is the same."""
+    """An attempt settles what an operator cancelled: its fence is the same."""
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
         """Settle under the right fence, whatever the state is."""
@@ -318,7 +318,7 @@ class DatesNoRules(FollowsNoZone):
 
 
 class BringsBackTheErased(Altered):
-    """What ran while its user was erased is written once more at its end."""
+    """A run writes its occurrence once more at its end, though its user was erased meanwhile."""
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
         """Settle; if there is nothing to settle, make it."""

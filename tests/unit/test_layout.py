@@ -56,7 +56,7 @@ def test_every_function_is_a_folder_with_one_thin_app() -> None:
 
 
 def test_no_readme_is_shipped_to_lambda() -> None:
-    """What stands in a function's folder, or among the flows, is shipped as it is."""
+    """Files in a function's folder, or among the flows, are shipped as they are."""
     shipped = [*TOP.glob("functions/*/*.md"), *(TOP / "layers/flows").rglob("*.md")]
     assert shipped == []
 
@@ -75,7 +75,7 @@ def test_the_layer_installs_the_versions_that_are_tested() -> None:
 
 
 def requirements(extra: str = "") -> list[Requirement]:
-    """What the package asks for, for an extra, as ranges."""
+    """Return the package's requirements for an extra, as ranges."""
     project = tomllib.loads(_pyproject())["project"]
     given = project["optional-dependencies"][extra] if extra else project["dependencies"]
     return [Requirement(one) for one in given]

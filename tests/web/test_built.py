@@ -1,4 +1,4 @@
-"""What is built is of these sources, small, all of it from here, and in no function."""
+"""The built pages are of these sources, small, all of them from here, and in no function."""
 
 import json
 import re

@@ -193,7 +193,7 @@ def a_bell_that_cannot_be_made(scene: Scene) -> None:
     store.shelf.mark_bells([("ann", "hello")], NINE)
     patch.setattr(wiring, "is_managed", lambda: True)
     patch.setattr(
-        wiring, "managed", lambda: Managed(store, bells=lambda _trigger: cast("Bells", Mute()))
+        wiring, "bells", lambda: Managed(store, bells=lambda _trigger: cast("Bells", Mute()))
     )
 
 

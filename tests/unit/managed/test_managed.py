@@ -145,12 +145,12 @@ def test_s01_a_move_whose_time_ends_goes_on_where_it_was(
     answers = iter([True] * 6 + [False] * 2)
     stack.move(go_on=lambda: next(answers, False))
     assert not stack.settled()
-    assert stack.managed.late() == 0, "a tick leaves nothing to bells yet"
+    assert stack.managed.late_ms() == 0, "a tick leaves nothing to bells yet"
     stack.managed.go_on(always)
     stack.managed.go_on(always)
     assert set(stack.tower.bells) == {bell_name("ada", key) for key in "abcde"}
     assert stack.settled()
-    assert stack.managed.late() == LATE_MS
+    assert stack.managed.late_ms() == LATE_MS
 
 
 def test_s01_until_the_last_bell_is_made_a_tick_comes_each_minute(
@@ -200,7 +200,7 @@ def test_s01_after_a_move_to_ticks_they_claim_at_once_and_no_bell_is_written(
     stack.put()
     stack.move()
     stack.move(TICKS)
-    assert stack.managed.late() == 0
+    assert stack.managed.late_ms() == 0
     stack.tower.bells.clear()
     stack.put(cron=HOURLY)
     assert stack.tower.bells == {}
@@ -224,7 +224,7 @@ def test_s01_an_update_of_the_stack_marks_nothing_anew(stack: Stack) -> None:
 
 @dataclass
 class Answered:
-    """What a ringer did."""
+    """The deeds of a ringer."""
 
     delivered: list[Occurrence]
     healed: list[ScheduleName]

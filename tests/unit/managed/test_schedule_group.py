@@ -36,7 +36,7 @@ class Raw(BytesIO):
 
 @dataclass
 class Wire:
-    """What was sent, and what is answered: one after another, the last for ever."""
+    """The requests that were sent, and the answers: one after another, the last for ever."""
 
     answers: Sequence[tuple[int, dict[str, Any]]]
     sent: list[AWSPreparedRequest] = field(default_factory=list)

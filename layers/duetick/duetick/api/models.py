@@ -95,7 +95,7 @@ class PoliciesShape(Shape):
 
 
 class PrincipalShape(Shape):
-    """Whom the action runs as; operators alone name one."""
+    """The principal of the action. Only operators name one."""
 
     user_id: Annotated[str, Field(min_length=1)]
     org_id: str | None = None
@@ -206,9 +206,10 @@ class ForecastSchedule(Shape):
 
 
 class ForecastBody(Shape):
-    """What to look ahead at: `from` an instant (now) until another (a day later), at most eight
-    days; of a flow, or an action of it. `most` are allowed in each `per` of the clock, in UTC. A
-    run `lasts` so many seconds. `yes` agrees to the cost of the read, on DynamoDB.
+    """The question of a forecast: the occurrences due `from` an instant (now) until another (a
+    day later), at most eight days; of a flow, or of one of its actions. `most` are allowed in each
+    `per` of the clock, in UTC. A run `lasts` so many seconds. On DynamoDB, `yes` agrees to the cost
+    of the read.
     """
 
     since: Annotated[Instant | None, Field(alias="from")] = None

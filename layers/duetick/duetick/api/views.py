@@ -134,7 +134,7 @@ class PauseView(TypedDict):
 
 
 class PrincipalView(TypedDict):
-    """Whom the action runs as."""
+    """The principal of the action."""
 
     userId: str
     orgId: str | None
@@ -214,8 +214,8 @@ class PreviewView(TypedDict):
 
 
 class ForecastSums(TypedDict):
-    """What is `due` in a span: `fires` of crons, what is recorded and `waiting`, `jobs`. `added` is
-    what the schedule that is not saved would add.
+    """The occurrences that are `due` in a span: `fires` of crons, recorded ones that are `waiting`,
+    and `jobs`. `added` are those that the schedule that is not saved would add.
     """
 
     due: int
@@ -702,7 +702,7 @@ class UnreadablePage(TypedDict):
 
 
 class MendedView(TypedDict):
-    """Whether the row was wrong and was mended, and its next time."""
+    """The result for one row: it was `mended` if it was wrong. With its next time."""
 
     mended: bool
     nextFireAt: IsoTime | None
@@ -815,21 +815,21 @@ class LimitView(TypedDict):
 
 
 class LimitsInShort(TypedDict):
-    """How many limits stand, and five of them: first those that have no place."""
+    """The number of limits, and five of them: first those that have no place."""
 
     count: int
     first: list[LimitView]
 
 
 class PausesInShort(TypedDict):
-    """How many pauses of groups hold, and the newest five."""
+    """The number of the pauses of groups that hold, and the newest five."""
 
     count: int
     first: list[GroupPauseView]
 
 
 class BackfillsInShort(TypedDict):
-    """How many backfills stand, and the newest five."""
+    """The number of the backfills that stand, and the newest five."""
 
     count: int
     first: list[BackfillView]
@@ -885,11 +885,11 @@ class BellsView(TypedDict):
 
 
 class OverviewView(TypedDict):
-    """What is `wrong`, the worst first. The rows that are due, and those due for more than
+    """The faults (`wrong`), the worst first. The rows that are due, and those due for more than
     `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last day
-    and whose they are, and the rows that cannot be read. A restore for which no tick claims. The
-    last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly work
-    has found last. The bells, if EventBridge rings.
+    with their users and flows, and the rows that cannot be read. A restore for which no tick
+    claims. The last ticks, the pauses that hold, the limits and the backfills that stand. The last
+    results of the hourly work. The bells, if EventBridge rings.
     """
 
     at: IsoTime

@@ -42,7 +42,7 @@ _Name: TypeAlias = tuple[Trouble, str]
 
 
 class Subject(NamedTuple):
-    """Whom a notice is about: a schedule, and its occurrence if there is one."""
+    """The subject of a notice: a schedule, and its occurrence if there is one."""
 
     user_id: str
     key: str

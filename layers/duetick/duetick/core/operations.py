@@ -59,7 +59,7 @@ class Recording:
 
 
 @contextmanager
-def recorded(store: Store, asked: Asked) -> Iterator[Recording]:
+def record_around(store: Store, asked: Asked) -> Iterator[Recording]:
     """Record an operation before the block and its outcome after it. If it cannot be recorded, the
     block is not run. If the block raises, the operation has `failed`.
     """

@@ -99,8 +99,8 @@ def recover(
 
 @dataclass(slots=True)
 class _Walk:
-    """How far a recovery has come that ended early: an API's call has no time for all books. The
-    next one goes on behind it, unless it recovers another restore, or otherwise.
+    """The progress of a recovery that ended early: an API's call has no time for all books. The
+    next call goes on behind it, unless it recovers another restore, or in another way.
     """
 
     store: Store

@@ -1,4 +1,4 @@
-"""What is wrong, as an overview shows it: the worst first, each in a sentence."""
+"""Faults, as an overview shows them: the worst first, each in a sentence."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeAlias

@@ -121,7 +121,7 @@ class Backfill:
         """True if the backfill brings nothing more and none of its occurrences is under way."""
         return not self.brings_more and not self.under_way
 
-    def ahead(self) -> Iterator[int]:
+    def list_ahead(self) -> Iterator[int]:
         """Yield the times that the backfill has not looked at, in its order."""
         times, at = self.times, self.cursor
         while True:
@@ -185,7 +185,7 @@ class BackfillPages(Protocol):
 
     def find(self, nominal_at: int, origin: str) -> Occurrence | None: ...
     def at(self, nominal_at: int) -> Sequence[Occurrence]: ...
-    def unfinished(self) -> Sequence[Occurrence]: ...
+    def find_unfinished(self) -> Sequence[Occurrence]: ...
 
 
 class Seen(NamedTuple):
@@ -210,7 +210,7 @@ def step(
     order: StandingOrder, ledger: BackfillPages, seen: Seen, now: int, new_id: Callable[[], str]
 ) -> BackfillStep:
     """Look at what is under way, and bring the next occurrences, as many as there is room for."""
-    unfinished, origin = ledger.unfinished(), origin_of(order)
+    unfinished, origin = ledger.find_unfinished(), origin_of(order)
     one = _look(Backfill.load(order), origin, ledger, unfinished)
     if one.phase == "stopped" and one.changed_at < now - KEPT_STOPPED_MS:
         return _end(one, "abandoned", origin, ledger)
@@ -228,7 +228,7 @@ def step(
     except ValueError:  # tzdata has dropped its zone
         return BackfillStep(replace(one, waits_for="unreadable"))
     return BackfillStep(
-        bringing.one, tuple(record(each, new_id(), now) for each in bringing.wanted(now))
+        bringing.one, tuple(record(each, new_id(), now) for each in bringing.make_wanted(now))
     )
 
 
@@ -284,7 +284,7 @@ def _catch_up(one: Backfill, origin: str, ledger: BackfillPages) -> Backfill:
     """
     with suppress(ValueError):  # tzdata has dropped its zone
         fired = 0
-        for at in islice(one.ahead(), MOST_LOOKED_AT):
+        for at in islice(one.list_ahead(), MOST_LOOKED_AT):
             mine = ledger.find(at, origin)
             fired += mine is None
             if mine:
@@ -326,7 +326,7 @@ class _Bringing:
 
     def bring(self, row: IndexRow | None, room: int) -> None:
         """Bring the next times. Those that the row is due for are for the next claim to decide."""
-        for looked_at, at in enumerate(self.one.ahead()):
+        for looked_at, at in enumerate(self.one.list_ahead()):
             if looked_at == MOST_LOOKED_AT or not self._may_take(at, row, room):
                 return
             self._take(at)
@@ -360,7 +360,7 @@ class _Bringing:
         self.one = replace(one, brought=one.brought + 1, under_way=(*one.under_way, at))
         self._new.append(at)
 
-    def wanted(self, now: int) -> Iterator[NewOccurrence]:
+    def make_wanted(self, now: int) -> Iterator[NewOccurrence]:
         """Yield the occurrences that are new, due now."""
         policies = replace(beside(self._record.policies), priority=LEAST_PRIORITY)
         for at in self._new:

@@ -62,7 +62,7 @@ from duetick.domain.overlap import (
     reserve,
     wait_behind,
 )
-from duetick.domain.pausing import ends_pause, never_again, only_pauses, resume
+from duetick.domain.pausing import ends_pause, only_pauses, refuse_never_firing, resume
 from duetick.domain.policies import DAY, MINUTE_MS, Overlap
 from duetick.domain.ranges import (
     divide,
@@ -122,7 +122,7 @@ class Pages(Protocol):
     def in_place(self) -> Sequence[Occurrence]:
         """Return the occurrences that run, that are leased again, or that wait for a retry."""
 
-    def queued_before(self, nominal_at: int) -> Sequence[Occurrence]:
+    def find_queued_before(self, nominal_at: int) -> Sequence[Occurrence]:
         """Return the occurrences before a nominal time that are leased and never began."""
 
     def times_within(self, first: int, last: int) -> Sequence[int]:
@@ -134,7 +134,7 @@ class Pages(Protocol):
     def ranges_beyond(self, at: int) -> Sequence[Occurrence]:
         """Return the ranges of origin `schedule` that end after an instant."""
 
-    def unfinished(self) -> Sequence[Occurrence]:
+    def find_unfinished(self) -> Sequence[Occurrence]:
         """Return the occurrences that have not ended."""
 
     def complete(self, found: Record) -> Record:
@@ -265,7 +265,7 @@ class Book:
             if not self.mend(now):
                 self.record = replace(current, purge_at=None)
             return False
-        wakes = [wake_of(one) for one in self.pages.unfinished()]
+        wakes = [wake_of(one) for one in self.pages.find_unfinished()]
         if wakes:
             self.record = replace(current, purge_at=max(now + MINUTE_MS, min(wakes)))
             return False
@@ -568,7 +568,7 @@ class Book:
 
         If the occurrence is recorded under this id already, return it.
         """
-        recorded = self.recorded(wanted.nominal_at, wanted.origin)
+        recorded = self.find_recorded(wanted.nominal_at, wanted.origin)
         if recorded:
             return recorded if recorded.id == name else refuse_again(recorded, wanted)
         if self._is_over(wanted.nominal_at, wanted.origin, now):
@@ -601,7 +601,7 @@ class Book:
         seen = origin == SCHEDULE_ORIGIN and self.mark is not None and nominal_at <= self.mark
         return seen and nominal_at <= now - LEAST_KEPT_MS
 
-    def recorded(self, nominal_at: int, origin: str = SCHEDULE_ORIGIN) -> Occurrence | None:
+    def find_recorded(self, nominal_at: int, origin: str = SCHEDULE_ORIGIN) -> Occurrence | None:
         """Return the recorded occurrence of that name, or the range that covers its time."""
         found = self.pages.find(nominal_at, origin)
         if found or origin != SCHEDULE_ORIGIN:
@@ -699,7 +699,7 @@ class Book:
     def _wait_behind(self, occurrence: Occurrence, overlap: Overlap, now: int) -> Occurrence:
         after = wait_behind(occurrence, overlap, now)
         if after.state is State.QUEUED:
-            for other in self.pages.queued_before(occurrence.nominal_at):
+            for other in self.pages.find_queued_before(occurrence.nominal_at):
                 if displaces(occurrence, other):
                     self._move(other, cancel(other, Reason.OVERLAP, now))
         return after
@@ -927,7 +927,7 @@ def _row_if_enabled(record: Record) -> IndexRow | None:
     row = fresh_row(record, at)
     if row is None:
         endless = replace(record, policies=replace(record.policies, ends_at=None))
-        raise never_again(record, at, would_else=fresh_row(endless, at) is not None)
+        raise refuse_never_firing(record, at, would_else=fresh_row(endless, at) is not None)
     return row
 
 

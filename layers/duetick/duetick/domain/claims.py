@@ -20,7 +20,7 @@ from duetick.domain.firing import (
     collapse,
     decide,
     may_count_from_anchor,
-    unfired,
+    move_past_mark,
 )
 from duetick.domain.group_pauses import NO_PAUSES, Hole, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits
@@ -256,7 +256,7 @@ class Templates:
         self, row: IndexRow, mark: int | None, holes: tuple[Hole, ...], *, waits: bool
     ) -> Template:
         try:
-            fresh = unfired(row, mark)
+            fresh = move_past_mark(row, mark)
             if fresh is None or fresh.next_fire_at > self.now + self.ahead:
                 next_at = None if fresh is None else fresh.next_fire_at
                 return Template((), next_at, mark or row.next_fire_at)

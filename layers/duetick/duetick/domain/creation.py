@@ -41,7 +41,7 @@ class Made(NamedTuple):
         digest, _, policies = note.partition("\n")
         return Made(digest, at, next_fire_at, Policies.load(policies) if policies else None)
 
-    def again(self, wanted: Schedule, repeatable: Repeatable) -> Record:
+    def repeat(self, wanted: Schedule, repeatable: Repeatable) -> Record:
         """Return the schedule as it was created, for a repeat of the same request.
 
         Raises KeyReused if the request differs.

@@ -71,7 +71,7 @@ class InboxRow(NamedTuple):
     key: str | None = None
 
 
-def refused_job(row: InboxRow, name: str, why: str, now: int) -> Job:
+def make_refused_job(row: InboxRow, name: str, why: str, now: int) -> Job:
     """Return the job of a row that is wrong: it is dead, and says why. Of a name that is too long
     it has the beginning.
     """

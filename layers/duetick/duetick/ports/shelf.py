@@ -424,7 +424,7 @@ class Shelf(Protocol):
     def occurrence(self, identity: Identity) -> Occurrence | None:
         """Return the occurrence of that name, or None."""
 
-    def named(self, name: str) -> Occurrence | None:
+    def find_by_id(self, name: str) -> Occurrence | None:
         """Return the occurrence of an id.
 
         A shelf without an index of ids looks among those that are under way or dead, at a bounded
@@ -482,7 +482,9 @@ class Shelf(Protocol):
 
     # Forecasts.
 
-    def alike(self, selection: "Selection", now: int, until: int, place: str = "") -> "AlikePage":
+    def read_alike(
+        self, selection: "Selection", now: int, until: int, place: str = ""
+    ) -> "AlikePage":
         """Return a part of the selected rows, grouped where they fire alike, and of what waits
         there and is due before `until`: from a place on, as much as one read may take.
 

@@ -76,7 +76,7 @@ class Managed:
         _, found = self._read
         return found if found and found.is_managed else None
 
-    def late(self) -> int:
+    def late_ms(self) -> int:
         """Return the milliseconds for which a tick leaves rows to their bells."""
         found = self.trigger()
         return LATE_MS if found and found.settled else 0
@@ -91,7 +91,7 @@ class Managed:
         """Mark the bell that did not ring for an occurrence, as far as a tick can see that."""
         first = occurrence.origin == SCHEDULE_ORIGIN and occurrence.fence == 1
         now, name = self._store.now(), (occurrence.user_id, occurrence.key)
-        if first and self.late() and occurrence.nominal_at <= now - LATE_MS:
+        if first and self.late_ms() and occurrence.nominal_at <= now - LATE_MS:
             self._store.shelf.mark_bells([name], now)
 
     def mark(self, name: ScheduleName) -> None:

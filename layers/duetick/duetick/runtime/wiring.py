@@ -106,14 +106,14 @@ def _followers() -> "Followers | None":
     from duetick.core.managed.watched import Followers
 
     made = Followers()
-    made.bell_moved = lambda name: managed().keep(name)
-    made.waits = lambda due: managed().wake(due)
-    made.erases = lambda names: managed().delete(names)
+    made.bell_moved = lambda name: bells().keep(name)
+    made.waits = lambda due: bells().wake(due)
+    made.erases = lambda names: bells().delete(names)
     return made
 
 
 @cache
-def managed() -> "Managed":
+def bells() -> "Managed":
     """Return the bells of the store. Only a managed store loads them."""
     from duetick.runtime.managed import Managed
 
@@ -259,8 +259,8 @@ def ringer() -> "Ringer":
         store(),
         deliver,
         witness=witness(),
-        heal=managed().mark if is_managed() else ignore,
-        wake=managed().wake if is_managed() else ignore,
+        heal=bells().mark if is_managed() else ignore,
+        wake=bells().wake if is_managed() else ignore,
         tell=tell_alone,
     )
 

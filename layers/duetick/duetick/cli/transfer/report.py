@@ -130,6 +130,6 @@ def sum_up(found: Sequence[Line], *, dry_run: bool) -> str:
     return f"{', '.join(told) or 'Nothing was found'}.{end}"
 
 
-def shown(found: Sequence[Line], *, dry_run: bool) -> Iterator[dict[str, Any]]:
+def show_lines(found: Sequence[Line], *, dry_run: bool) -> Iterator[dict[str, Any]]:
     """Yield the lines as they are shown."""
     return (one.show(dry_run=dry_run) for one in found)

@@ -166,7 +166,7 @@ class PackRun:
             self._run_one(alive[0])
             return
         slices = deque(in_slices(alive))
-        with self._parts.threads.started(min(len(pack), MOST_THREADS)) as start:
+        with self._parts.threads.open_threads(min(len(pack), MOST_THREADS)) as start:
             while slices or self._running or self._ended:
                 self._step(slices, start)
 
@@ -258,7 +258,7 @@ class PackRun:
         ledger, now = self._parts.parts.store.ledger, self._parts.clock()
         try:
             found = ledger.begin_many(
-                [one for one, _ in pairs], now=now, on_lost=self._parts.parts.lost
+                [one for one, _ in pairs], now=now, on_lost=self._parts.parts.record_lost
             )
         except DuetickError as problem:
             _log_not_begun(pairs[0][0], problem)

@@ -70,7 +70,7 @@ class Watching:
                 book.bell = BellMark(new_id(), now)
                 self._bells.add((book.user_id, book.key))
             self._due += [*_due(book.made), *_due(book.moved.values())]
-            self._due += _given_back(book.moved.values())
+            self._due += _find_given_back(book.moved.values())
             return answer
 
         return alter_and_mark
@@ -152,7 +152,7 @@ class WatchedShelf:
         """See `ports.Shelf`."""
         written = self._shelf.write_lease(before, after, event)
         found = [written] if written else []
-        tell_waits(self._followers, [*_due(found), *_given_back(found)])
+        tell_waits(self._followers, [*_due(found), *_find_given_back(found)])
         return written
 
 
@@ -193,7 +193,7 @@ def _due(occurrences: Iterable[Occurrence]) -> Sequence[int]:
     return [one.due_at for one in occurrences if one.state in WAITING]
 
 
-def _given_back(changed: Iterable[Occurrence]) -> Sequence[int]:
+def _find_given_back(changed: Iterable[Occurrence]) -> Sequence[int]:
     """Return when the leases end of those that were given back: the next tick takes them."""
     queued = (one for one in changed if one.state is State.QUEUED)
     return [one.lease_until for one in queued if one.lease_until is not None]

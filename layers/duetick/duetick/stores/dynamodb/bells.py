@@ -10,7 +10,7 @@ from duetick.domain.bells import BellMark, PendingBell
 from duetick.domain.occurrence import ScheduleName
 from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.occurrences import number, text
-from duetick.stores.dynamodb.table import Item, Key, Table, Update, keyed
+from duetick.stores.dynamodb.table import Item, Key, Table, Update, key_attributes
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import UpdateTypeDef
@@ -34,7 +34,7 @@ def mark_update(table: str, name: ScheduleName, mark: BellMark) -> "UpdateTypeDe
     """Return the update that marks a bell as pending."""
     return {
         "TableName": table,
-        "Key": keyed(bell_key(*name)),
+        "Key": key_attributes(bell_key(*name)),
         "UpdateExpression": _MARK,
         "ExpressionAttributeValues": _mark_values(name, mark),
     }

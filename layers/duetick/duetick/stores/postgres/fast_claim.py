@@ -223,7 +223,7 @@ class FastClaim:
             answers = session.start([*calls, ("claim_lock", _others(planned))])
         else:
             answers = session.last(calls)
-        made = planned.plan.leased()
+        made = planned.plan.find_leased()
         self._decide_next(planned)
         advanced, *more = answers()
         others = Chunk(0)

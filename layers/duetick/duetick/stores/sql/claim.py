@@ -109,7 +109,7 @@ class ChunkPlan:
         for n, (one, place) in enumerate(zip(self.made, self.of, strict=True)):
             yield name_for(self.rows[place], one, f"{self.stem}{n:06x}")
 
-    def leased(self) -> list[Occurrence]:
+    def find_leased(self) -> list[Occurrence]:
         """Return those of `lists` that the claim leases, so that the tick delivers them."""
         rows, stem, leased = self.rows, self.stem, list[Occurrence]()
         serial = 0
@@ -120,7 +120,7 @@ class ChunkPlan:
                 serial += 1
         return leased
 
-    def poisoned(self) -> list[Occurrence]:
+    def find_poisoned(self) -> list[Occurrence]:
         """Return the occurrences of rows that cannot be read."""
         return [one for _, one in self.broken]
 

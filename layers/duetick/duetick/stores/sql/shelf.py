@@ -394,7 +394,7 @@ class SqlShelf:
         return read_occurrence(rows[0]) if rows else None
 
     @retried
-    def named(self, name: str) -> Occurrence | None:
+    def find_by_id(self, name: str) -> Occurrence | None:
         """See `ports.Shelf`."""
         rows = self._rows("occurrence_named", {"id": name})
         return read_occurrence(rows[0]) if rows else None
@@ -443,7 +443,9 @@ class SqlShelf:
     # Forecasts. Their module is loaded when it is needed: a tick forecasts nothing.
 
     @retried
-    def alike(self, selection: "Selection", now: int, until: int, place: str = "") -> "AlikePage":
+    def read_alike(
+        self, selection: "Selection", now: int, until: int, place: str = ""
+    ) -> "AlikePage":
         """See `ports.Shelf`."""
         from duetick.stores.sql.alike import read_part
 

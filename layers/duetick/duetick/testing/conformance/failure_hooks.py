@@ -380,7 +380,7 @@ class HookRunConformance(StoreSuite):
         store.pauses.pause(scope, until=SOON + HOUR, now=SOON)
         store.ledger.begin(leased, now=SOON)
         assert recorded(store, leased).state is State.RETRYING
-        pauses = store.pauses.announced(SOON + MINUTE, SOON + MINUTE)
+        pauses = store.pauses.announce(SOON + MINUTE, SOON + MINUTE)
         assert list(store.ledger.claim_waiting(SOON + 2 * MINUTE, pauses=pauses)) == []
         assert start(store, waiting(store, SOON + DAY), SOON + DAY).attempts == 1
 

@@ -188,9 +188,9 @@ class FindConformance(StoreSuite):
         store.index.upsert(row(user="bob"))
         store.index.upsert(row(user="ada"))
         running, other = drain(store, SOON)
-        assert store.ledger.named(running.id) == running
+        assert store.ledger.find_by_id(running.id) == running
         dead = store.ledger.settle(start(store, other, SOON), FAILED, now=SOON)
         assert dead is not None
-        assert store.ledger.named(dead.id) == dead
-        assert store.ledger.named("occ_000000000000") is None
-        assert store.ledger.named("anything") is None
+        assert store.ledger.find_by_id(dead.id) == dead
+        assert store.ledger.find_by_id("occ_000000000000") is None
+        assert store.ledger.find_by_id("anything") is None

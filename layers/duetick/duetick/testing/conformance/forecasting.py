@@ -37,7 +37,7 @@ def parts(store: Store, selection: Selection = EVERYTHING) -> Iterator[AlikePage
     """Yield each part of a forecast as of soon after noon."""
     place: str | None = ""
     while place is not None:
-        part = store.shelf.alike(selection, SOON, UNTIL, place)
+        part = store.shelf.read_alike(selection, SOON, UNTIL, place)
         yield part
         place = part.place
 
@@ -176,7 +176,7 @@ class ForecastConformance(StoreSuite):
         one = only([each for part in parts(store) for each in part.rows])
         assert one.spent == 1
         drain(store, NOON + MINUTE)
-        later = store.shelf.alike(EVERYTHING, NOON + MINUTE, UNTIL)
+        later = store.shelf.read_alike(EVERYTHING, NOON + MINUTE, UNTIL)
         assert only(later.rows).spent == 2
 
     def test_a_rate_that_was_set_back_tells_its_anchor(self, store: Store) -> None:

@@ -94,7 +94,7 @@ def current(store: Store, one: Job) -> Job:
 
 def leased(store: Store, now: int = SOON, limit: int = 100) -> list[Occurrence]:
     """Lease what waits, as a tick does."""
-    pauses, limits = store.pauses.announced(now, now), store.limits.current(now)
+    pauses, limits = store.pauses.announce(now, now), store.limits.current(now)
     return [*store.ledger.claim_waiting(now, limit, pauses=pauses, limits=limits)]
 
 
@@ -264,7 +264,7 @@ class JobConformance(StoreSuite):
 
 
 class JobTimeConformance(StoreSuite):
-    """When a job is due, and what its key and its quota keep from being made."""
+    """A job's due time, and the jobs that a key or a quota keeps from being made."""
 
     def test_k04_a_time_that_has_passed_is_now(self, store: Store) -> None:
         made = job(store, due_at=NOON - DAY)

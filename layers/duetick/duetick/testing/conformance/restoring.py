@@ -10,7 +10,7 @@ from duetick.core.recovery import Recovered, recover
 from duetick.core.store import Store
 from duetick.core.tick import run_tick
 from duetick.core.verify import verify
-from duetick.core.witness import check_witness, keep_witness, noted_of
+from duetick.core.witness import check_witness, keep_witness, read_noted
 from duetick.domain.errors import StoreRestored, WitnessUnavailable
 from duetick.domain.policies import Backoff, Delivery, Policies, Retry
 from duetick.domain.recovering import UNKNOWN, Recovery
@@ -145,7 +145,7 @@ class RestoreConformance(StoreSuite):
         keep_witness(store, witness, NOON)
         assert tick(store, witness, NOON + 7 * DAY) > 0
         keep_witness(store, witness, NOON + 7 * DAY)
-        assert witness.at == noted_of(store) == NOON + 7 * DAY
+        assert witness.at == read_noted(store) == NOON + 7 * DAY
 
     def test_a_store_older_than_its_witness_claims_nothing(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
@@ -160,7 +160,7 @@ class RestoreConformance(StoreSuite):
         witness = restored(store)
         with pytest.raises(StoreRestored):
             keep_witness(store, witness, RESTORE)
-        assert (noted_of(store), witness.at) == (NOON, RESTORE - HOUR)
+        assert (read_noted(store), witness.at) == (NOON, RESTORE - HOUR)
         refuse(store, witness)
 
     def test_a_backup_of_before_the_first_witness_is_told_too(self, store: Store) -> None:
@@ -206,7 +206,7 @@ class RestoreConformance(StoreSuite):
         keep_witness(store, witness, NOON + 50 * MINUTE)
         assert witness.at == NOON
         keep_witness(store, witness, NOON + HOUR)
-        assert witness.at == noted_of(store) == NOON + HOUR
+        assert witness.at == read_noted(store) == NOON + HOUR
 
     def test_a_witness_that_is_away_stops_no_tick(self, store: Store) -> None:
         witness = KeptWitness(away=True)

@@ -1422,7 +1422,7 @@ export interface components {
             underWay: number;
             waitsFor: ("paused" | "unreadable" | "not_claimed" | "busy") | null;
         };
-        /** @description How many backfills stand, and the newest five. */
+        /** @description The number of the backfills that stand, and the newest five. */
         BackfillsInShort: {
             count: number;
             first: components["schemas"]["BackfillView"][];
@@ -1665,9 +1665,10 @@ export interface components {
             flows: components["schemas"]["FlowView"][];
         };
         /**
-         * @description What to look ahead at: `from` an instant (now) until another (a day later), at most eight
-         *     days; of a flow, or an action of it. `most` are allowed in each `per` of the clock, in UTC. A
-         *     run `lasts` so many seconds. `yes` agrees to the cost of the read, on DynamoDB.
+         * @description The question of a forecast: the occurrences due `from` an instant (now) until another (a
+         *     day later), at most eight days; of a flow, or of one of its actions. `most` are allowed in each
+         *     `per` of the clock, in UTC. A run `lasts` so many seconds. On DynamoDB, `yes` agrees to the cost
+         *     of the read.
          */
         ForecastBody: {
             action?: string | null;
@@ -1714,8 +1715,8 @@ export interface components {
             timezone?: string | null;
         };
         /**
-         * @description What is `due` in a span: `fires` of crons, what is recorded and `waiting`, `jobs`. `added` is
-         *     what the schedule that is not saved would add.
+         * @description The occurrences that are `due` in a span: `fires` of crons, recorded ones that are `waiting`,
+         *     and `jobs`. `added` are those that the schedule that is not saved would add.
          */
         ForecastSums: {
             added: number;
@@ -1890,7 +1891,7 @@ export interface components {
             running: number;
             scope: string;
         };
-        /** @description How many limits stand, and five of them: first those that have no place. */
+        /** @description The number of limits, and five of them: first those that have no place. */
         LimitsInShort: {
             count: number;
             first: components["schemas"]["LimitView"][];
@@ -1933,7 +1934,7 @@ export interface components {
             to?: string | null;
             user?: string | null;
         };
-        /** @description Whether the row was wrong and was mended, and its next time. */
+        /** @description The result for one row: it was `mended` if it was wrong. With its next time. */
         MendedView: {
             mended: boolean;
             nextFireAt: string | null;
@@ -2074,11 +2075,11 @@ export interface components {
             most: number;
         };
         /**
-         * @description What is `wrong`, the worst first. The rows that are due, and those due for more than
+         * @description The faults (`wrong`), the worst first. The rows that are due, and those due for more than
          *     `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last day
-         *     and whose they are, and the rows that cannot be read. A restore for which no tick claims. The
-         *     last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly work
-         *     has found last. The bells, if EventBridge rings.
+         *     with their users and flows, and the rows that cannot be read. A restore for which no tick
+         *     claims. The last ticks, the pauses that hold, the limits and the backfills that stand. The last
+         *     results of the hourly work. The bells, if EventBridge rings.
          */
         OverviewView: {
             at: string;
@@ -2114,7 +2115,7 @@ export interface components {
             since: string;
             until: string | null;
         };
-        /** @description How many pauses of groups hold, and the newest five. */
+        /** @description The number of the pauses of groups that hold, and the newest five. */
         PausesInShort: {
             count: number;
             first: components["schemas"]["GroupPauseView"][];
@@ -2199,7 +2200,7 @@ export interface components {
             warnings: string[];
             words: string;
         };
-        /** @description Whom the action runs as; operators alone name one. */
+        /** @description The principal of the action. Only operators name one. */
         PrincipalShape: {
             attributes?: {
                 [key: string]: string;
@@ -2207,7 +2208,7 @@ export interface components {
             orgId?: string | null;
             userId: string;
         };
-        /** @description Whom the action runs as. */
+        /** @description The principal of the action. */
         PrincipalView: {
             attributes: {
                 [key: string]: string;
