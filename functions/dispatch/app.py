@@ -16,7 +16,7 @@ RESERVE = 1.0
 """Seconds of the function's time that remain for the events of a pack."""
 
 
-RING_MARK = "duetickRing"
+RING_FIELD = "duetickRing"
 """The mark of a ring, whose module no other event loads."""
 
 
@@ -29,7 +29,7 @@ def handler(
     """Answer an API Gateway REST event or messages of the queue, run a background action, or what a
     bell rings for.
     """
-    if RING_MARK in event:
+    if RING_FIELD in event:
         return ring(event, context)
     seconds = context.get_remaining_time_in_millis() / 1_000
     if "Records" in event:

@@ -151,7 +151,7 @@ def _audit(end: float) -> dict[str, object]:
 
 
 def _count_bells(look: "BellLook", seconds: float) -> None:
-    """Mark the bells that are missing, or without a row, and bring pending ones in step."""
+    """Make bells pending that are missing, or without a row, and bring pending ones in step."""
     from duetick.core.gone import time_left
     from duetick.runtime import wiring
 

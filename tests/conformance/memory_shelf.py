@@ -343,7 +343,7 @@ class MemoryShelf:
         since_then = (one for one in found if one.at >= since)
         return sorted(since_then, key=lambda one: (one.at, one.row.user_id, one.row.key))[:limit]
 
-    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+    def make_bells_pending(self, names: Sequence[ScheduleName], now: int) -> None:
         with self.lock:
             for name in names:
                 _, since = self.bells.get(name, ("", now))

@@ -379,9 +379,9 @@ class CrossedShelf:
 
     # Bells.
 
-    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+    def make_bells_pending(self, names: Sequence[ScheduleName], now: int) -> None:
         """See `ports.Shelf`."""
-        self._cross("mark_bells", lambda: self._shelf.mark_bells(names, now))
+        self._cross("make_bells_pending", lambda: self._shelf.make_bells_pending(names, now))
 
     def pending_bells(self, limit: int) -> Sequence[PendingBell]:
         """See `ports.Shelf`."""

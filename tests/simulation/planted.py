@@ -353,8 +353,8 @@ class PurgesTheMark(Altered):
         return retired
 
 
-class MarksLater(Altered):
-    """The mark of a bell follows the write that moves it, and is not a part of it."""
+class MakesPendingLater(Altered):
+    """A write of its own makes a bell pending, after the one that moves it."""
 
     def change(
         self,
@@ -367,7 +367,7 @@ class MarksLater(Altered):
         alone: bool = False,
         terms: Terms = NO_TERMS,
     ) -> T:
-        """Change, then mark the bell."""
+        """Change, then make the bell pending."""
         moved: list[Book] = []
 
         @wraps(alter)
@@ -381,15 +381,15 @@ class MarksLater(Altered):
             user_id, key, now, altered, about=about, alone=alone, terms=terms
         )
         if moved:
-            self._shelf.mark_bells([(user_id, key)], now)
+            self._shelf.make_bells_pending([(user_id, key)], now)
         return answer
 
 
-class EndsAnyMark(Altered):
-    """A process deletes the mark of a bell that it put, whoever marked the bell meanwhile."""
+class EndsAnyToken(Altered):
+    """A process deletes the pending bell that it put, whatever write made it pending meanwhile."""
 
     def end_bell(self, name: ScheduleName, token: str) -> bool:
-        """Delete the mark, whatever its token is."""
+        """Delete the pending bell, whatever its token is."""
         crossed = self._shelf
         assert isinstance(crossed, CrossedShelf)
         current = crossed._shelf.take_bell(name, LATEST, 0)
@@ -438,8 +438,8 @@ PLANTED: Final[Mapping[str, Alters]] = {
     "new rules that nobody dates": _altered(DatesNoRules),
     "a settle that brings back what was erased": _altered(BringsBackTheErased),
     "a job's key that is not kept": _altered(ForgetsKeys),
-    "a bell that is marked after the write": _altered(MarksLater),
-    "a mark that ends whatever its token": _altered(EndsAnyMark),
+    "a bell that is pending after the write": _altered(MakesPendingLater),
+    "a pending bell that ends whatever its token": _altered(EndsAnyToken),
 }
 """The bugs by name."""
 
@@ -449,8 +449,8 @@ ONLY_WITH: Final[Mapping[str, Verb]] = {
     "new rules that nobody dates": "new tzdata",
     "a settle that brings back what was erased": "erase",
     "a job's key that is not kept": "enqueue",
-    "a bell that is marked after the write": "move",
-    "a mark that ends whatever its token": "move",
+    "a bell that is pending after the write": "move",
+    "a pending bell that ends whatever its token": "move",
 }
 """The verb without which no story comes to the place of a bug: so others need not be told."""
 
@@ -473,7 +473,7 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a failure hook that is written after the death": 14,
     "a limit that is read, then written": 6,
     "a job's key that is not kept": 2,
-    "a bell that is marked after the write": 9,
-    "a mark that ends whatever its token": 696,
+    "a bell that is pending after the write": 9,
+    "a pending bell that ends whatever its token": 696,
 }
 """The seed of the first story that finds a bug. It saves time only: that story is told first."""

@@ -121,7 +121,7 @@ OF_VERBS: Final[Mapping[Verb, tuple[str, ...]]] = {
 """The boundaries that are crossed in stories with a verb alone: faults fall there with it."""
 
 OF_BELLS: Final = (
-    "mark_bells",
+    "make_bells_pending",
     "pending_bells",
     "take_bell",
     "end_bell",

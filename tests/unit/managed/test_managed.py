@@ -127,7 +127,7 @@ def stack() -> Iterator[Stack]:
 def test_s01_a_move_makes_the_bells_of_all_rows(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moving, "MARKED_AT_ONCE", 2)
+    monkeypatch.setattr(moving, "AT_ONCE", 2)
     for key in "abcde":
         stack.put(key)
     assert stack.tower.bells == {}, "no group is known before the move"
@@ -139,7 +139,7 @@ def test_s01_a_move_makes_the_bells_of_all_rows(
 def test_s01_a_move_whose_time_ends_goes_on_where_it_was(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moving, "MARKED_AT_ONCE", 2)
+    monkeypatch.setattr(moving, "AT_ONCE", 2)
     for key in "abcde":
         stack.plain.schedules.put(schedule(key, cron=EACH_MINUTE), now=NOON)
     answers = iter([True] * 6 + [False] * 2)

@@ -31,7 +31,7 @@ from duetick.domain.attempts import (
 from duetick.domain.cancelling import why_cancelled
 from duetick.domain.claims import Templates, due_row, name_for
 from duetick.domain.definitions import Definition, Standing, define, standing_of
-from duetick.domain.ending import mark, mark_again, may_leave
+from duetick.domain.ending import keep_end, may_leave, set_end
 from duetick.domain.errors import OccurrenceConflict, OccurrenceNotFound, PoisonedRow
 from duetick.domain.failure_hooks import hooks_of
 from duetick.domain.failures import Event
@@ -96,7 +96,7 @@ from duetick.domain.transitions import (
 
 if TYPE_CHECKING:
     from duetick.domain.backfilling import BackfillStep
-    from duetick.domain.bells import BellMark
+    from duetick.domain.bells import PendingToken
     from duetick.domain.jobs import Job
     from duetick.domain.operating import Operated, Operator
 
@@ -166,7 +166,7 @@ class Book:
     `discarded` are those among them whose earlier events the store drops.
 
     `room` is the number of occurrences that may be under way besides; None if there is no limit.
-    `bell` is the mark of the row's bell, if the change makes it pending.
+    `bell` has the token of the row's bell, if the change makes the bell pending.
     """
 
     user_id: str
@@ -184,7 +184,7 @@ class Book:
     moved: dict[Identity, Occurrence] = field(default_factory=dict)
     events: list[tuple[Identity, Event]] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
-    bell: "BellMark | None" = None
+    bell: "PendingToken | None" = None
 
     def view(self) -> Record | None:
         """Return the record as callers see it, with the time and the defect of its row."""
@@ -226,7 +226,7 @@ class Book:
             return False
         after = replace(after, version=current.version + 1, updated_at=now)
         if current.times == after.times and current.enabled == after.enabled:
-            self.record = mark_again(after)
+            self.record = keep_end(after)
             if current.flow != after.flow:
                 self._date_flow(after, now)
             self.row = self.row and row_of(after, self.row.next_fire_at)
@@ -387,7 +387,7 @@ class Book:
         """Set the row, and mark the record: without a row, the schedule is done since `at`."""
         self.row = row
         if self.record:
-            self.record = mark(self.record, fires_again=row is not None, at=at)
+            self.record = set_end(self.record, fires_again=row is not None, at=at)
 
     def remove_row(self) -> None:
         """Remove the row. The mark stays."""

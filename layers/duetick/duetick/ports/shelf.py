@@ -354,24 +354,24 @@ class Shelf(Protocol):
 
     # Bells.
 
-    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
-        """Mark bells as pending, each with a new token. One that is pending stays so since then,
-        and stays with the process that has it.
+    def make_bells_pending(self, names: Sequence[ScheduleName], now: int) -> None:
+        """Make bells pending, each with a new token. One that is pending stays so since its first
+        write, and stays with the process that has it.
 
-        The `bell` of a book is such a mark, and a part of the change's own write.
+        The `bell` of a book does the same, as a part of the change's own write.
         """
 
     def pending_bells(self, limit: int) -> "Sequence[PendingBell]":
         """Return bells that are pending, the earliest first: all, or some of them."""
 
     def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
-        """Take a pending bell up to an instant, in one conditional write. Return the token of its
-        mark; None if it is not pending, or another process has it.
+        """Take a pending bell up to an instant, in one conditional write. Return its token;
+        None if it is not pending, or another process has it.
         """
 
     def end_bell(self, name: ScheduleName, token: str) -> bool:
-        """Delete the mark of a pending bell in one conditional write. Return False if it has
-        another token by now.
+        """Delete a pending bell, now in step, in one conditional write. Return False if it
+        has another token by now.
         """
 
     def free_bell(self, name: ScheduleName, until: int) -> None:

@@ -259,7 +259,7 @@ def ringer() -> "Ringer":
         store(),
         deliver,
         witness=witness(),
-        heal=bells().mark if is_managed() else ignore,
+        heal=bells().mend if is_managed() else ignore,
         wake=bells().wake if is_managed() else ignore,
         tell=tell_alone,
     )

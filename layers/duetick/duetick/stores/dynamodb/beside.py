@@ -127,7 +127,7 @@ class Beside:
             self.writes.append(self._keep_body(book.made[0], self._terms.body))
         self.writes += [self._delete(body_key(one)) for one in book.discarded if is_call(one[3])]
         if book.bell:
-            self.writes.append({"Update": _mark_bell(self._table.name, found)})
+            self.writes.append({"Update": _make_bell_pending(self._table.name, found)})
 
     def check(self, found: BookItem) -> None:
         """Raise QuotaReached or VersionConflict if that is why the transaction was refused."""
@@ -266,13 +266,13 @@ class Beside:
         return put
 
 
-def _mark_bell(table: str, found: BookItem) -> "UpdateTypeDef":
-    """Return the update that marks the book's bell. Only a managed store loads its module."""
-    from duetick.stores.dynamodb.bells import mark_update
+def _make_bell_pending(table: str, found: BookItem) -> "UpdateTypeDef":
+    """Return the update that makes the book's bell pending. Managed stores alone load its module."""
+    from duetick.stores.dynamodb.bells import pending_update
 
     if found.book.bell is None:
         raise AssertionError("the bell is not pending")
-    return mark_update(table, found.name, found.book.bell)
+    return pending_update(table, found.name, found.book.bell)
 
 
 def _place_of_count(found: BookItem) -> Key:

@@ -349,10 +349,11 @@ class DynamoShelf:
 
     # Bells. Their module is loaded when it is needed: only a managed store has any.
 
-    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+    def make_bells_pending(self, names: Sequence[ScheduleName], now: int) -> None:
         """See `ports.Shelf`."""
-        mark = partial(self._bells.mark, now)
-        for _ in map(mark, names) if len(names) < 2 else self._writers().map(mark, names):
+        make_pending = partial(self._bells.make_pending, now)
+        each = map if len(names) < 2 else self._writers().map
+        for _ in each(make_pending, names):
             pass
 
     def pending_bells(self, limit: int) -> "Sequence[PendingBell]":

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from duetick.core.ids import new_id
 from duetick.domain.book import Unreadable
 from duetick.domain.claims import DueRow, Templates, index_row, name_for, pick_shares
-from duetick.domain.ending import marks_of_end
+from duetick.domain.ending import times_of_end
 from duetick.domain.failure_hooks import hooks_of
 from duetick.domain.occurrence import Occurrence
 from duetick.domain.policies import Policies
@@ -134,7 +134,7 @@ def endings(session: Session, plan: ChunkPlan) -> list[QueryCall]:
         return []
     at = {plan.rows[place][:2]: max(plan.now, mark) for place, mark in plan.done}
     marks = [
-        (user_id, key, *marks_of_end(user_id, Policies.load(policies), Pause.load(pause), since))
+        (user_id, key, *times_of_end(user_id, Policies.load(policies), Pause.load(pause), since))
         for user_id, key, enabled, pause, policies in session.rows(
             "schedules_ending", {"names": json.dumps([*at])}
         )

@@ -134,7 +134,7 @@ class SqlBook:
             *(("events_forget", identity_params(one)) for one in book.discarded),
             *(("body_put", {**identity_params(one), "body": None}) for one in book.discarded),
             *(("event_put", event_params(*one)) for one in book.events),
-            *([("bell_mark", {**self._name, **book.bell._asdict()})] if book.bell else ()),
+            *([("bell_make_pending", {**self._name, **book.bell._asdict()})] if book.bell else ()),
         ]
 
     @property

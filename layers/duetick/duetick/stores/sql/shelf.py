@@ -268,11 +268,13 @@ class SqlShelf:
     # Bells.
 
     @retried
-    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+    def make_bells_pending(self, names: Sequence[ScheduleName], now: int) -> None:
         """See `ports.Shelf`."""
-        marks: list[Params] = [{**_name_params(one), "token": new_id(), "at": now} for one in names]
+        pending: list[Params] = [
+            {**_name_params(one), "token": new_id(), "at": now} for one in names
+        ]
         with self._database.transaction() as session:
-            session.each("bell_mark", marks)
+            session.each("bell_make_pending", rows)
 
     def pending_bells(self, limit: int) -> "Sequence[PendingBell]":
         """See `ports.Shelf`."""

@@ -1,4 +1,4 @@
-"""S-01: the marks of bells, the claim of one row, and what a tick leaves to bells."""
+"""S-01: pending bells, the claim of one row, and what a tick leaves to bells."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -66,8 +66,8 @@ class Belfry:
             raise BellsUnavailable("away")
 
 
-class MarkConformance(StoreSuite):
-    """The marks of bells: made by the write that moves the bell, and held by one process."""
+class PendingBellConformance(StoreSuite):
+    """Pending bells: each is made so by the write that moves it, and held by one process."""
 
     def managed(self, store: Store) -> Store:
         """Return the store, with its changes watched."""
@@ -154,7 +154,7 @@ class MarkConformance(StoreSuite):
     def test_s01_one_process_at_a_time_has_a_bell(self, store: Store) -> None:
         managed = self.managed(store)
         shelf = managed.shelf
-        shelf.mark_bells([ADA], NOON)
+        shelf.make_bells_pending([ADA], NOON)
         token = must(shelf.take_bell(ADA, NOON, NOON + MINUTE))
         assert shelf.take_bell(ADA, NOON + MINUTE - 1, NOON + HOUR) is None
         assert shelf.take_bell(ADA, NOON + MINUTE, NOON + HOUR) == token
@@ -162,7 +162,7 @@ class MarkConformance(StoreSuite):
     def test_s01_a_mark_that_is_another_by_the_end_stays(self, store: Store) -> None:
         managed = self.managed(store)
         shelf = managed.shelf
-        shelf.mark_bells([ADA], NOON)
+        shelf.make_bells_pending([ADA], NOON)
         token = must(shelf.take_bell(ADA, NOON, NOON + MINUTE))
         managed.schedules.put(schedule(cron=DAILY), now=NOON + SECOND)
         assert not shelf.end_bell(ADA, token)
@@ -173,7 +173,7 @@ class MarkConformance(StoreSuite):
     def test_s01_only_its_holder_frees_a_bell(self, store: Store) -> None:
         managed = self.managed(store)
         shelf = managed.shelf
-        shelf.mark_bells([ADA], NOON)
+        shelf.make_bells_pending([ADA], NOON)
         shelf.take_bell(ADA, NOON, NOON + MINUTE)
         shelf.take_bell(ADA, NOON + MINUTE, NOON + HOUR)
         shelf.free_bell(ADA, NOON + MINUTE)
@@ -181,9 +181,9 @@ class MarkConformance(StoreSuite):
 
     def test_s01_a_bell_is_pending_since_its_first_mark(self, store: Store) -> None:
         managed = self.managed(store)
-        managed.shelf.mark_bells([("ada", "b")], NOON + SECOND)
+        managed.shelf.make_bells_pending([("ada", "b")], NOON + SECOND)
         managed.schedules.put(schedule(cron=DAILY), now=NOON)
-        managed.shelf.mark_bells([ADA], NOON + HOUR)
+        managed.shelf.make_bells_pending([ADA], NOON + HOUR)
         found = managed.shelf.pending_bells(10)
         assert [(one.key, one.since) for one in found] == [
             ("digest", NOON),
