@@ -1,7 +1,7 @@
 """The hourly count of bells: each row has one, and no bell is without a row.
 
 A write makes the bell that it moves pending. The count finds what no write did: a bell that
-somebody deleted in EventBridge, and one of a process that stood still for longer than it had the bell.
+somebody deleted in EventBridge, and one of a process that stood still beyond its time with it.
 """
 
 import json

@@ -267,7 +267,7 @@ class Beside:
 
 
 def _make_bell_pending(table: str, found: BookItem) -> "UpdateTypeDef":
-    """Return the update that makes the book's bell pending. Managed stores alone load its module."""
+    """Return the update that makes the book's bell pending. A managed store alone loads it."""
     from duetick.stores.dynamodb.bells import pending_update
 
     if found.book.bell is None:

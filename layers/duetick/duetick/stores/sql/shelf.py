@@ -270,9 +270,7 @@ class SqlShelf:
     @retried
     def make_bells_pending(self, names: Sequence[ScheduleName], now: int) -> None:
         """See `ports.Shelf`."""
-        pending: list[Params] = [
-            {**_name_params(one), "token": new_id(), "at": now} for one in names
-        ]
+        rows: list[Params] = [{**_name_params(one), "token": new_id(), "at": now} for one in names]
         with self._database.transaction() as session:
             session.each("bell_make_pending", rows)
 
