@@ -56,13 +56,13 @@ def handler(
 def _take(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, object]:
     from duetick.runtime import receiving
 
-    def left() -> float:
+    def seconds_left() -> float:
         return context.get_remaining_time_in_millis() / 1_000
 
     try:
-        return receiving.answer_messages(event, wiring.queue(), left, wiring.run_message)
+        return receiving.answer_messages(event, wiring.queue(), seconds_left, wiring.run_message)
     finally:
-        wiring.announce(left() - RESERVE)
+        wiring.announce(seconds_left() - RESERVE)
 
 
 def ring(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Response:

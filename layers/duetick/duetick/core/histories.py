@@ -13,7 +13,7 @@ from duetick.core.wire import instant, occurrence_json
 from duetick.domain.errors import InvalidCursor, InvalidSchedule, NotFound
 from duetick.domain.failures import failures_of, has_failures
 from duetick.domain.identity import SCHEDULE_ORIGIN, is_call
-from duetick.domain.left_out import left_out
+from duetick.domain.left_out import list_left_out
 from duetick.domain.paging import make_cursor, read_place
 from duetick.domain.pausing import is_paused
 from duetick.domain.ranges import leave_out, range_of_pause
@@ -183,7 +183,7 @@ def find_group_ranges(schedules: Owned, key: str) -> Sequence[Occurrence]:
     if not pauses.of(schedules.user_id, None):
         return ()
     account = schedules.store.shelf.account(schedules.user_id, key, 0, now)
-    ranges = left_out(account, now, rules_of_store(schedules.store), pauses)
+    ranges = list_left_out(account, now, rules_of_store(schedules.store), pauses)
     return [replace(one, id=f"occ_pause_{one.nominal_at:x}") for one in ranges]
 
 

@@ -76,7 +76,7 @@ def timeline(schedules: Owned, key: str, window: Window) -> dict[str, Json]:
         "pauses": [*_pauses_json(pauses, schedules.user_id, record, dated, shown)],
         "clockChanges": [*_clock_changes(zone, shown)],
         "ahead": [iso(at) for at in _list_ahead(record, shown, now)],
-        "leftOut": [iso(at) for at in _left_out(record, shown, now)],
+        "leftOut": [iso(at) for at in _list_left_out(record, shown, now)],
         "unaccounted": [*_list_unaccounted(schedules, key, shown, now)],
     }
 
@@ -154,7 +154,7 @@ def _list_ahead(record: Record | None, window: Window, now: int) -> Sequence[int
         return ()
 
 
-def _left_out(record: Record | None, window: Window, now: int) -> Sequence[int]:
+def _list_left_out(record: Record | None, window: Window, now: int) -> Sequence[int]:
     """Return the times that a pause of the schedule leaves out while it holds. The history has them
     when it is over.
     """

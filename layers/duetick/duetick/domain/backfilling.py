@@ -25,7 +25,7 @@ from duetick.domain.policies import BOUNDS, DAY, MINUTE_MS, Policies
 from duetick.domain.rows import new_occurrence
 from duetick.domain.schedule import Record
 from duetick.domain.standing import OrderKind, StandingOrder, prefix_of_user
-from duetick.domain.states import State, ended_as
+from duetick.domain.states import State, end_state
 from duetick.domain.transitions import has_ended, record
 
 KIND: Final[OrderKind] = "backfill"
@@ -177,7 +177,7 @@ def has_fired(one: Occurrence) -> bool:
     """
     if one.range_end is not None:
         return False
-    return ended_as(one.state, one.reason) is State.SUCCEEDED or not has_ended(one)
+    return end_state(one.state, one.reason) is State.SUCCEEDED or not has_ended(one)
 
 
 class BackfillPages(Protocol):
@@ -264,7 +264,7 @@ def _count(one: Backfill, ended: Occurrence | None) -> Backfill:
     """Return the backfill with one more that has ended; None is gone from the ledger."""
     if ended is None:
         return one
-    state = ended_as(ended.state, ended.reason)
+    state = end_state(ended.state, ended.reason)
     if state is State.SUCCEEDED:
         return replace(one, succeeded=one.succeeded + 1)
     if state is State.DEAD:

@@ -11,7 +11,7 @@ from duetick.domain.ranges import leave_out
 from duetick.domain.states import Reason
 
 
-def left_out(account: Account, now: int, rules: Rules, pauses: Pauses) -> list[Occurrence]:
+def list_left_out(account: Account, now: int, rules: Rules, pauses: Pauses) -> list[Occurrence]:
     """Return the times up to now that pauses of groups left out, as ranges that nobody recorded."""
     dated = [(one.since, find_times(one, rules)) for one in account.definitions]
     recorded = {one.nominal_at for one in account.entries}

@@ -17,7 +17,7 @@ from duetick.stores.sql.claim import (
     ChunkPlan,
     endings,
     is_leased,
-    left_out,
+    leave_out_param,
     rows_within,
     set_aside,
     tell_of,
@@ -75,7 +75,7 @@ class LockingClaim:
         """
         tick, start = self._reached
         params: dict[str, Value] = {"until": now + ahead - fair.late, "limit": limit}
-        params["leave_out"] = left_out(fair)
+        params["leave_out"] = leave_out_param(fair)
         query = "claim_select"
         if fair.part:
             query, params = "claim_select_part", params | fair.part._asdict()

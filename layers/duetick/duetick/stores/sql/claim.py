@@ -143,7 +143,7 @@ def endings(session: Session, plan: ChunkPlan) -> list[QueryCall]:
     return [("schedules_end", {"marks": json.dumps(marks)})] if marks else []
 
 
-def left_out(fair: Fair) -> str:
+def leave_out_param(fair: Fair) -> str:
     """Return the users that a claim leaves out, as the parameter of the queries."""
     return json.dumps(sorted(fair.leave_out)) if fair.leave_out else "[]"
 

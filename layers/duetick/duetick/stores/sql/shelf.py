@@ -51,7 +51,7 @@ from duetick.ports import (
     TakeIn,
     Terms,
 )
-from duetick.stores.sql.claim import ClaimChunk, left_out
+from duetick.stores.sql.claim import ClaimChunk, leave_out_param
 from duetick.stores.sql.pages import keep_zones, load, load_alone, zones_of
 from duetick.stores.sql.queries import Migration
 from duetick.stores.sql.rows import (
@@ -319,7 +319,7 @@ class SqlShelf:
 
     def _lease(self, now: int, limit: int, until: int, fair: Fair) -> Sequence[Occurrence]:
         with self._database.claiming() as session:
-            params: Params = {"now": now, "until": until, "leave_out": left_out(fair)}
+            params: Params = {"now": now, "until": until, "leave_out": leave_out_param(fair)}
             params = {**params, **_full_scopes(fair, now)}
             over = _select(session, *_over_call({**params, "limit": limit}, fair))
             room = limit - len(over)

@@ -12,7 +12,7 @@ from duetick.stores.sql.claim import (
     ChunkPlan,
     endings,
     is_leased,
-    left_out,
+    leave_out_param,
     rows_within,
     set_aside,
     tell_of,
@@ -44,7 +44,7 @@ class SqliteClaim:
         params: Params = {
             "until": now + ahead - fair.late,
             "limit": limit,
-            "leave_out": left_out(fair),
+            "leave_out": leave_out_param(fair),
         }
         found = session.rows("claim_select", params)
         if not found:
