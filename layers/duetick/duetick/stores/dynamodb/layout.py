@@ -1,10 +1,11 @@
 """The numbers of shards of the index `due`: the present one, and earlier ones that may have rows.
 
 The schema's item names every number in use; a tick reads the partitions of all of them. A number
-comes into use before the first row is written under it. It goes out of use in two steps, because a
-process may still write under it. First, a rebuild moves all rows and dates the number. Then a later
-rebuild finds that date old enough, moves the rows that came since, and removes the number. A process
-that writes under a dated number removes the date; it reads the schema's item at least once a minute.
+comes into use before the first row is written under it. It goes out of use in two steps, because
+a process may still write under it. First, a rebuild moves all rows and dates the number. Then a
+later rebuild finds that date old enough, moves the rows that came since, and removes the number.
+A process that writes under a dated number removes the date; it reads the schema's item at least
+once a minute.
 """
 
 import time
