@@ -18,6 +18,7 @@ from duetick.transports.http import CallSigner, HttpTransport
 
 from tests.delivery.scene import Scene
 from tests.delivery.tick_process import authorize
+from tests.lab.serving import serve_in_thread
 
 
 class Office:
@@ -77,9 +78,5 @@ class Office:
 def office(scene: Scene) -> Iterator[Office]:
     """One that is open."""
     made = Office(scene)
-    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
-    thread.start()
-    yield made
-    made.server.shutdown()
-    thread.join(60)
-    made.server.server_close()
+    with serve_in_thread(made.server):
+        yield made
