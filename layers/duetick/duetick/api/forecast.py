@@ -90,7 +90,9 @@ def _check_action(body: dict[str, Json]) -> None:
 
 
 def _read_added(call: ApiCall, given: Json) -> Added | None:
-    """Read a schedule that is not saved. What it leaves out, it has from the one of its key."""
+    """Read a schedule that is not saved. Fields that it leaves out come from the schedule of its
+    key.
+    """
     if not isinstance(given, dict):
         return None
     key, user_id = _key(call, given), call.own.user_id if call.own else None

@@ -166,7 +166,7 @@ class SchedulePut(ScheduleBody):
 
 
 class AnySchedulePut(SchedulePut):
-    """A schedule of a batch, and the user whose it is."""
+    """A schedule of a batch, with its user."""
 
     user: Id
 
@@ -192,8 +192,9 @@ class PreviewBody(Shape):
 
 
 class ForecastSchedule(Shape):
-    """A schedule that is not saved. With the `key` of one that is there, it takes its place, and
-    has from it what is left out. Without a key, each of so many users (`copies`) gets one.
+    """A schedule that is not saved. With the `key` of a schedule that is there, it takes that
+    schedule's place, and takes from it the fields that are left out. Without a key, each of so many
+    users (`copies`) gets one.
     """
 
     cron: Annotated[str, Field(examples=["0 9 * * *"])] | DayMap | None = None
@@ -342,7 +343,9 @@ class JobsQuery(PageQuery):
 
 
 class OperationsQuery(PageQuery):
-    """A part of the record: of all, of what is about a user, of those with a text in their name."""
+    """A part of the record: of all operators, about one user, or of operators whose name contains a
+    text.
+    """
 
     user: str | None = None
     who: str | None = None

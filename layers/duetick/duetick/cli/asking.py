@@ -146,7 +146,7 @@ def operators_of(chosen: argparse.Namespace) -> "Operators":
 
 def warn_of_unknown(operators: "Operators", kind: str, name: str) -> None:
     """Say that no flow, or no action, of the deployment has that name: it may be misspelled, and
-    nothing is held then. One that is gone may be meant, so it is no error.
+    nothing is held then. A name that is gone may be meant, so that is no error.
     """
     if kind not in ("flow", "action"):
         return

@@ -1,5 +1,5 @@
-"""`duetick forecast`: what is due in each minute ahead, what a schedule would add, and where that
-is too much.
+"""`duetick forecast`: the occurrences due in each minute ahead, those that a schedule would add,
+and the minutes with too many.
 """
 
 import argparse

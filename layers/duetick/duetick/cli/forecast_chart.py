@@ -26,8 +26,8 @@ BESIDE: Final = 25
 
 
 class Bar(NamedTuple):
-    """A stretch of time: what was delivered in it, what is due, what is added to that, and the
-    fullest minute of it all. `mark` says that a bound is exceeded.
+    """A stretch of time: the numbers of occurrences that were delivered, are due and would be
+    added, and the fullest minute. `mark` says that a bound is exceeded.
     """
 
     start: datetime

@@ -96,7 +96,7 @@ class Plan(NamedTuple):
 
 
 class Ordered(NamedTuple):
-    """A backfill as it was ordered, and how far it is. It is over since `ended_at`."""
+    """A backfill as it was ordered, with its progress. It is over since `ended_at`."""
 
     name: str
     since: int
@@ -167,8 +167,8 @@ class Backfills:
         return read_ordered(self._order(name))
 
     def stop(self, name: str, by: str = "") -> Ordered:
-        """Stop a backfill: what it has brought goes on, and nothing more is brought. A tick that is
-        at it may still bring what it has begun to bring.
+        """Stop a backfill: the occurrences that it has brought go on, and nothing more is brought.
+        A tick that works on it may still finish its step.
         """
         return self._change(name, lambda one: replace(one, phase="stopped", waits_for=None), by)
 

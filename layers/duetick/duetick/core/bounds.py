@@ -47,7 +47,7 @@ class Bound:
 
 
 def limits_within(limits: Limits, asked: "Question") -> Limits:
-    """Return the limits whose scope lies in what is asked: of the others, more than that counts."""
+    """Return the limits whose scope lies in the question: of the others, more than that counts."""
     if not asked.operator:
         return Limits()
     return Limits(tuple(one for one in limits.every if _lies_in(one.scope, asked)))
@@ -64,7 +64,7 @@ def _lies_in(scope: str, asked: "Question") -> bool:
 
 
 def judge(store: Store, asked: "Question", outlook: Outlook, added: Sums | None) -> Sequence[Bound]:
-    """Return each bound that is known of what is asked, with the windows that exceed it."""
+    """Return each known bound of a question, with the windows that exceed it."""
     found = list(_bounds(store, asked, outlook, added))
     return [_judge(bound, sums, outlook, has_added=added is not None) for bound, sums in found]
 
@@ -88,7 +88,7 @@ def _bounds(
 
 
 def _add_up(sums: Sums, added: Sums | None) -> Sums:
-    """Return the sums with what is added. Of these, only what is added would move."""
+    """Return the sums with the added occurrences. Only the added ones would move."""
     if added is None:
         return sums
     due = [one + other for one, other in zip(sums.due, added.due, strict=True)]

@@ -35,7 +35,7 @@ TRIES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The answer for one time, and what it follows from.
+    """The answer for one time, and the facts that it follows from.
 
     `besides` are the occurrences of other origins at that very time. `pause_now` is the pause of a
     group that holds the schedule now, whatever the time. `limit` is one without a place, for which

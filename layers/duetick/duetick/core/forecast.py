@@ -1,8 +1,9 @@
-"""A forecast: what is due in each minute ahead, what another schedule would add, what is too much.
+"""A forecast: the occurrences due in each minute ahead, those that another schedule would add, and
+the windows with too many.
 
-  begin ──▶ Forecast ──▶ read: part after part of the store ──▶ cursor, or the answer
-               ▲                                                  │
-               └──────────────── the sums so far ◀────────────────┘
+begin ──▶ Forecast ──▶ read: part after part of the store ──▶ cursor, or the answer
+             ▲                                                  │
+             └──────────────── the sums so far ◀────────────────┘
 
 A call reads as long as it may. Its cursor has the sums so far, so that the next call goes on, and
 the last answer is the whole.
@@ -73,7 +74,7 @@ class Question:
         return self.operator and self.user_id is None and self.flow is None
 
     def span(self, now: int) -> MinuteSpan:
-        """Return the span in whole minutes. Raises InvalidSchedule naming what is wrong with it."""
+        """Return the span in whole minutes. Raises InvalidSchedule naming all its faults."""
         since = now if self.since is None else self.since
         since -= since % MINUTE_MS
         until = since + DAY_MS if self.until is None else self.until
@@ -198,7 +199,9 @@ class Forecast:
         return judge(self.store, self.asked, self.outlook, added)
 
     def _add_unsaved(self) -> Sums | None:
-        """Return what the schedule that is not saved would add, less what it takes the place of."""
+        """Return the sums that the schedule that is not saved would add, less those of the schedule
+        that it replaces.
+        """
         if self.asked.added is None:
             return None
         of_added = Outlook(self.span, self.progress.now, self.pauses)

@@ -1,8 +1,8 @@
 """The progress of a forecast's read, and its cursor: the sums so far, as a text that a caller sends
 back.
 
-A caller may send any text. What is read of it is bounded and checked, and counts for that caller
-alone.
+A caller may send any text. The fields of that text are bounded and checked, and count for that
+caller alone.
 """
 
 import json

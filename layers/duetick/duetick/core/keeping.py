@@ -1,4 +1,5 @@
-"""Until when the ledger is whole: what was deleted by its age is not called a fault (A-02, J-10).
+"""Until when the ledger is whole: an entry that was deleted by its age is not called a fault (A-02,
+J-10).
 
 The store keeps its retention as a note, with those before it: a retention that was made longer
 brings nothing back. A store that never purged, and whose database deletes nothing, is whole.

@@ -127,7 +127,7 @@ class Which:
 
     @property
     def sifts(self) -> bool:
-        """True if a filter is applied to what was read: no index answers it."""
+        """True if a filter is applied to the occurrences that were read: no index answers it."""
         return (self.reason, self.origin, self.flow, self.label) != (None, None, None, None)
 
     def takes(self, one: Occurrence) -> bool:
@@ -243,8 +243,8 @@ class AllOccurrences:
     ) -> Bulk:
         """Retry, cancel or delete a page of those that are meant. `cursor` goes on after it.
 
-        What cannot be changed is counted with the reason, and left as it is. A dry run changes
-        nothing, and answers as the run would.
+        Occurrences that cannot be changed are counted by the reason, and stay as they are. A dry
+        run changes nothing, and answers as the run would.
         """
         page = self.page(which.narrow_to(verb), min(limit, MOST_CHANGED), cursor)
         now, after = self.store.now(), page.cursor

@@ -1,4 +1,5 @@
-"""The timeline of one schedule: the outcomes of a span in short, and what they follow from.
+"""The timeline of one schedule: the outcomes of a span in short, and the facts that they follow
+from.
 
 The history has the outcomes, the dated definitions say which times there were to be, and the fire
 times ahead are those of the record as it is now.

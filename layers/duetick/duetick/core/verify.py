@@ -46,11 +46,11 @@ logger = logging.getLogger("duetick.verify")
 class Verified:
     """The result for the times in (since, until].
 
-    `since` is later than what was asked for if the store keeps nothing older. `place` is where the
-    next call goes on; empty if every schedule was seen. `unverified` counts rows without a record:
-    nothing says which times they had. `faults` has the first of them, by schedule. Times after
-    `late_since` were due and not claimed yet: they are verified later. Nothing that ended after
-    `kept` was deleted by its age.
+    `since` is later than the instant that was asked for if the store keeps nothing older. `place`
+    is where the next call goes on; empty if every schedule was seen. `unverified` counts rows
+    without a record: nothing says which times they had. `faults` has the first of them, by
+    schedule. Times after `late_since` were due and not claimed yet: they are verified later.
+    Nothing that ended after `kept` was deleted by its age.
     """
 
     since: int
@@ -89,7 +89,7 @@ def verify(
     may_go_on: Callable[[], bool] = lambda: True,
     tell: Callable[[str, Fault], object] = lambda _schedule, _fault: None,
 ) -> Verified:
-    """Compare what was due in (since, until] with the ledger, for every schedule from a place on.
+    """Compare the times due in (since, until] with the ledger, for every schedule from a place on.
 
     Nothing later than `now` is looked at. `tell` gets each fault. The walk ends after `most`
     schedules, or when it may not go on.

@@ -283,7 +283,7 @@ def group_pause_json(one: GroupPause, now: int) -> dict[str, Json]:
 
 
 def limit_json(one: Limit, now: int) -> dict[str, Json]:
-    """Return a limit as JSON, for operators, with what it lets run now."""
+    """Return a limit as JSON, for operators, with the number that it lets run now."""
     return {
         "scope": one.scope,
         "parallel": one.parallel,

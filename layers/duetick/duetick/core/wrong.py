@@ -38,7 +38,7 @@ class Wrong(NamedTuple):
 
 
 def wrong_in(found: Mapping[str, Any]) -> Iterator[Wrong]:
-    """Yield what is wrong in an overview, the worst first."""
+    """Yield the faults in an overview, the worst first."""
     if found.get("restored"):  # a stack of before it was told
         yield Wrong("restored", _restore(found["restored"]))
     if found["ticks"]["silent"]:
@@ -108,7 +108,7 @@ def _of_lateness(ticks: Mapping[str, Any], late_after: int) -> Iterator[Wrong]:
 
 
 def _of_gone(gone: Mapping[str, Any] | None) -> Iterator[Wrong]:
-    """Say that schedules name what is not deployed."""
+    """Say that schedules name a flow or an action that is not deployed."""
     if gone and gone["count"]:
         named = ", ".join(one["flow"] for one in gone["first"])
         said = f"Active schedules whose flow or action is not deployed: {gone['count']:,} ({named})"

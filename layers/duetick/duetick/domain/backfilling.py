@@ -209,7 +209,7 @@ class BackfillStep(NamedTuple):
 def step(
     order: StandingOrder, ledger: BackfillPages, seen: Seen, now: int, new_id: Callable[[], str]
 ) -> BackfillStep:
-    """Look at what is under way, and bring the next occurrences, as many as there is room for."""
+    """Look at the occurrences under way, and bring as many of the next as there is room for."""
     unfinished, origin = ledger.find_unfinished(), origin_of(order)
     one = _look(Backfill.load(order), origin, ledger, unfinished)
     if one.phase == "stopped" and one.changed_at < now - KEPT_STOPPED_MS:
@@ -279,8 +279,9 @@ def _end(one: Backfill, phase: Phase, origin: str, ledger: BackfillPages) -> Bac
 
 
 def _catch_up(one: Backfill, origin: str, ledger: BackfillPages) -> Backfill:
-    """Return the backfill with what was brought, and not noted: the step died, or another wrote the
-    order first. A backfill that then waits for long would bring it again if a purge deleted it.
+    """Return the backfill with occurrences that were brought, and not noted: the step died, or
+    another wrote the order first. A backfill that then waits for long would bring it again if a
+    purge deleted it.
     """
     with suppress(ValueError):  # tzdata has dropped its zone
         fired = 0

@@ -1,8 +1,8 @@
 """Bells: the schedules of EventBridge Scheduler that ring for the rows of a managed store.
 
 Each row has one bell, named by a digest of user and key. The row alone says which times fire; its
-bell only brings them. A bell names the digest of what it was made from: a ring by which the row
-differs shows that the bell is out of step.
+bell only brings them. A bell carries the digest of the fields from which it was made. If the row's
+digest differs when the bell rings, the bell is out of step.
 """
 
 import json

@@ -23,8 +23,8 @@ LONGEST: Final = DAY // 60
 
 
 class Over(NamedTuple):
-    """A window in which more is due than is allowed. If what is too much waits, all of it has begun
-    by `cleared_at`; None if that is not within the span.
+    """A window in which more is due than is allowed. If the excess waits, all of it has begun by
+    `cleared_at`; None if that is not within the span.
     """
 
     at: int

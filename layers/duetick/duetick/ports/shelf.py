@@ -448,8 +448,9 @@ class Shelf(Protocol):
         """Return the occurrence that took a caller's key, and the end of the key; or None."""
 
     def body(self, identity: Identity) -> str | None:
-        """Return what the caller of an occurrence sent, as it was kept; None if nothing was, or the
-        occurrence is gone. Discarded with the occurrence's texts, and erased with its user.
+        """Return the body that the caller of an occurrence sent, as it was kept; None if nothing
+        was, or the occurrence is gone. Discarded with the occurrence's texts, and erased with its
+        user.
         """
 
     def creation(self, user_id: str, name: str, now: int) -> Made | None:
@@ -574,7 +575,7 @@ class Shelf(Protocol):
         """
 
     def forget(self, now: int, limit: int) -> int:
-        """Delete what is over, at most `limit` of each kind. Return how many were deleted.
+        """Delete all that is over, at most `limit` of each kind. Return how many were deleted.
 
         Over are: marks without a record and a row, `KEPT_GONE_MS` after their time; definitions
         that another one took the place of, or that are the last one, as long after that; creations

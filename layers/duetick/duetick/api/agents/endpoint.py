@@ -1,7 +1,7 @@
 """The endpoint of agents: the Model Context Protocol over HTTP, without sessions or streams.
 
 Two generations of the protocol are spoken. In the first a client shakes hands (`initialize`), and
-each message stands by itself afterwards. In the second each request says what it speaks.
+each message stands by itself afterwards. In the second each request names its version.
 """
 
 import base64
@@ -98,8 +98,8 @@ def _respond(status: int, body: Json, headers: Mapping[str, str]) -> gateway.Res
 
 
 def _refuse_request(event: dict[str, Any]) -> Answer | None:
-    """Return the refusal of what is no message of an agent. A page of another origin is none, even
-    if its name leads here.
+    """Return the refusal of a request that is no message of an agent. A page of another origin is
+    none, even if its name leads here.
     """
     if str(event["httpMethod"]).upper() != "POST":
         return wrong_method("POST")
@@ -245,7 +245,7 @@ def _reply_to_saying(value: Json, headers: Mapping[str, str], ask: Ask) -> RpcRe
 
 
 def _check_saying(call: Message, headers: Mapping[str, str]) -> None:
-    """Raise RpcError unless the request says what it speaks, and its headers say the same."""
+    """Raise RpcError unless the request names a version, and its headers name the same."""
     meta = _meta_of({"params": call.params})
     for name in ("protocolVersion", "clientCapabilities"):
         if f"{META}{name}" not in meta:

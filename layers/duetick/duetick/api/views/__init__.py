@@ -1,4 +1,4 @@
-"""The answers of the API, as its client reads them too, by what they are about.
+"""The answers of the API, as its client reads them too: a module for each noun.
 
 The OpenAPI document is made from them. They need only the standard library.
 """

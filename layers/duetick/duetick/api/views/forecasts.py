@@ -26,8 +26,8 @@ class FullestView(TypedDict):
 
 
 class OverView(TypedDict):
-    """A window in which more is `due` than `most`. If what is too much waits, all of it has begun
-    by `clearedAt`; null if that is not within the span.
+    """A window in which more is `due` than `most`. If the excess waits, all of it has begun by
+    `clearedAt`; null if that is not within the span.
     """
 
     at: IsoTime

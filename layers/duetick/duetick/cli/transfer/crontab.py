@@ -158,7 +158,7 @@ def _program(command: str) -> str:
 
 
 def _split_times(line: str) -> tuple[str, str, Sequence[str]]:
-    """Return the times of a line, the rest of it, and what is otherwise here."""
+    """Return the times of a line, the rest of it, and the differences here."""
     notes: list[str] = []
     if line.startswith("-"):
         line = line[1:].lstrip()

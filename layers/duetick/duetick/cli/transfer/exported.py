@@ -20,7 +20,7 @@ LOOKED_AT: Final = 3 * 366 * 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A schedule as the API shows it, and the user whose it is, if an operator asks."""
+    """A schedule as the API shows it, with its user if an operator asks."""
 
     user: str | None
     view: Mapping[str, Any]
@@ -78,7 +78,7 @@ Write: TypeAlias = Callable[[list[Exported], TellLoss], Iterator[str]]
 
 
 def definition(one: Exported) -> dict[str, Json]:
-    """Return what an import takes of a schedule: its definition, and whose it is."""
+    """Return what an import takes of a schedule: its definition and its user."""
     view = one.view
     labels = {name: text for name, text in view["labels"].items() if name not in (SOURCE, STATE)}
     whole: dict[str, Json] = {

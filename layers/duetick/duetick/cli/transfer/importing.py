@@ -171,7 +171,7 @@ def _progress(whole: int, done: str) -> SeePuts:
 
 
 def _remove(door: Destination, plan: ImportPlan, chosen: argparse.Namespace) -> Mapping[Here, str]:
-    """Return what became of the schedules that are gone from the source."""
+    """Return the verdicts on the schedules that are gone from the source."""
     if not chosen.remove:
         return dict.fromkeys(plan.gone, "gone")
     if plan.refused and plan.gone:

@@ -1,4 +1,6 @@
-"""The writes of an import: batches of puts, several at once, and deletes of what is gone."""
+"""The writes of an import: batches of puts, several at once, and deletes of schedules that are
+gone.
+"""
 
 import json
 import time
@@ -111,7 +113,7 @@ def send(
     see: SeePuts = lambda _count: None,
     sleep: Callable[[float], object] = time.sleep,
 ) -> list[PutResult]:
-    """Put what the plan writes. Return what became of each, in order.
+    """Put what the plan writes. Return the result of each, in order.
 
     If a limit of the minute refuses a schedule, it is put again when that is over.
     """

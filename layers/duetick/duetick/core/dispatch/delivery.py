@@ -270,8 +270,8 @@ class Dispatch:
         return answer(refused, self.parts.clock())
 
     def _find_sent(self, leased: Leased) -> Json:
-        """Return what the caller has for the action: in a delivery of what a caller asked for
-        earlier, what is kept of that.
+        """Return what the caller has for the action: in a later delivery of a caller's occurrence,
+        the body that is kept of the call.
         """
         if not (self.call.fence and is_call(leased.origin)):
             return self.call.sent

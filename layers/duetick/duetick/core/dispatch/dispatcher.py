@@ -52,8 +52,8 @@ class Dispatcher:
     `enqueue` starts an invocation that calls `run_queued`, and returns when that is durable.
     `on_settled` sees each occurrence that is settled, or that a begin found lost; `on_gone` sees
     instead those that died because their flow, or action, is not in the deployment. `tell` hears of
-    deaths of which no tick is told by its answer: it must not raise. `sleep`, `within` and
-    `threads` are how it waits, runs an action in its time, and runs those of a pack side by side.
+    deaths that no answer to a tick tells: it must not raise. `sleep`, `within` and `threads` are
+    how it waits, runs an action in its time, and runs those of a pack side by side.
     """
 
     def __init__(

@@ -233,7 +233,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return what became of a job, and what told of its death. It outlives the job. */
+        /** Return the history of a job, with the failure hook that told of its death. It outlives the job. */
         get: operations["job_history"];
         put?: never;
         post?: never;
@@ -371,7 +371,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a page of what operators did, the newest first: who, when, what, why, and what came of it. A page may be short, or empty: go on until `cursor` is null. A change of a moment ago may be missing. */
+        /** Return a page of what operators did, the newest first: who, when, what, why, and the outcome. A page may be short, or empty: go on until `cursor` is null. A change of a moment ago may be missing. */
         get: operations["list_operations"];
         put?: never;
         post?: never;
@@ -426,7 +426,7 @@ export interface paths {
         /** Pause `user:<id>`, `flow:<name>` or `all`, until it is resumed or until a given time. If it is paused already, this pause takes the place of that one; the same pause again changes nothing. */
         put: operations["pause_group"];
         post?: never;
-        /** Let what comes due next fire again, and return the pauses that this ends; none if it is not paused. Times up to the last one that a tick has left out already do not fire. */
+        /** Let the next fire times fire again, and return the pauses that this ends; none if it is not paused. Times up to the last one that a tick has left out already do not fire. */
         delete: operations["resume_group"];
         options?: never;
         head?: never;
@@ -442,7 +442,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say what becomes of the times that may have fired between a backup and its restore: `skip` records them as missed, `latest` leaves the newest of each schedule to its misfire policy, `fire` all of them. Unless `dryRun` is false, nothing is changed. A call ends after 15 seconds: until `complete`, repeat it, and it goes on. A dry run begins anew. */
+        /** Decide about the times that may have fired between a backup and its restore: `skip` records them as missed, `latest` leaves the newest of each schedule to its misfire policy, `fire` all of them. Unless `dryRun` is false, nothing is changed. A call ends after 15 seconds: until `complete`, repeat it, and it goes on. A dry run begins anew. */
         post: operations["recover_store"];
         delete?: never;
         options?: never;
@@ -871,7 +871,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stop a backfill: what it has brought goes on, and nothing more is brought. It can be continued within 30 days. */
+        /** Stop a backfill: the occurrences that it has brought go on, and nothing more is brought. It can be continued within 30 days. */
         post: operations["stop_backfill_for_user"];
         delete?: never;
         options?: never;
@@ -1006,7 +1006,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return what became of a job, and what told of its death. It outlives the job. */
+        /** Return the history of a job, with the failure hook that told of its death. It outlives the job. */
         get: operations["job_history_for_user"];
         put?: never;
         post?: never;
@@ -1698,8 +1698,9 @@ export interface components {
             schedules: number | null;
         };
         /**
-         * @description A schedule that is not saved. With the `key` of one that is there, it takes its place, and
-         *     has from it what is left out. Without a key, each of so many users (`copies`) gets one.
+         * @description A schedule that is not saved. With the `key` of a schedule that is there, it takes that
+         *     schedule's place, and takes from it the fields that are left out. Without a key, each of so many
+         *     users (`copies`) gets one.
          */
         ForecastSchedule: {
             action?: string | null;
@@ -2065,8 +2066,8 @@ export interface components {
             operations: components["schemas"]["OperationView"][];
         };
         /**
-         * @description A window in which more is `due` than `most`. If what is too much waits, all of it has begun
-         *     by `clearedAt`; null if that is not within the span.
+         * @description A window in which more is `due` than `most`. If the excess waits, all of it has begun by
+         *     `clearedAt`; null if that is not within the span.
          */
         OverView: {
             at: string;
