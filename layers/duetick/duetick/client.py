@@ -453,7 +453,7 @@ class Client:
     def pages(
         self, path: str, name: str, limit: int, filters: Mapping[str, str | None]
     ) -> Iterator[Any]:
-        """Yield what the pages of any route list under a name."""
+        """Yield the items that the pages of any route list under a name."""
         query: dict[str, object] = {"limit": limit}
         query |= {name: text for name, text in filters.items() if text is not None}
         while True:

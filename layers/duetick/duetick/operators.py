@@ -225,6 +225,6 @@ class Operators:
         return answer.body
 
     def unlimit(self, scope: str) -> LimitsView:
-        """Lift the limit of a scope. Return what this ends."""
+        """Lift the limit of a scope. Return the limit that this ends."""
         answer: Reply[LimitsView] = self.client.call("DELETE", f"{LIMITS}/{to_path(scope)}")
         return answer.body

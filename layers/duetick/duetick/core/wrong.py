@@ -82,7 +82,7 @@ def _silence(ticks: Mapping[str, Any]) -> str:
 
 
 def _of_ticks(ticks: Mapping[str, Any]) -> Iterator[Wrong]:
-    """Say what the last ticks had trouble with."""
+    """Say the troubles of the last ticks."""
     lost = sum(one["state"] == "lost" for one in ticks["last"])
     if lost:
         said = f"Ticks that never ended, of the last {len(ticks['last'])}: {lost}. What they had "

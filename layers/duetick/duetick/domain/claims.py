@@ -232,7 +232,7 @@ class Templates:
         return made
 
     def _listen(self, row: DueRow) -> Quiet:
-        """Return what is known of an expression: nothing yet. Others are never quiet: those that
+        """Return the known facts of an expression: nothing yet. Others are never quiet: those that
         count from an anchor, and those whose policies depend on more than one time.
         """
         cron, timezone, policies = row[2], row[3], row[8]

@@ -51,7 +51,7 @@ class Sight(NamedTuple):
 
     `entry` is the ledger's; `expected` the one that the next tick makes. `under_way` is another
     occurrence that has the place, or may have it. `group` is the pause of a group that covers the
-    time, or holds it. If the book does not show what becomes of the time, `verdict` is None.
+    time, or holds it. If the book does not show the outcome of the time, `verdict` is None.
     """
 
     verdict: Verdict | None
@@ -75,7 +75,7 @@ class Judgement(NamedTuple):
 
 
 def look(book: Book, at: int, now: int, pauses: Pauses = NO_PAUSES) -> Sight:
-    """Return what a book shows of a time. The book does not change."""
+    """Return the sight of a time in a book. The book does not change."""
     broken = book.unreadable
     shown = Sight(None, book.view(), book.row, broken.error if broken else None)
     entry = book.pages.find(at, book.key) if is_job(book.key) else book.find_recorded(at)

@@ -81,7 +81,7 @@ HINT: Final = re.compile(r"(.*?)(?:; write (.*?))?(?:; for example[:,] (.*))?", 
 
 
 def unreadable(problem: InvalidExpression | InvalidTimezone, instead: str) -> NotReadable:
-    """Return what a source's expression or zone is refused for, and what to write instead."""
+    """Return the refusal of a source's expression or zone, with what to write instead."""
     found = HINT.fullmatch(str(problem))
     why, right, example = found.groups() if found else (str(problem), None, None)
     return NotReadable(why, right or example or instead)

@@ -76,8 +76,8 @@ class ScopeLimits:
     def _try_take(
         self, held: Leased, action: str, until: int, now: int
     ) -> Sequence[tuple[Limit, Limit | None]]:
-        """Return the limits of which an attempt has no lease yet, each with what a take makes of
-        it.
+        """Return the limits under which an attempt has no lease yet, each with itself after a
+        take.
         """
         name = digest_of(held.identity)
         covering = self._read(now).of(held.user_id, held.flow, action)

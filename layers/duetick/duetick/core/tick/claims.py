@@ -111,9 +111,9 @@ class Claims:
     ) -> Iterator[list[Occurrence]]:
         """Yield as many occurrences as can be delivered in the remaining time; none is the end.
 
-        `full` returns the users of whom a share of a given size stands in line. Everything is
-        claimed as of the tick's own `now`: an occurrence that is released meanwhile is left for the
-        next tick, so an endpoint that is down is not called over and over.
+        `full` returns the users with a whole share of a given size in line. Everything is claimed
+        as of the tick's own `now`: an occurrence that is released meanwhile is left for the next
+        tick, so an endpoint that is down is not called over and over.
         """
         limit = max(1, min(self._chunk, deliverable))
         share = max(self._least_share, limit // max(1, len(self._found_users)))

@@ -271,7 +271,7 @@ export interface paths {
         /** Limit `user:<id>`, `flow:<name>` or `action:<flow>/<action>`: `parallel` says how many run at once, `rate` how many begin in each minute, hour or day of the clock. It takes the place of the limit that the scope has; the same limit again changes nothing. What runs already is counted only if it began under a limit of that scope. */
         put: operations["set_limit"];
         post?: never;
-        /** Lift the limit of a scope, and return what this ends; nothing if it has none. What waits for it begins with the next tick. */
+        /** Lift the limit of a scope, and return it; nothing if there is none. What waits for it begins with the next tick. */
         delete: operations["lift_limit"];
         options?: never;
         head?: never;
