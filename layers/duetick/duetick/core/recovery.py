@@ -152,8 +152,8 @@ def _write_off(store: Store, until: int, now: int, may_go_on: Callable[[], bool]
 
     Each is leased first, as of `until`, so that a run which ends between the two leaves a lease
     that the next run finds ended. The second pass finds those, and leases of the backup that have
-    ended since. What came due later is given back. The failure hooks of lost occurrences go too: it
-    may have succeeded, or been told of, after the backup.
+    ended since. What came due later is given back. The failure hooks of lost occurrences go too:
+    such an occurrence may have succeeded, or a hook told of it, after the backup.
     """
     lost: list[Occurrence] = []
     later: list[Occurrence] = []
