@@ -396,8 +396,8 @@ class Book:
     def claim(self, templates: Templates, room: int | None = None) -> list[Occurrence]:
         """Advance the row if it is due, for a store that keeps rows in its books.
 
-        Return the occurrences that the row makes; the ledger may have some of them already. If
-        there is no `room` for all of them, the row stays due for the others.
+        Return the occurrences that the row makes: none of a time that the ledger has. If there is
+        no `room` for all of them, the row stays due for the others.
         """
         row, seen = self.row, self.mark
         if row is None or row.next_fire_at > templates.now + templates.ahead or room == 0:
