@@ -317,9 +317,9 @@ class MemoryShelf:
 
     def _claim(self, row: IndexRow, templates: Templates) -> Sequence[Occurrence]:
         book = self._book(row.user_id, row.key)
-        new = [one for one in book.claim(templates) if one.identity not in self.ledger]
+        made = [*book.claim(templates)]
         self._write(book)
-        return new
+        return made
 
     def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
         """A dictionary answers each question at once."""
