@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why, operators_of
 from duetick.cli.limits import in_words
-from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.parsing import known_by_its_parser, not_empty
 from duetick.cli.problem import WrongUsage
 from duetick.cli.showing import field, plain, show_many, show_one, table, terminal_width
 from duetick.cli.wrong import wrong_lines
@@ -55,7 +55,7 @@ def add_overview(commands: "Commands") -> None:
     overview = _add(commands, "overview", "operators: what is wrong, and what to do next")
     overview.set_defaults(command=_overview)
     operations = _add(commands, "operations", "operators: what operators did, the newest first")
-    operations.add_argument("--user", help="what is about this user")
+    operations.add_argument("--user", type=not_empty, help="what is about this user")
     operations.add_argument("--who", help="what somebody did with this text in the name")
     add_limit(operations)
     operations.set_defaults(command=_operations)
