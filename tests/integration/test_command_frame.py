@@ -210,7 +210,7 @@ def test_upcoming_says_what_is_wrong(
         ["schedules", "list", "--user", ""],
         ["schedules", "--user", "", "delete", "digest"],
         ["schedules", "pause", "digest", "--flow", ""],
-        ["export", "--user", ""],
+        ["export", "csv", "--user", ""],
         ["jobs", "list", "--user="],
         ["backfill", "list", "--user", ""],
         ["forecast", "--flow", ""],
