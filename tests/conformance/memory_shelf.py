@@ -652,6 +652,9 @@ class MemoryShelf:
             left = [one.identity for one in ended if self._leaves(one, retention, now)][:limit]
             self.ledger = {name: o for name, o in self.ledger.items() if name not in left}
             self.happened = {name: e for name, e in self.happened.items() if name not in left}
+            for user_id, key, _, origin in left:
+                if key == origin and not MemoryPages(self, (user_id, key)).unfinished():
+                    self.books.pop((user_id, key), None)
             return Retired(left, len(left))
 
     def _leaves(self, one: Occurrence, retention: Retention, now: int) -> bool:

@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from duetick.domain.bells import BellMark
     from duetick.domain.jobs import Job
     from duetick.domain.operating import Operated, Operator
+    from duetick.domain.retention import Retention
 
 FURTHEST_BEHIND: Final = 15 * MINUTE_MS
 """The furthest that a change may lie before the end of a range: no Lambda stalls for longer."""
@@ -251,13 +252,15 @@ class Book:
         self._update_retries(current, None, now)
         return True
 
-    def purge(self, now: int) -> bool:
-        """Delete a schedule that is done, if its time has come. Return False if it stays.
+    def purge(self, now: int, retention: "Retention | None" = None) -> bool:
+        """Delete a schedule that is done, or a job, if its time has come. Return False if it stays.
 
         The time of one that is deleted when its last occurrence ends has come with that end.
         It stays while one of its occurrences has not ended. After the end of a pause, a schedule
-        that fires no more is done.
+        that fires no more is done. The `retention` says until when a job is kept.
         """
+        if retention:
+            self._keep_job(retention)
         current = self.record
         if current is None or not may_leave(current, now):
             return False
@@ -270,6 +273,14 @@ class Book:
             self.record = replace(current, purge_at=max(now + MINUTE_MS, min(wakes)))
             return False
         return self.delete(now)
+
+    def _keep_job(self, retention: "Retention") -> None:
+        """Keep the record of a job for as long as its occurrence."""
+        found = self.pages.find(self.record.anchor, self.key) if self.record else None
+        if self.record and found and is_job(self.key):
+            from duetick.domain.jobs import keep_job
+
+            self.record = keep_job(self.record, found, retention)
 
     def _create(self, wanted: Schedule, now: int) -> None:
         beyond = self.pages.ranges_beyond(now)

@@ -586,7 +586,8 @@ class Shelf(Protocol):
         """Look at up to `limit` occurrences that have ended and whose shortest time is over.
 
         `Retention.judge` says of each whether it leaves, with its events, or until when it stays:
-        it is not looked at again before. One that is `HELD` leaves when a newer one of its schedule
+        it is not looked at again before. With the occurrence of a job its record leaves, unless its
+        failure hook is under way. One that is `HELD` leaves when a newer one of its schedule
         is looked at and it is no longer among the newest; it is looked at again if its schedule is
         deleted. A database that deletes them by itself returns none, and asks the retention as
         they end.

@@ -544,6 +544,17 @@ DELETE FROM events WHERE (user_id, key, nominal_at, origin) IN ({given_identitie
 DELETE FROM occurrences WHERE (user_id, key, nominal_at, origin) IN ({given_identities})
     AND state IN ('succeeded', 'cancelled', 'dead', 'deleted')
 
+-- name: retire_jobs
+-- The record of a job stays while its failure hook is under way, or somebody changes it: a purge
+-- looks at it again.
+DELETE FROM schedules WHERE (user_id, key) IN (
+    SELECT o.user_id, o.key FROM ({given_names}) AS n
+    JOIN schedules o ON o.user_id = n.user_id AND o.key = n.key
+    WHERE o.done_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM occurrences e
+        WHERE e.user_id = o.user_id AND e.key = o.key
+            AND e.state IN ('scheduled', 'queued', 'processing', 'retrying'))
+    {skip_locked})
+
 -- name: held_of_schedule
 -- What was held for a schedule that is deleted: a purge looks at it again.
 UPDATE occurrences SET kept_until = NULL
