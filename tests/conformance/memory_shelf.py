@@ -38,7 +38,7 @@ from duetick.domain.retention import KEPT_AT_LEAST, Newest, Retention, Retired
 from duetick.domain.schedule import Record
 from duetick.domain.standing import OrderKind, StandingOrder, prefix_of_user
 from duetick.domain.states import LEASED, WAITING, State
-from duetick.domain.transitions import has_ended, lease_over, wake_of
+from duetick.domain.transitions import has_ended, is_waiting_job, lease_over, wake_of
 from duetick.domain.workers import REPORTS_KEPT_MS, NamedLock, Worker
 from duetick.ports import (
     NO_TERMS,
@@ -46,6 +46,7 @@ from duetick.ports import (
     Chunk,
     Clock,
     Counted,
+    DueJob,
     Effects,
     Fair,
     Glance,
@@ -434,7 +435,8 @@ class MemoryShelf:
         ]
         return sorted(found, key=lambda one: newest_first(one.identity))[: query.limit]
 
-    def tally(self, dead_since: int, limit: int) -> StateCounts:
+    def tally(self, now: int, dead_since: int, limit: int) -> StateCounts:
+        due = [o for o in self.ledger.values() if is_waiting_job(o) and o.due_at <= now]
         states = Counter(one.state for one in self.ledger.values())
         dead = [o for o in self.ledger.values() if o.state is State.DEAD]
         return StateCounts(
@@ -444,6 +446,7 @@ class MemoryShelf:
             retrying=states[State.RETRYING],
             dead=min(limit, sum(o.nominal_at > dead_since for o in dead)),
             unreadable=len(self.unreadable(0, limit)),
+            due_jobs=tuple(DueJob(o.user_id, o.flow, self._action_of(o), o.due_at) for o in due),
         )
 
     def occurrence(self, identity: Identity) -> Occurrence | None:

@@ -885,11 +885,11 @@ class BellsView(TypedDict):
 
 
 class OverviewView(TypedDict):
-    """What is `wrong`, the worst first. The rows that are due, and those due for more than
-    `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last day
-    and whose they are, and the rows that cannot be read. A restore for which no tick claims. The
-    last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly work
-    has found last. The bells, if EventBridge rings.
+    """What is `wrong`, the worst first. The rows and jobs that are due, and those due for more
+    than `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last
+    day and whose they are, and the rows that cannot be read. A restore for which no tick claims.
+    The last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly
+    work has found last. The bells, if EventBridge rings.
     """
 
     at: IsoTime

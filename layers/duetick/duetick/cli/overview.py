@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from duetick.cli.asking import Commands
 
 SAID: Final = {
-    "due": "rows whose time has come",
-    "late": "rows due for longer than two ticks: no tick takes them, or too few do",
+    "due": "rows and jobs whose time has come",
+    "late": "those due for longer than two ticks: no tick takes them, or too few do",
     "queued": "occurrences handed on, not begun",
     "running": "occurrences that run",
-    "scheduled": "occurrences claimed ahead of their time",
+    "scheduled": "occurrences claimed ahead of their time, and jobs that wait for theirs",
     "retrying": "occurrences that wait for another attempt",
     "dead": "occurrences of the last day that are dead",
     "unreadable": "rows whose cron or zone cannot be read",

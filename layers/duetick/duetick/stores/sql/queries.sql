@@ -60,6 +60,16 @@ SELECT 'dead', count(*) FROM (
 UNION ALL
 SELECT 'unreadable', count(*) FROM (SELECT 1 FROM unreadable LIMIT :limit) AS unreadable
 
+-- name: jobs_due
+-- The jobs among the earliest that wait.
+SELECT o.user_id, o.flow, s.action, o.due_at FROM (
+    SELECT user_id, key, flow, state, due_at, origin FROM occurrences
+    WHERE state IN ('scheduled', 'retrying') AND due_at <= :now ORDER BY due_at LIMIT :limit
+) AS o
+JOIN schedules s ON s.user_id = o.user_id AND s.key = o.key
+WHERE o.state = 'scheduled' AND o.origin >= 'job:' AND o.origin < 'job;'
+ORDER BY o.due_at
+
 -- name: alike_end
 -- The name at which one read of a forecast ends, if there are so many rows.
 SELECT i.user_id, i.key FROM schedule_index i

@@ -1,10 +1,11 @@
 """K-01, K-02: a job is one occurrence without a schedule, with the promises of any occurrence."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetick.core.overview import overview
 from duetick.core.purge import purge
 from duetick.core.store import Store
 from duetick.core.store.jobs import Enqueued
@@ -99,6 +100,12 @@ def leased(store: Store, now: int = SOON, limit: int = 100) -> list[Occurrence]:
     """Lease what waits, as a tick does."""
     pauses, limits = store.pauses.announced(now, now), store.limits.current(now)
     return [*store.ledger.claim_waiting(now, limit, pauses=pauses, limits=limits)]
+
+
+def counted(store: Store, now: int) -> tuple[Json, Json]:
+    """Return how many an overview counts as due, and how many of these as late."""
+    shown: dict[str, Any] = overview(store, now)
+    return shown["due"]["count"], shown["late"]["count"]
 
 
 def with_room_for_one(store: Store, now: int) -> Job | None:
@@ -407,6 +414,32 @@ class JobKeepingConformance(StoreSuite):
         store.ledger.settle(held, SUCCEEDED, now=SOON + 2 * SECOND)
         later = SOON + 6 * SECOND
         assert start(store, only(leased(store, later)), later).id != held.id
+
+    def test_j07_an_overview_counts_the_jobs_that_are_due(self, store: Store) -> None:
+        for due_at in (NOON, NOON + MINUTE, NOON + DAY):
+            job(store, due_at=due_at)
+        shown = [counted(store, NOON + after * SECOND) for after in (0, 60, 150, 210)]
+        assert shown == [(1, 0), (2, 0), (2, 1), (2, 2)]
+        start(store, only(leased(store, NOON)), NOON)
+        assert counted(store, NOON + MINUTE) == (1, 0), "one of them runs"
+
+    @pytest.mark.parametrize("scope", ["user:ada", "flow:reminders", "all"])
+    def test_j07_what_a_pause_holds_is_not_counted_as_due(self, store: Store, scope: str) -> None:
+        job(store)
+        store.pauses.pause(scope, now=NOON)
+        assert counted(store, NOON + HOUR) == (0, 0)
+        store.pauses.resume(scope, now=NOON + HOUR)
+        assert counted(store, NOON + HOUR) == (1, 1)
+
+    @pytest.mark.parametrize("scope", ["user:ada", "action:reminders/send"])
+    def test_j07_what_a_limit_holds_is_not_counted_as_due(self, store: Store, scope: str) -> None:
+        job(store)
+        store.limits.set(scope, parallel=1, now=NOON)
+        held = start(store, only(leased(store)), SOON)
+        job(store)
+        assert counted(store, SOON + SECOND) == (0, 0)
+        store.ledger.settle(held, SUCCEEDED, now=SOON + 2 * SECOND)
+        assert counted(store, SOON + 3 * SECOND) == (1, 0)
 
     def test_o03_one_that_is_leased_is_held_back_by_its_begin(self, store: Store) -> None:
         job(store)

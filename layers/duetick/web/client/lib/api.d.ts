@@ -233,7 +233,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return what became of a job, and what told of its death. It outlives the job. */
+        /** Return what became of a job, and what told of its death. */
         get: operations["job_history"];
         put?: never;
         post?: never;
@@ -1006,7 +1006,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return what became of a job, and what told of its death. It outlives the job. */
+        /** Return what became of a job, and what told of its death. */
         get: operations["job_history_for_user"];
         put?: never;
         post?: never;
@@ -2074,11 +2074,11 @@ export interface components {
             most: number;
         };
         /**
-         * @description What is `wrong`, the worst first. The rows that are due, and those due for more than
-         *     `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last day
-         *     and whose they are, and the rows that cannot be read. A restore for which no tick claims. The
-         *     last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly work
-         *     has found last. The bells, if EventBridge rings.
+         * @description What is `wrong`, the worst first. The rows and jobs that are due, and those due for more
+         *     than `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last
+         *     day and whose they are, and the rows that cannot be read. A restore for which no tick claims.
+         *     The last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly
+         *     work has found last. The bells, if EventBridge rings.
          */
         OverviewView: {
             at: string;
