@@ -259,8 +259,8 @@ class Book:
         It stays while one of its occurrences has not ended. After the end of a pause, a schedule
         that fires no more is done. The `retention` says until when a job is kept.
         """
-        if retention:
-            self._keep_job(retention)
+        if retention and self.record and is_job(self.key):
+            self.record = self._keep_job(self.record, retention)
         current = self.record
         if current is None or not may_leave(current, now):
             return False
@@ -274,13 +274,12 @@ class Book:
             return False
         return self.delete(now)
 
-    def _keep_job(self, retention: "Retention") -> None:
-        """Keep the record of a job for as long as its occurrence."""
-        found = self.pages.find(self.record.anchor, self.key) if self.record else None
-        if self.record and found and is_job(self.key):
-            from duetick.domain.jobs import keep_job
+    def _keep_job(self, record: Record, retention: "Retention") -> Record:
+        """Return the record of a job, kept for as long as its occurrence."""
+        from duetick.domain.jobs import keep_job
 
-            self.record = keep_job(self.record, found, retention)
+        found = self.pages.find(record.anchor, self.key)
+        return keep_job(record, found, retention) if found else record
 
     def _create(self, wanted: Schedule, now: int) -> None:
         beyond = self.pages.ranges_beyond(now)

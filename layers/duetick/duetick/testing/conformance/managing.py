@@ -249,9 +249,8 @@ class RingConformance(StoreSuite):
     ) -> None:
         policies = Policies(misfire=Misfire.ALL, catch_up=3)
         store.schedules.put(schedule(cron=EACH_MINUTE, policies=policies), now=NOON)
-        brought = store.ledger.settle(
-            start(store, call_for_own_time(NEXT + MINUTE), NEXT), SUCCEEDED, now=NEXT
-        )
+        running = start(store, call_for_own_time(NEXT + MINUTE), NEXT)
+        brought = must(store.ledger.settle(running, SUCCEEDED, now=NEXT))
         if limited:
             store.limits.set("user:ada", parallel=1, now=NOON)
         at = NEXT + 2 * MINUTE
