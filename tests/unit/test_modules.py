@@ -72,6 +72,7 @@ LOOKED_FOR: Final = {
     "stores.dynamodb.own_writes": "the check of an action's own writes",
     "stores.dynamodb.erasure": "erase on DynamoDB",
     "stores.dynamodb.operations": "the record of operations on DynamoDB: O-01",
+    "stores.postgres.releases": "the functions of the database, made and dropped by migrate alone",
     "stores.postgres.roles": "the users of the database and their rights",
     "stores.sql.operations": "the record of operations on SQL: O-01",
     "stores.sql.accounts": "what verify reads on SQL",
