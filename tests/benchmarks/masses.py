@@ -174,7 +174,7 @@ class MassOnDynamoDB:
                 found
                 for name in sorted(self._users)
                 if name.startswith(prefixes)
-                for found in _begun_of(store, name)
+                for found in begun_of(store, name)
             ]
 
     def processor_time(self) -> float:
@@ -182,7 +182,7 @@ class MassOnDynamoDB:
         return 0.0
 
 
-def _begun_of(store: Store, user: str) -> Iterator[tuple[int, int]]:
+def begun_of(store: Store, user: str) -> Iterator[tuple[int, int]]:
     """Yield when each of a user's that succeeded began and was due."""
     page = store.ledger.find(user, limit=PAGE)
     while page:

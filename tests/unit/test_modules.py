@@ -21,6 +21,7 @@ LOOKED_FOR: Final = {
     "cli.upcoming": "`duetick upcoming`",
     "cli.local_flows": "the flows of the local stack, loaded again after a change",
     "cli.new": "`duetick new`",
+    "cli.own_wheel": "the wheel that a new repository gets",
     "cli.projects": "`duetick new` and `duetick package`, as the command takes them",
     "cli.package": "the deployable of a release",
     "cli.redrive": "`duetick redrive`",
