@@ -271,6 +271,8 @@ def show_spent(workers: Workers, database: float, total: int) -> None:
     spent = workers.close()
     busy, cpu = (sum(getattr(one, name) for one in spent) for name in ("busy", "cpu"))
     most = max(one.megabytes for one in spent)
+    if not total:
+        return
     print(
         f"  {len(spent)} workers: {total / busy:,.0f} fires a second for each while busy, with "
         f"their waits; {cpu / total * 1e6:.0f} µs of their processor and "

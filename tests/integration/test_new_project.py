@@ -407,8 +407,8 @@ def linked(repository: Repository, tmp_path_factory: pytest.TempPathFactory) -> 
     place, wheels = tmp_path_factory.mktemp("linked"), repository.folder / "wheels"
     made = place / "garden"
     run([working_python("a command"), "-m", "venv", place / "venv"])
-    asked = ["install", "-q", "--find-links", wheels, "duetick[cli]"]
-    run([place / "venv/bin/python", "-m", "pip", *asked], env=environment())
+    pip: list[str | Path] = [place / "venv/bin/python", "-m", "pip", "install", "-q"]
+    run([*pip, "--find-links", wheels, "duetick[cli]"], env=environment())
     said = run([place / "venv/bin/duetick", "new", made], env=environment())
     assert f"pip finds duetick {VERSION} in no index: a wheel of what runs here is in" in said
     return Repository(made)

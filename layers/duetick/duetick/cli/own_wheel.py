@@ -6,7 +6,6 @@ is known (`pip install --find-links`), the installed files are put together agai
 
 import base64
 import hashlib
-import os
 import sys
 from collections.abc import Iterable
 from importlib.metadata import Distribution
@@ -67,7 +66,7 @@ def rebuild_wheel(installed: Distribution, into: Path) -> None:
         for one in files:
             target = made / one
             target.parent.mkdir(parents=True, exist_ok=True)
-            copy(Path(os.fspath(installed.locate_file(one))), target)
+            copy(Path(str(installed.locate_file(one))), target)
         record = made / about / "RECORD"
         record.write_text(_record(made, files, record))
         archive(made, into / WHEEL)
