@@ -1,4 +1,4 @@
-"""What `duetick costs` takes for granted, measured: `python -m tests.benchmarks.usage`.
+"""Measurements of what `duetick costs` takes for granted: `python -m tests.benchmarks.usage`.
 
     python -m tests.benchmarks.usage dynamodb        # in the environment of a function
     python -m tests.benchmarks.usage dynamodb packs
@@ -67,7 +67,7 @@ WHOLE_PROCESSOR_GB: Final = 1_769 / 1_024
 TEXT: Final[Json] = {"text": "good morning"}
 NOMINAL: Final = "2026-11-20T09:00:00Z"
 RINGS: Final = Trigger(
-    "stack", group="bells", role="role", dispatch="dispatch", tick="tick", marked_until=None,
+    "stack", group="bells", role="role", dispatch="dispatch", tick="tick", moved_until=None,
     settled=True,
 )  # fmt: skip
 
@@ -231,7 +231,7 @@ def measure_bells() -> dict[str, Spent]:
         os.environ["AWS_ENDPOINT_URL_SCHEDULER"] = wiring.settings().api_url.removesuffix("/v1")
         vars(wiring)["store"] = lambda: store
         dispatch = load_handler("dispatch")
-        followers.bell_moved, followers.waits = wiring.managed().keep, wiring.managed().wake
+        followers.bell_moved, followers.waits = wiring.bells().keep, wiring.bells().wake
 
         def rings() -> int:
             return [dispatch(one, LocalContext(60_000))["statusCode"] for one in told].count(204)

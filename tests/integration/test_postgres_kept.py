@@ -4,10 +4,9 @@ import json
 import re
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 import pg8000.native
-import pytest
 from duetick.core.store import Store
 from duetick.domain.attempts import Begun, Outcome
 from duetick.domain.policies import Delivery, Policies
@@ -32,20 +31,6 @@ OLD = "duetick_begin_00000000000a"
 OLDER = "duetick_renew_00000000000b"
 LANGUAGE = "RETURNS json LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'"
 CALLED = "SELECT calls FROM pg_stat_user_functions WHERE funcname = :name"
-
-
-@pytest.fixture
-def store(postgres_url: str) -> Iterator[Store]:
-    opened = open_store(postgres_url)
-    opened.migrate()
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def other(postgres_url: str) -> Iterator[Connection]:
-    with connect(postgres_url) as connection:
-        yield connection
 
 
 def names(other: Connection) -> set[str]:
