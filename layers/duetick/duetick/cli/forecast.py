@@ -139,7 +139,8 @@ def _cost_in_words(cost: Mapping[str, Any]) -> str:
             "The forecast would read every schedule of the table, and no hourly count has said yet "
             "how many there are: some 52,000 read units for each 100,000. Repeat it with --yes."
         )
-    from duetick.cli.costs import MILLION, Prices
+    from duetick.cli.costs import MILLION
+    from duetick.cli.prices import Prices
 
     dollars = cost["readUnits"] * Prices().read_million / MILLION
     return (
