@@ -153,6 +153,15 @@ def test_the_spread_of_what_is_added_is_told_beside_what_is_there(
     assert given["overCount"] == 0
 
 
+def test_a_spread_that_is_too_short_is_told_the_one_that_fits(client: Client) -> None:
+    copies: dict[str, Any] = {"cron": "0 12 * * *", "copies": 1_000}
+    (without,) = client.forecast({"schedule": copies, "most": 50})["bounds"]
+    copies["policies"] = {"spread": 300}
+    (given,) = client.forecast({"schedule": copies, "most": 50})["bounds"]
+    assert (given["overCount"], given["over"][0]["due"]) == (5, 200)
+    assert (given["spread"], given["spreadSaid"]) == (without["spread"], without["spreadSaid"])
+
+
 def test_each_limit_that_lies_within_is_a_bound(running: Product, office: Operators) -> None:
     fill(running, 30)
     office.limit("flow:reminders", rate=20)
