@@ -96,6 +96,9 @@ def _added(call: ApiCall, given: Json) -> Added | None:
     key, user_id = _key(call, given), call.own.user_id if call.own else None
     fields = {name: value for name, value in given.items() if name not in ("key", "copies")}
     current = call.own.find(key) if call.own and key else None
+    if key and not current and "cron" not in fields:
+        said = "names no schedule of this user: correct it, or give a new one its cron."
+        raise InvalidSchedule((SCHEDULE, "key"), said, "missing")
     if current:
         kept = definition_json(current)
         fields = merge({name: kept[name] for name in NAMED}, fields)

@@ -148,8 +148,16 @@ function changeOf(one: Schedule, given: Given): Schemas["ScheduleChange"] {
     if (given[name] === value) continue;
     const text = given[name]?.trim() ?? "";
     change[name] = kind === "json" ? parseJson(given, name) : text || null;
+    // In these two each name changes by itself: one that was taken out goes back to its default.
+    if (name === "policies" || name === "labels") change[name] = withGone(one[name], change[name]);
   }
   return change;
+}
+
+function withGone(before: object, after: unknown): unknown {
+  if (typeof after !== "object" || after === null || Array.isArray(after)) return after;
+  const gone = Object.keys(before).filter((name) => !(name in after));
+  return { ...after, ...Object.fromEntries(gone.map((name) => [name, null])) };
 }
 
 export function editSchedule(app: App, one: Schedule, etag: string | undefined): Act {
@@ -188,8 +196,8 @@ function differences(before: Schedule, after: Schedule): Child {
 
 /** Say when a schedule would fire, before it is stored. */
 async function foreseen(app: App, one: Schedule): Promise<Child> {
-  const { startsAt, endsAt, gap, repeat } = one.policies;
-  const body = { cron: one.cron, timezone: one.timezone, policies: { startsAt, endsAt, gap, repeat }, limit: 5 };
+  const { cron, timezone, policies } = one;
+  const body = { cron, timezone, policies, limit: 5 };
   const found = (await app.api.post("/api/upcoming", { body })).body;
   return [h("p", null, found.words), ...found.warnings.map((text) => h("p", { class: "warning" }, text)), times(found.upcoming)];
 }
