@@ -66,6 +66,40 @@ def test_a_schedule_is_paused_resumed_run_changed_and_deleted(desk: Desk) -> Non
         desk.recorded(verb, why)
 
 
+def test_a_spread_is_told_and_a_change_of_other_fields_keeps_it(desk: Desk) -> None:
+    late = "It starts up to 2 hours later, each time by the same span."
+    desk.go("schedule/bob/spread", late)
+    fields = {"Cron": "0 11 * * *"}
+    desk.act(
+        "Change",
+        "Change it",
+        why="later",
+        touches=f"At 11:00, every day, in UTC. {late}",
+        fields=fields,
+    )
+    changed = record(desk.running, "bob", "spread")
+    assert (changed.cron, changed.policies.spread) == ("0 11 * * *", 7_200)
+    expect(desk.main).to_contain_text(late)
+
+
+def test_a_policy_or_a_label_that_is_taken_out_goes_back_to_its_default(desk: Desk) -> None:
+    running = desk.running
+    running.operator("ann").change("digest", {"policies": {"spread": 60, "maxRuns": 5}})
+    desk.go("schedule/ann/digest", "1 minute later")
+    policies = running.operator("ann").get("digest").body["policies"]
+    fields = {
+        "Policies (JSON)": json.dumps(
+            {name: one for name, one in policies.items() if name != "spread"}
+        ),
+        "Labels (JSON)": json.dumps({"floor": "2"}),
+    }
+    desk.act("Change", "Change it", why="not any more", touches="policies", fields=fields)
+    changed = record(running, "ann", "digest")
+    assert (changed.policies.spread, changed.policies.max_runs) == (0, 5)
+    assert changed.labels == {"floor": "2"}
+    expect(desk.main).not_to_contain_text("1 minute later")
+
+
 def test_a_wrong_field_is_shown_beside_it_and_nothing_is_changed(desk: Desk) -> None:
     desk.go("schedule/ann/invoice", "30 6 * * *")
     desk.press("Change")
