@@ -121,6 +121,9 @@ def test_a_key_is_a_users(office: Operators, client: Client) -> None:
     with pytest.raises(ApiError, match="names no schedule of this user") as refused:
         client.forecast({"schedule": {"key": "mnie", "policies": {"spread": 60}}})
     assert problems(refused) == {"/schedule/key"}
+    with pytest.raises(ApiError) as refused:
+        client.forecast({"schedule": {"key": "..", "cron": "@daily"}})
+    assert problems(refused) == {"/schedule/key"}
 
 
 def test_more_than_is_allowed_is_over_and_the_spread_that_is_told_mends_it(

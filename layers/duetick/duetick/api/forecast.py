@@ -109,8 +109,7 @@ def _added(call: ApiCall, given: Json) -> Added | None:
         wanted = draft.with_defaults(call.flows.with_defaults).schedule(_check_timing)
         refuse_once(_check_timing(wanted))
     except Refusal as wrong:
-        inner = (Flaw((SCHEDULE, *one.path), one.code, one.problem) for one in wrong.flaws)
-        raise InvalidSchedule.of(inner) from None
+        raise _of_schedule(wrong) from None
     copies = given.get("copies")
     return Added(wanted, user_id if key else None, copies if isinstance(copies, int) else 1)
 
@@ -124,8 +123,18 @@ def _key(call: ApiCall, given: dict[str, Json]) -> str | None:
         raise InvalidSchedule(SCHEDULE, said)
     if given.get("copies") not in (None, 1):
         raise InvalidSchedule((SCHEDULE, "copies"), "are of one without a key: leave it out.")
-    check_key(call.own.user_id, key)
+    try:
+        check_key(call.own.user_id, key)
+    except Refusal as wrong:
+        raise _of_schedule(wrong) from None
     return key
+
+
+def _of_schedule(wrong: Refusal) -> InvalidSchedule:
+    """Return a refusal of the schedule that is not saved as one of the body."""
+    return InvalidSchedule.of(
+        Flaw((SCHEDULE, *one.path), one.code, one.problem) for one in wrong.flaws
+    )
 
 
 def _check_timing(wanted: Schedule) -> Sequence[Refusal]:

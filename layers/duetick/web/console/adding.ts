@@ -33,8 +33,7 @@ const FIELDS: Readonly<Record<string, string>> = {
 
 /** The number that a text says. What is none goes as it is to the API, which names the field. */
 export function numberOf(text: string): number {
-  const found = Number(text);
-  return Number.isFinite(found) ? found : (text as unknown as number);
+  return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : (text as unknown as number);
 }
 
 /** The schedule that the address describes; undefined if it describes none. */
