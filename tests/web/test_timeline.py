@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.integration.local_product import Product
 from tests.web.desk import Desk
-from tests.web.seeding import HOUR, operators, order
+from tests.web.seeding import HOUR, order
 
 LEFT = 68
 """The pixels before the first instant of a timeline."""

@@ -1,4 +1,4 @@
-"""The week by minute: what was delivered, what is due, what a schedule would add, what is too much."""
+"""The week by minute: what ticks delivered, what is due, what a schedule would add."""
 
 import re
 

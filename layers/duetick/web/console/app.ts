@@ -62,27 +62,36 @@ export function anchor(href: string, ...children: Child[]): Child {
   return h("a", { href }, ...children);
 }
 
+export interface Row {
+  readonly key: string;
+  readonly cells: readonly Child[];
+}
+
+export function row(key: string, ...cells: Child[]): Row {
+  return { key, cells };
+}
+
 /**
- * A table that scrolls in its own box where it is wider than the page. On a phone each row with an error,
- * which takes lines, is a card: its roles are said, since a browser may forget those of a row that is none.
+ * A table that scrolls in its own box where it is wider than the page. On a phone a row is a card if it has
+ * an error, which takes lines, or buttons, which nobody would see. Roles are said, since a browser may
+ * forget those of a row that is a card.
  */
-export function table(caption: string, titles: readonly string[], rows: readonly Child[], none: Child): Child {
+export function table(caption: string, titles: readonly string[], rows: readonly Row[], none: Child): Child {
   if (!rows.length) return h("p", { class: "none" }, none);
+  const kind = titles.includes("Error") ? " cards" : titles.includes("") ? " cards titled" : "";
+  const heads = titles.map((one) => h("th", { scope: "col", role: "columnheader" }, one || h("span", { class: "unseen" }, "Actions")));
+  const lines = rows.map(({ key, cells }) => h("tr", { key, role: "row" }, ...cells.map((one, place) => h("td", { role: "cell", "data-title": titles[place] || undefined }, one))));
   return h(
     "div",
-    { class: titles.includes("Error") ? "scroll cards" : "scroll", tabindex: "0", role: "group", "aria-label": caption },
+    { class: `scroll${kind}`, tabindex: "0", role: "group", "aria-label": caption },
     h(
       "table",
       { role: "table" },
       h("caption", { class: "unseen" }, caption),
-      h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ...titles.map((one) => h("th", { scope: "col", role: "columnheader" }, one || h("span", { class: "unseen" }, "Actions"))))),
-      h("tbody", { role: "rowgroup" }, ...rows),
+      h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ...heads)),
+      h("tbody", { role: "rowgroup" }, ...lines),
     ),
   );
-}
-
-export function row(key: string, ...cells: Child[]): Child {
-  return h("tr", { key, role: "row" }, ...cells.map((one) => h("td", { role: "cell" }, one)));
 }
 
 /** How often it was tried. Only a card needs the noun. */
