@@ -266,7 +266,7 @@ function definition(app: App, { user, key }: Subject, { schedule: one, words }: 
     h("details", { key: "policies" }, h("summary", null, "Policies"), json(one.policies)),
     h("details", { key: "input" }, h("summary", null, "Input, secrets withheld"), json(one.input)),
     Object.keys(one.labels).length > 0 && h("details", { key: "labels" }, h("summary", null, "Labels"), json(one.labels)),
-    user && h("p", { key: "week" }, anchor(link("week", [], { user, key }), "What would a change of it add to the week?")),
+    user && h("p", { key: "week", class: "alone" }, anchor(link("week", [], { user, key }), "What would a change of it add to the week?")),
   );
 }
 
