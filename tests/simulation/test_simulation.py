@@ -115,6 +115,7 @@ def tell_packed(ground: Ground, seeds: range, *, inside: bool = False) -> None:
             pytest.fail(explain(teller.shrink(story)))
 
 
+@pytest.mark.slow
 def test_q01_no_story_through_the_queue_breaks_a_promise(sqlite: Ground) -> None:
     tell_packed(sqlite, range(300, 308))
 

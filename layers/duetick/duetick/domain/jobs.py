@@ -32,9 +32,6 @@ KEY_KEPT_MS: Final = DAY * 1_000
 KEPT_DEAD_MS: Final = 90 * DAY * 1_000
 """The time for which a job that is dead is kept, so that it can be retried."""
 
-MOST_PENDING: Final = 1_000
-"""The most jobs of a user that may be pending, unless a deployment says otherwise."""
-
 LONGEST_SHOWN: Final = 128
 """The most characters that a job which was refused keeps of a name in its row."""
 

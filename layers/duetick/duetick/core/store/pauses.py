@@ -12,7 +12,7 @@ from duetick.domain.group_pauses import (
     check_scope,
     order_name,
 )
-from duetick.domain.policies import DAY, MINUTE_MS
+from duetick.domain.policies import MINUTE_MS
 from duetick.domain.schedule import Pause
 from duetick.domain.standing import StandingOrder
 from duetick.ports import Shelf
@@ -21,8 +21,6 @@ TRIES: Final = 8
 LONGEST_NAME: Final = 200
 CLOSED_AFTER_MS: Final = 60 * MINUTE_MS
 """The time for which a pause that is over stands at least: callers may ask for its times."""
-
-KEPT_MS: Final = 400 * DAY * 1_000
 
 
 class GroupPauses:
