@@ -236,6 +236,37 @@ def test_groups_are_paused_resumed_limited_and_let_go(desk: Desk) -> None:
         desk.recorded(verb, why)
 
 
+def test_a_number_that_is_none_lifts_no_limit(desk: Desk) -> None:
+    desk.go("orders", "a noisy neighbour")
+    desk.press("Change the limit of user:bob")
+    dialog = desk.page.get_by_role("dialog")
+    dialog.get_by_label("At once", exact=True).fill("")
+    dialog.get_by_label("At once", exact=True).press_sequentially("2e")
+    dialog.get_by_label("Begins", exact=True).fill("ten")
+    dialog.get_by_role("button", name="Limit", exact=True).click()
+    for name in ("parallel", "rate"):
+        said = "expected a whole number, got text."
+        expect(dialog.locator(f"#act-{name}-error")).to_have_text(said)
+    (limit,) = (one for one in operators(desk.running).limits()["limits"] if one["scope"] == "user:bob")
+    assert (limit["parallel"], limit["rate"]) == (2, None)
+
+
+def test_a_time_that_is_half_filled_in_makes_no_pause_without_an_end(desk: Desk) -> None:
+    desk.go("schedule/ann/invoice", "30 6 * * *")
+    desk.press("Pause")
+    dialog = desk.page.get_by_role("dialog")
+    dialog.get_by_label("Until (UTC)").press_sequentially("12")
+    dialog.get_by_role("button", name="Pause it", exact=True).click()
+    expect(dialog.locator("#act-until-error")).to_contain_text("not complete")
+    assert record(desk.running, "ann", "invoice").enabled
+    dialog.get_by_label("Until (UTC)").fill("2026-12-24T00:00:00")
+    dialog.get_by_role("button", name="Pause it", exact=True).click()
+    expect(dialog).to_be_hidden()
+    paused = record(desk.running, "ann", "invoice").pause
+    assert paused
+    assert paused.until
+
+
 def test_for_a_user_a_schedule_and_jobs_are_made(desk: Desk) -> None:
     running = desk.running
     desk.go("schedules?user=dan", "No schedule")

@@ -4,7 +4,7 @@ import { type Child, h } from "../view/view.js";
 import { type Act, type Field, FieldError, type Given, parseJson, timeOf, toField } from "./act.js";
 import { type App, named } from "./app.js";
 import { go, ofSchedule } from "./router.js";
-import { iso, number, several } from "./words.js";
+import { iso, number, numberOf, several } from "./words.js";
 
 type Schedule = Schemas["ScheduleView"];
 type Json = Schemas["JsonValue"];
@@ -271,7 +271,7 @@ export function backfill(app: App, user: string, key: string, at?: string): Act 
     from: timeOf(given, "from") ?? "",
     to: timeOf(given, "to") ?? "",
     dryRun,
-    atOnce: Number(given["atOnce"] ?? "1"),
+    atOnce: numberOf(given["atOnce"] ?? "1"),
     onlyMissing: given["onlyMissing"] === "yes",
     note: given["note"] ?? "",
   });
@@ -488,8 +488,8 @@ export function limitGroup(app: App, one: Partial<Schemas["LimitView"]> & { scop
       const scope = required(given, "scope", "Say what to limit.");
       const [parallel, rate] = [given["parallel"], given["rate"]];
       const body: Schemas["LimitBody"] = {
-        ...(parallel ? { parallel: Number(parallel) } : {}),
-        ...(rate ? { rate: Number(rate), per: given["per"] as Schemas["LimitView"]["per"] } : {}),
+        ...(parallel ? { parallel: numberOf(parallel) } : {}),
+        ...(rate ? { rate: numberOf(rate), per: given["per"] as Schemas["LimitView"]["per"] } : {}),
         note: given["note"] ?? "",
       };
       await app.api.put("/api/limits/{scope}", { path: { scope }, body, ...because(why) });

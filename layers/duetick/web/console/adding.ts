@@ -3,6 +3,7 @@ import { DuetickError, type Schemas } from "../client/src/index.js";
 import { type Child, h } from "../view/view.js";
 import type { App } from "./app.js";
 import { type Control, filters } from "./filters.js";
+import { numberOf } from "./words.js";
 
 type Wanted = NonNullable<Schemas["ForecastBody"]["schedule"]>;
 export type Flows = Schemas["FlowsView"]["flows"];
@@ -30,11 +31,6 @@ const FIELDS: Readonly<Record<string, string>> = {
   "/most": "most",
   "/lasts": "lasts",
 };
-
-/** The number that a text says. What is none goes as it is to the API, which names the field. */
-export function numberOf(text: string): number {
-  return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : (text as unknown as number);
-}
 
 /** The schedule that the address describes; undefined if it describes none. */
 export function wanted({ place: { query } }: App): Wanted | undefined {

@@ -1,5 +1,6 @@
 /** Fields that stand in the address, so that what is found can be shared. */
 import { type Child, h } from "../view/view.js";
+import { NUMBER } from "./act.js";
 import { type App, button } from "./app.js";
 
 export interface Control {
@@ -18,8 +19,7 @@ export interface Asking {
   readonly errors?: Readonly<Record<string, string>>;
 }
 
-/** A number is typed as text: a browser would take no notice of what is none, and the API says so. */
-const TYPES = { search: { type: "search" }, text: { type: "text" }, number: { type: "text", inputmode: "decimal" } };
+const TYPES = { search: { type: "search" }, text: { type: "text" }, number: NUMBER };
 const FINDING: Asking = { label: "Filters", verb: "Find", role: "search" };
 
 /** A form of such fields: it is sent by Enter, or by a choice. A new value begins at the first page. */

@@ -1,12 +1,12 @@
 /** The week by minute, behind us and ahead: what ticks delivered, what is due, what would be added. */
 import type { Schemas } from "../client/src/index.js";
 import { type Child, h } from "../view/view.js";
-import { type Errors, type Flows, adding, errorsOf, numberOf, wanted } from "./adding.js";
+import { type Errors, type Flows, adding, errorsOf, wanted } from "./adding.js";
 import { type App, type Page, anchor, button, instant, row, section, table } from "./app.js";
 import { type Control, filters } from "./filters.js";
 import { type Forecast, fullest, heat } from "./heat.js";
 import { link } from "./router.js";
-import { clock, iso, number, several } from "./words.js";
+import { clock, iso, number, numberOf, several } from "./words.js";
 
 type Bound = Schemas["BoundView"];
 type Body = Schemas["ForecastBody"];
