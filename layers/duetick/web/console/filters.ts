@@ -29,6 +29,8 @@ export function filters(app: App, controls: readonly Control[], asking: Asking =
     send(event.target as HTMLFormElement);
   };
   const send = (form: HTMLFormElement): void => {
+    // A time that is half filled in would be none, and the filter wider than it looks.
+    if (!form.reportValidity()) return;
     const given = new FormData(form);
     const chosen = controls.map(({ name, kind }) => {
       const value = String(given.get(name) ?? "").trim();
