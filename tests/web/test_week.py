@@ -203,3 +203,20 @@ def test_what_costs_is_read_when_somebody_says_so_and_not_again_by_itself(desk: 
     desk.page.clock.run_for(200_000)
     expect(desk.main).to_contain_text("fires ahead")
     assert asked == [False, True, True]
+
+
+def test_a_week_that_takes_long_to_read_is_read_less_often(desk: Desk) -> None:
+    asked: list[str] = []
+
+    def hold(route: Route) -> None:
+        asked.append(route.request.url)
+        desk.page.clock.run_for(4_000)
+        route.continue_()
+
+    desk.page.route("**/api/forecast", hold)
+    desk.page.goto(f"{desk.running.stack.server.url}/console#/week")
+    expect(desk.main).to_contain_text("fires ahead")
+    desk.page.clock.run_for(100_000)
+    assert len(asked) == 1
+    with desk.page.expect_request("**/api/forecast"):
+        desk.page.clock.run_for(30_000)

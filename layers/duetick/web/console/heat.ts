@@ -34,51 +34,59 @@ export interface Pointer {
   move(minute: number | null): void;
 }
 
-interface Picture {
+/** A forecast, and what every drawing of it needs: it is worked out once for each answer. */
+export interface Picture {
   readonly found: Forecast;
+  readonly since: number;
+  /** The first minute that is not behind us. */
+  readonly now: number;
   /** The minutes of windows in which more is due than a bound allows. */
   readonly over: ReadonlySet<number>;
   readonly most: number;
-  readonly wide: number;
+  /** The minute ahead in which most is due, with what is added; null if nothing is. */
+  readonly fullest: Cell | null;
 }
 
-function cellAt(found: Forecast, minute: number): Cell {
-  const at = Date.parse(found.from) + minute * MINUTE;
-  const ahead = at >= Math.floor(Date.parse(found.at) / MINUTE) * MINUTE;
-  const count = (ahead ? found.due[minute] : found.delivered?.[minute]) ?? 0;
-  return { at, ahead, count, added: (ahead && found.added?.[minute]) || 0 };
-}
-
-/** The minute in which most is due, with what is added. */
-export function fullest(found: Forecast): { at: number; count: number } | null {
-  let best: { at: number; count: number } | null = null;
+export function pictureOf(found: Forecast): Picture {
+  const since = Date.parse(found.from);
+  const now = Math.floor((Date.parse(found.at) - since) / MINUTE);
+  const bare = { found, since, now, over: minutesOver(found, since), most: 1, fullest: null };
+  let most = 1;
+  let fullest: Cell | null = null;
   for (let minute = 0; minute < found.due.length; minute++) {
-    const { at, ahead, count, added } = cellAt(found, minute);
-    if (ahead && count + added > (best?.count ?? 0)) best = { at, count: count + added };
+    const cell = cellAt(bare, minute);
+    most = Math.max(most, all(cell));
+    if (cell.ahead && all(cell) > (fullest ? all(fullest) : 0)) fullest = cell;
   }
-  return best;
+  return { ...bare, most, fullest };
 }
 
-function minutesOver(found: Forecast): ReadonlySet<number> {
+function minutesOver(found: Forecast, since: number): ReadonlySet<number> {
   const minutes = new Set<number>();
   for (const { per, over } of found.bounds)
     for (const { at } of over) {
-      const first = (Date.parse(at) - Date.parse(found.from)) / MINUTE;
+      const first = (Date.parse(at) - since) / MINUTE;
       for (let minute = first; minute < first + WINDOWS[per]; minute++) minutes.add(minute);
     }
   return minutes;
 }
 
-export function heat(app: App, found: Forecast, pointer: Pointer): Child {
+function cellAt({ found, since, now }: Picture, minute: number): Cell {
+  const ahead = minute >= now;
+  const count = (ahead ? found.due[minute] : found.delivered?.[minute]) ?? 0;
+  return { at: since + minute * MINUTE, ahead, count, added: (ahead && found.added?.[minute]) || 0 };
+}
+
+/** What is delivered or due in a minute, with what is added. */
+export function all({ count, added }: Cell): number {
+  return count + added;
+}
+
+export function heat(app: App, picture: Picture, pointer: Pointer): Child {
+  const { found, now } = picture;
   const days = Math.ceil(found.due.length / OF_DAY);
   const wide = Math.max(app.width, 260);
   const height = TOP + days * (ROW + GAP);
-  let most = 1;
-  for (let minute = 0; minute < found.due.length; minute++) {
-    const { count, added } = cellAt(found, minute);
-    most = Math.max(most, count + added);
-  }
-  const picture: Picture = { found, over: minutesOver(found), most, wide };
   const minuteOf = (event: MouseEvent): number | null => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
     const day = Math.floor((event.clientY - box.top - TOP) / (ROW + GAP));
@@ -91,7 +99,6 @@ export function heat(app: App, found: Forecast, pointer: Pointer): Child {
     const step = steps[event.key];
     if (step === undefined) return;
     event.preventDefault();
-    const now = Math.floor((Date.parse(found.at) - Date.parse(found.from)) / MINUTE);
     pointer.move(Math.min(Math.max((pointer.at ?? now) + step, 0), found.due.length - 1));
   };
   const { at } = pointer;
@@ -111,7 +118,7 @@ export function heat(app: App, found: Forecast, pointer: Pointer): Child {
       height: String(height),
       key: `${wide}`,
       // The picture is painted after the element is in the page: its colours come from the style.
-      "data-painted": paint(picture, at, height),
+      "data-painted": paint(picture, at, wide, height),
       on: { mousemove: (event) => pointer.move(minuteOf(event)), mouseleave: () => pointer.move(null), keydown: press },
     }),
     h("figcaption", null, h("span", { class: "over" }, said), legend(picture)),
@@ -133,9 +140,10 @@ function legend({ found, over, most }: Picture): Child {
   );
 }
 
-function saidOf({ found, over }: Picture, minute: number | null): string {
+function saidOf(picture: Picture, minute: number | null): string {
+  const { found, over } = picture;
   if (minute === null) return `${several(found.sums.due, "fire")} ahead. Point at a minute, or use the arrow keys.`;
-  const { at, count, added, ahead } = cellAt(found, minute);
+  const { at, count, added, ahead } = cellAt(picture, minute);
   const more = added ? (added > 0 ? `, ${number(added)} added` : `, ${number(-added)} fewer`) : "";
   const past = found.delivered ? `${number(count)} delivered` : "over; the history of each schedule has it";
   const tooMuch = over.has(minute) ? ": in a window with more than is allowed" : "";
@@ -143,8 +151,8 @@ function saidOf({ found, over }: Picture, minute: number | null): string {
 }
 
 /** Paint the minutes, each pixel as dark as the fullest of the minutes that it stands for. */
-function paint(picture: Picture, at: number | null, height: number): string {
-  const { found, wide } = picture;
+function paint(picture: Picture, at: number | null, wide: number, height: number): string {
+  const { found } = picture;
   queueMicrotask(() => {
     const canvas = document.querySelector<HTMLCanvasElement>(".week canvas");
     const context = canvas?.getContext("2d");
@@ -159,7 +167,7 @@ function paint(picture: Picture, at: number | null, height: number): string {
       context.fillStyle = colours.muted;
       context.fillText(`${String(hour).padStart(2, "0")}:00`, LEFT + (hour / 24) * columns, 12);
     }
-    for (let day = 0; day * OF_DAY < found.due.length; day++) paintDay(context, picture, day, colours);
+    for (let day = 0; day * OF_DAY < found.due.length; day++) paintDay(context, picture, day, columns, colours);
     if (at !== null) {
       context.strokeStyle = colours.text;
       const x = LEFT + ((at % OF_DAY) / OF_DAY) * columns;
@@ -169,12 +177,12 @@ function paint(picture: Picture, at: number | null, height: number): string {
   return `${found.at} ${at ?? ""}`;
 }
 
-function paintDay(context: CanvasRenderingContext2D, { found, over, most, wide }: Picture, day: number, colours: Colours): void {
+function paintDay(context: CanvasRenderingContext2D, picture: Picture, day: number, columns: number, colours: Colours): void {
+  const { since, over, most } = picture;
   const top = TOP + day * (ROW + GAP);
   const first = day * OF_DAY;
-  const columns = wide - LEFT;
   context.fillStyle = colours.muted;
-  const date = new Date(Date.parse(found.from) + day * DAY);
+  const date = new Date(since + day * DAY);
   context.fillText(date.toLocaleDateString("en-GB", { weekday: "short", day: "2-digit", month: "short", timeZone: "UTC" }), 0, top + 15);
   context.fillStyle = colours.idle;
   context.fillRect(LEFT, top, columns, ROW);
@@ -183,8 +191,8 @@ function paintDay(context: CanvasRenderingContext2D, { found, over, most, wide }
     const to = Math.max(first + Math.floor(((column + 1) / columns) * OF_DAY), from + 1);
     let best: Cell | null = null;
     for (let minute = from; minute < to; minute++) {
-      const cell = cellAt(found, minute);
-      if (!best || cell.count + cell.added > best.count + best.added) best = cell;
+      const cell = cellAt(picture, minute);
+      if (!best || all(cell) > all(best)) best = cell;
     }
     if (best) paintCell(context, best, LEFT + column, top, most, colours);
   }
@@ -194,12 +202,12 @@ function paintDay(context: CanvasRenderingContext2D, { found, over, most, wide }
 }
 
 /** What is added stands above what is due, each with its share of the height. */
-function paintCell(context: CanvasRenderingContext2D, { count, added, ahead }: Cell, left: number, top: number, most: number, colours: Colours): void {
-  const all = count + added;
-  if (all <= 0) return;
-  const of = added > 0 ? Math.max(STRIP, Math.round((ROW * added) / all)) : 0;
-  context.globalAlpha = 0.2 + 0.8 * (Math.log1p(all) / Math.log1p(most));
-  context.fillStyle = ahead ? colours.ahead : colours.ran;
+function paintCell(context: CanvasRenderingContext2D, cell: Cell, left: number, top: number, most: number, colours: Colours): void {
+  const amount = all(cell);
+  if (amount <= 0) return;
+  const of = cell.added > 0 ? Math.max(STRIP, Math.round((ROW * cell.added) / amount)) : 0;
+  context.globalAlpha = 0.2 + 0.8 * (Math.log1p(amount) / Math.log1p(most));
+  context.fillStyle = cell.ahead ? colours.ahead : colours.ran;
   context.fillRect(left, top + of, 1, ROW - of);
   context.fillStyle = colours.added;
   context.fillRect(left, top, 1, of);

@@ -4,7 +4,7 @@ import { type Child, h } from "../view/view.js";
 import { type Errors, type Flows, adding, errorsOf, wanted } from "./adding.js";
 import { type App, type Page, anchor, button, instant, row, section, table } from "./app.js";
 import { type Control, filters } from "./filters.js";
-import { type Forecast, fullest, heat } from "./heat.js";
+import { type Forecast, type Picture, all, heat, pictureOf } from "./heat.js";
 import { link } from "./router.js";
 import { clock, iso, number, numberOf, several } from "./words.js";
 
@@ -14,6 +14,8 @@ type Body = Schemas["ForecastBody"];
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 const SHOWN = 5;
+/** A read of very many schedules takes seconds of the store: it is repeated after so many times as long. */
+const RESTS = 30;
 
 const CONTROLS: readonly Control[] = [
   { name: "user", label: "User", kind: "text" },
@@ -53,26 +55,29 @@ function fromMidnight(found: Forecast): Forecast {
 }
 
 export function week(app: App): Page {
-  let found: Forecast | null = null;
+  let picture: Picture | null = null;
   let flows: Flows = [];
   let errors: Errors = {};
   let agreed = false;
+  let took = 0;
   const readAll = async (body: Body): Promise<void> => {
     const { user } = app.place.query;
+    const began = Date.now();
     let cursor: string | null = null;
     do {
       const part: Body = cursor === null ? body : { ...body, cursor };
       const answer = user
         ? (await app.api.post("/api/users/{user}/forecast", { path: { user }, body: part })).body
         : (await app.api.post("/api/forecast", { body: part })).body;
-      found = fromMidnight(answer);
-      cursor = found.cursor;
+      picture = pictureOf(fromMidnight(answer));
+      cursor = answer.cursor;
       app.draw();
     } while (cursor !== null);
+    took = Date.now() - began;
   };
   const read = async (): Promise<void> => {
     // What costs is read when somebody says so, not again and again.
-    if (found?.cost?.agreed && !agreed) return;
+    if (picture?.found.cost?.agreed && !agreed) return;
     const body = { ...asked(app), ...(agreed ? { yes: true } : {}) };
     agreed = false;
     flows = flows.length ? flows : (await app.api.get("/api/flows")).body.flows;
@@ -98,13 +103,15 @@ export function week(app: App): Page {
   };
   return {
     title: "The week by minute",
-    every: 60_000,
+    get every() {
+      return Math.max(MINUTE, RESTS * took);
+    },
     read,
     view: () => [
       filters(app, CONTROLS, { label: "Filters", verb: "Find", role: "search", errors }),
       adding(app, flows, errors),
-      found && cost(app, found, agree),
-      found && (!found.cost || found.cost.agreed) && [heat(app, found, pointer), summary(app, found, flows), bounds(app, found)],
+      picture && cost(app, picture.found, agree),
+      picture && picture.found.cost?.agreed !== false && [heat(app, picture, pointer), summary(app, picture, flows), bounds(app, picture.found)],
     ],
   };
 }
@@ -119,9 +126,8 @@ function cost(app: App, { cost: found, at }: Forecast, agree: () => void): Child
 }
 
 /** What the numbers are made of, and what they leave out. */
-function summary(app: App, found: Forecast, flows: Flows): Child {
+function summary(app: App, { found, fullest: top }: Picture, flows: Flows): Child {
   const { flow } = app.place.query;
-  const top = fullest(found);
   const more = found.sums.added;
   const added = found.added && `It ${more < 0 ? `takes ${several(-more, "fire")} away` : `adds ${several(more, "fire")}`}, beside ${number(found.sums.due)} that are due anyway. `;
   return [
@@ -129,7 +135,7 @@ function summary(app: App, found: Forecast, flows: Flows): Child {
       "p",
       { class: "standing", key: "summary", role: "status" },
       added,
-      top && `The fullest minute ahead is ${clock(top.at, "UTC").slice(0, 16)} UTC, with ${number(top.count)}. `,
+      top && `The fullest minute ahead is ${clock(top.at, "UTC").slice(0, 16)} UTC, with ${number(all(top))}. `,
       found.cursor === null ? `${several(found.schedules, "active schedule")} read.` : `${several(found.schedules, "schedule")} read so far …`,
     ),
     flow && flows.length > 0 && !flows.some((one) => one.flow === flow) && h("p", { class: "warning", key: "flow" }, `This deployment has no flow ${flow}.`),
