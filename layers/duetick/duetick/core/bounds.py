@@ -35,10 +35,12 @@ class Addition(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """The occurrences that a bound is about. Of `movable` each may have another minute."""
+    """The occurrences that a bound is about, as they are due. A spread that fits is found from the
+    sums without the spread of what is added.
+    """
 
     due: Sequence[int]
-    movable: Sums
+    without_spread: Sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +175,9 @@ def _judge(bound: Bound, judged: _Judged, outlook: Outlook, *, has_added: bool) 
     over = windows_over(judged.due, bound.most, grid)
     if not over:
         return bound
-    spread = fitting_spread(judged.movable, bound.most, grid)
-    held = windows_over(judged.movable.fixed, bound.most, grid) if spread is None else ()
+    spread = fitting_spread(judged.without_spread, bound.most, grid)
+    fixed = judged.without_spread.fixed
+    held = windows_over(fixed, bound.most, grid) if spread is None else ()
     advice = _advice(spread, len(held), has_added=has_added)
     return replace(bound, over=over, spread=spread, advice=advice)
 

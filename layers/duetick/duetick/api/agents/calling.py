@@ -87,8 +87,9 @@ def call_tool(params: Object, ask: Ask) -> Object:
 
 
 def _check(tool: Tool, given: Object) -> None:
-    """Raise a refusal of arguments that the tool does not take, whose name no path can have, or
-    whose kind no query or header shows: they become texts there. The API looks at all others.
+    """Raise a refusal of arguments that the tool does not take, or whose name no path can have, and
+    of those in the query or a header that are of another kind: there each becomes a text. The API
+    looks at all others.
     """
     takes = tool.takes()
     known = f"is not an argument; those are {', '.join(takes) or 'none'}."
@@ -106,8 +107,8 @@ def _check(tool: Tool, given: Object) -> None:
 
 
 def _wrong_kinds(tool: Tool, given: Object) -> Iterator[InvalidSchedule]:
-    """Yield a refusal of each argument of the query or the headers that is of another kind than its
-    schema says. A text may be a number's, or a choice: the API reads it.
+    """Yield a refusal of each argument in the query or a header that is of another kind than its
+    schema says. The API reads a text itself: it may be that of a number.
     """
     for name in (*tool.query, *tool.headers):
         value, kind = given.get(name), str(tool.arguments[name]["type"])
