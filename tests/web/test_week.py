@@ -185,7 +185,7 @@ def test_what_costs_is_read_when_somebody_says_so_and_not_again_by_itself(desk: 
     asked: list[bool] = []
 
     def cost(route: Route) -> None:
-        body = route.request.post_data_json
+        body = route.request.post_data_json or {}
         asked.append("yes" in body)
         answer = route.fetch().json()
         told = {"readUnits": 51_000, "schedules": 100_000, "countedAt": None, "agreed": asked[-1]}

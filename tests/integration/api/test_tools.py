@@ -324,7 +324,7 @@ def test_a_page_goes_on_after_its_cursor(agent: Agent, client: Client) -> None:
         assert agent.refused("list_schedules", limit=limit)["error"] == "invalid_schedule"
 
 
-WRONG_KINDS: Final = (
+WRONG_KINDS: Final[tuple[tuple[str, str, str, tuple[object, ...]], ...]] = (
     ("list_schedules", "limit", "a whole number", (True, 1.5, [1], {"a": 1})),
     ("list_jobs", "limit", "a whole number", (False, 20.5)),
     ("preview_schedule", "limit", "a whole number", (True, 1.5, [1], {"a": 1}, "x")),
