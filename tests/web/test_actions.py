@@ -116,6 +116,18 @@ def test_a_wrong_field_is_shown_beside_it_and_nothing_is_changed(desk: Desk) -> 
     assert record(desk.running, "ann", "invoice").cron == "30 6 * * *"
 
 
+def test_what_is_wrong_inside_of_json_is_named(desk: Desk) -> None:
+    desk.go("schedule/ann/invoice", "30 6 * * *")
+    desk.press("Change")
+    dialog = desk.page.get_by_role("dialog")
+    dialog.get_by_label("Policies (JSON)").fill('{"spread": "soon", "retry": {"attempts": 0}}')
+    error = dialog.locator("#act-policies-error")
+    expect(error).to_contain_text("spread: expected a whole number from 0 to 86400, got 'soon'.")
+    expect(error).to_contain_text("retry.attempts: expected a whole number from 1 to")
+    dialog.get_by_label("Policies (JSON)").fill("[1]")
+    expect(error).to_have_text("expected an object, got a list.")
+
+
 def test_a_dialog_that_asks_for_a_name_does_nothing_without_it(desk: Desk) -> None:
     desk.go("schedule/ann/invoice", "30 6 * * *")
     desk.press("Delete")

@@ -74,7 +74,7 @@ def test_the_week_shows_what_a_new_schedule_adds_where_that_is_too_much_and_the_
 ) -> None:
     desk.go("week?most=300", "fires ahead")
     form = ask(desk, MANY)
-    expect(desk.main).to_contain_text("It adds 50,000 fires, beside")
+    expect(desk.main).to_contain_text("It adds 50,000 fires to the")
     expect(desk.main).to_contain_text("The fullest minute ahead is 2026-12-03 08:00 UTC")
     expect(desk.main.locator(".legend")).to_contain_text("more than is allowed")
     too_much = desk.main.get_by_role("table", name="Over 300 a minute of all")
@@ -84,7 +84,7 @@ def test_the_week_shows_what_a_new_schedule_adds_where_that_is_too_much_and_the_
     expect(form.get_by_label("Spread (s)")).not_to_have_value("")
     expect(desk.main).to_contain_text("as was given. Nothing ahead exceeds it.")
     expect(desk.main.locator(".legend")).not_to_contain_text("more than is allowed")
-    expect(desk.main).to_contain_text("It adds 50,000 fires, beside")
+    expect(desk.main).to_contain_text("It adds 50,000 fires to the")
 
 
 def test_each_minute_says_how_many_are_due_and_how_many_are_added(desk: Desk) -> None:

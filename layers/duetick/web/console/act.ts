@@ -178,7 +178,8 @@ export class Acting {
     for (const one of problem.problems) {
       const at = act.fields?.find(({ name, pointer }) => isAt(one.field, pointer ?? `/${name}`));
       const to = at?.name ?? (one.field === "Duetick-Why" ? "why" : "all");
-      const said = at || !one.field ? one.message : `${one.field}: ${one.message}`;
+      const inner = insideOf(one.field, at ? (at.pointer ?? `/${at.name}`) : "");
+      const said = inner ? `${inner}: ${one.message}` : one.message;
       errors[to] = errors[to] ? `${errors[to]} ${said}` : said;
     }
     return problem.problems.length ? errors : { all: problem.message };
@@ -315,6 +316,12 @@ export function timeOf(given: Given, name: string): string | undefined {
 /** Return an instant as a field of UTC takes it. */
 export function toField(at: string | null | undefined): string {
   return at ? at.slice(0, 19) : "";
+}
+
+/** The name of what is wrong inside a field, which may be JSON: retry.attempts of /policies. */
+function insideOf(found: string, pointer: string): string {
+  const inner = found.startsWith(pointer) ? found.slice(pointer.length + 1) : "";
+  return inner.split("/").map((one) => one.replaceAll("~1", "/").replaceAll("~0", "~")).join(".");
 }
 
 function isAt(found: string, pointer: string): boolean {

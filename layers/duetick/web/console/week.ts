@@ -129,7 +129,7 @@ function cost(app: App, { cost: found, at }: Forecast, agree: () => void): Child
 function summary(app: App, { found, fullest: top }: Picture, flows: Flows): Child {
   const { flow } = app.place.query;
   const more = found.sums.added;
-  const added = found.added && `It ${more < 0 ? `takes ${several(-more, "fire")} away` : `adds ${several(more, "fire")}`}, beside ${number(found.sums.due)} that are due anyway. `;
+  const added = found.added && `It ${more < 0 ? `takes ${several(-more, "fire")} away from` : `adds ${several(more, "fire")} to`} the ${number(found.sums.due)} that are due as things stand. `;
   return [
     h(
       "p",
