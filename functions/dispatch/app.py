@@ -42,7 +42,7 @@ def handler(
             request = gateway.dispatch_request(event, seconds)
             answer = request if isinstance(request, Answer) else dispatch(request)
         record_answer(answer.status)
-        if answer.status >= wiring.FAILED or wiring.logs_success():
+        if wiring.has_line(answer.status):
             logger.info(
                 "dispatch",
                 action="dispatch",

@@ -46,7 +46,7 @@ from duetick.domain.retention import KEPT_AT_LEAST, Newest, Retention, Retired
 from duetick.domain.schedule import Record
 from duetick.domain.standing import OrderKind, StandingOrder, prefix_of_user
 from duetick.domain.states import LEASED, WAITING, State
-from duetick.domain.transitions import has_ended, lease_over, wake_of
+from duetick.domain.transitions import has_ended, is_waiting_job, lease_over, wake_of
 from duetick.domain.workers import REPORTS_KEPT_MS, NamedLock, Worker
 from duetick.ports import (
     NO_TERMS,
@@ -54,6 +54,7 @@ from duetick.ports import (
     Chunk,
     Clock,
     Counted,
+    DueJob,
     Effects,
     Fair,
     Glance,
@@ -325,9 +326,9 @@ class MemoryShelf:
 
     def _claim(self, row: IndexRow, templates: Templates) -> Sequence[Occurrence]:
         book = self._book(row.user_id, row.key)
-        new = [one for one in book.claim(templates) if one.identity not in self.ledger]
+        made = [*book.claim(templates)]
         self._write(book)
-        return new
+        return made
 
     def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
         """A dictionary answers each question at once."""
@@ -442,7 +443,8 @@ class MemoryShelf:
         ]
         return sorted(found, key=lambda one: newest_first(one.identity))[: query.limit]
 
-    def tally(self, dead_since: int, limit: int) -> StateCounts:
+    def tally(self, now: int, dead_since: int, limit: int) -> StateCounts:
+        due = [o for o in self.ledger.values() if is_waiting_job(o) and o.due_at <= now]
         states = Counter(one.state for one in self.ledger.values())
         dead = [o for o in self.ledger.values() if o.state is State.DEAD]
         return StateCounts(
@@ -452,6 +454,7 @@ class MemoryShelf:
             retrying=states[State.RETRYING],
             dead=min(limit, sum(o.nominal_at > dead_since for o in dead)),
             unreadable=len(self.unreadable(0, limit)),
+            due_jobs=tuple(DueJob(o.user_id, o.flow, self._action_of(o), o.due_at) for o in due),
         )
 
     def occurrence(self, identity: Identity) -> Occurrence | None:
@@ -660,6 +663,9 @@ class MemoryShelf:
             left = [one.identity for one in ended if self._leaves(one, retention, now)][:limit]
             self.ledger = {name: o for name, o in self.ledger.items() if name not in left}
             self.happened = {name: e for name, e in self.happened.items() if name not in left}
+            for user_id, key, _, origin in left:
+                if key == origin and not MemoryPages(self, (user_id, key)).find_unfinished():
+                    self.books.pop((user_id, key), None)
             return Retired(left, len(left))
 
     def _leaves(self, one: Occurrence, retention: Retention, now: int) -> bool:

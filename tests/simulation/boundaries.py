@@ -317,9 +317,9 @@ class CrossedShelf:
         """See `ports.Shelf`."""
         return self._cross("owner", lambda: self._shelf.owner(external_id))
 
-    def tally(self, dead_since: int, limit: int) -> StateCounts:
+    def tally(self, now: int, dead_since: int, limit: int) -> StateCounts:
         """See `ports.Shelf`. No story has an operator who looks."""
-        return self._shelf.tally(dead_since, limit)
+        return self._shelf.tally(now, dead_since, limit)
 
     def read_alike(self, selection: Selection, now: int, until: int, place: str = "") -> AlikePage:
         """See `ports.Shelf`. No story has anybody who forecasts."""

@@ -370,6 +370,14 @@ class EndsAnyToken(Altered):
         return crossed.end_bell(name, current or token)
 
 
+class SharesBells(Altered):
+    """Two processes may have one bell at a time."""
+
+    def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
+        """Take the bell, whoever has it."""
+        return self._shelf.take_bell(name, LATEST, until)
+
+
 def _count(book: Book) -> None:
     if book.record:
         book.record = replace(book.record, runs=book.record.runs + 1)
@@ -414,6 +422,7 @@ PLANTED: Final[Mapping[str, Alters]] = {
     "a job's key that is not kept": _altered(ForgetsKeys),
     "a bell that is pending after the write": _altered(MakesPendingLater),
     "a pending bell that ends whatever its token": _altered(EndsAnyToken),
+    "a bell that two processes have": _altered(SharesBells),
 }
 """The bugs by name."""
 
@@ -425,6 +434,7 @@ ONLY_WITH: Final[Mapping[str, Verb]] = {
     "a job's key that is not kept": "enqueue",
     "a bell that is pending after the write": "move",
     "a pending bell that ends whatever its token": "move",
+    "a bell that two processes have": "move",
 }
 """The verb without which no story comes to the place of a bug: so others need not be told."""
 
@@ -448,6 +458,7 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a limit that is read, then written": 6,
     "a job's key that is not kept": 2,
     "a bell that is pending after the write": 9,
-    "a pending bell that ends whatever its token": 696,
+    "a pending bell that ends whatever its token": 32,
+    "a bell that two processes have": 32,
 }
 """The seed of the first story that finds a bug. It saves time only: that story is told first."""

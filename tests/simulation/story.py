@@ -301,7 +301,10 @@ class Teller(Chances):
 
     def _edits_at_once(self) -> list[Act]:
         at, key = self.start + self.randrange(1, self.span), f"k{self.randrange(2)}"
-        return [Act(at + self.randrange(200), "retime", key, self._schedule(key)) for _ in range(3)]
+        within = self.choice((200, 4_000))
+        return [
+            Act(at + self.randrange(within), "retime", key, self._schedule(key)) for _ in range(3)
+        ]
 
     def _faults_of_bells(self) -> list[Fault]:
         names = [one for one in OF_BELLS if self.happens(0.4)]

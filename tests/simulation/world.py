@@ -157,6 +157,7 @@ class World:
             look = min(self._next_look(next_tick), self.tower.next_ring())
             at = min(acts[0].at if acts else self.story.end, look)
             self._wait_until(min(at, self.story.end))
+            self.tower.look()
             self.tower.ring(silent=bool(self._silences(self.slots.now)))
             if acts and acts[0].at <= at:
                 self._act(acts.pop(0))

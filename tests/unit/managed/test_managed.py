@@ -340,6 +340,24 @@ def never_called(_one: Occurrence, _seconds: float) -> int:
     raise AssertionError("it was delivered")
 
 
+@pytest.mark.parametrize(("status", "lines"), [(202, 0), (500, 1)])
+def test_s01_a_ring_has_a_line_if_the_sample_of_successes_says_so(
+    stack: Stack, caplog: pytest.LogCaptureFixture, status: int, lines: int
+) -> None:
+    stack.put()
+    stack.now = NOON + MINUTE
+    ringer = Ringer(
+        *(stack.store, lambda _one, _seconds: status),
+        heal=print,
+        wake=print,
+        tell=tell_nobody,
+        has_line=lambda status: status >= 400,
+    )
+    with caplog.at_level(logging.INFO, "duetick.managed"):
+        assert ringer.answer(Ring("ada", "digest", "", ""), lambda: 20) == 1
+    assert [line.message for line in caplog.records].count("ring") == lines
+
+
 # Wakes.
 
 

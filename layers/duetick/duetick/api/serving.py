@@ -259,10 +259,22 @@ def _call(
         who=caller.user_id if caller else "",
         names=names,
         key=names.get("key", ""),
-        query=event.get("queryStringParameters") or {},
+        query=_query(event),
         headers=gateway.headers(event),
         text=gateway.body(event),
     )
+
+
+def _query(event: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the parameters. Raise InvalidSchedule naming each that comes twice: the gateway would
+    drop all but its last value.
+    """
+    several: Mapping[str, list[str]] = event.get("multiValueQueryStringParameters") or {}
+    doubled = [name for name, values in several.items() if len(values) > 1]
+    if doubled:
+        why = "comes twice in the query; leave one of them out."
+        raise InvalidSchedule.of(Flaw((name,), "duplicate_key", why) for name in doubled)
+    return event.get("queryStringParameters") or {}
 
 
 def _refusal(problem: Exception, user_id: str, *, operator: bool) -> Answer:

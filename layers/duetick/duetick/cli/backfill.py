@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from duetick.cli import asking
-from duetick.cli.parsing import note_parser, whole
+from duetick.cli.parsing import not_empty, note_parser, whole
 from duetick.cli.problem import WrongUsage
 from duetick.cli.showing import field, say, show_many, show_one
 from duetick.core.backfills import BackfillRequest, Backfills, backfill_json, plan_json
@@ -71,7 +71,9 @@ def add_backfill(commands: Commands) -> None:
             one.add_argument("id", help="of the backfill: a list shows it")
         asking.add_place(one)
         one.add_argument("--store", help="work on this store itself, without an API")
-        one.add_argument("--user", help="whose schedules; of a store also none, for all")
+        one.add_argument(
+            "--user", type=not_empty, help="whose schedules; of a store also none, for all"
+        )
         asking.add_why(one)
         asking.add_json(one)
     noun.set_defaults(command=_run)
@@ -79,7 +81,9 @@ def add_backfill(commands: Commands) -> None:
 
 def _add_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("key", help="of the schedule; with --flow, a static one's id")
-    parser.add_argument("--flow", help="with --store: the flow of a static schedule")
+    parser.add_argument(
+        "--flow", type=not_empty, help="with --store: the flow of a static schedule"
+    )
     parser.add_argument("--from", dest="since", required=True, help="such as 2026-12-01T00:00:00Z")
     parser.add_argument("--to", dest="until", required=True, help="before that time")
     parser.add_argument(

@@ -10,12 +10,10 @@ from duetick.cli.asking import add_json
 from duetick.cli.costs import (
     BACKENDS,
     DAYS,
-    GB_SECOND,
     MILLION,
     WAYS,
     Backend,
     Lines,
-    Prices,
     Usage,
     at_rest,
     every,
@@ -25,6 +23,7 @@ from duetick.cli.costs import (
     table,
 )
 from duetick.cli.parsing import more_than_nothing, note_parser, several, whole
+from duetick.cli.prices import GB_SECOND, Prices
 from duetick.cli.problem import CliProblem
 from duetick.cli.showing import show_one
 
@@ -77,12 +76,17 @@ def add_costs(commands: Commands) -> None:
             "costs",
             help="what a deployment costs, and a million fires",
             description="Without --schedules, the costs at rest, of a million fires, and of what "
-            "is kept. With it, the bill of a month, for each backend and transport. Several "
-            "numbers, such as --schedules 100000,1000 --fires 1,288, are kinds of schedules that "
-            "fire differently.",
+            "is kept. With it, the bill of a month, for each backend: over the API, over the "
+            "queue, and with Trigger=managed. Several numbers, such as --schedules 100000,1000 "
+            "--fires 1,288, are kinds of schedules that fire differently.",
         )
     )
-    parser.add_argument("--tick-minutes", type=more_than_nothing, default=1.0)
+    parser.add_argument(
+        "--tick-minutes",
+        type=more_than_nothing,
+        default=1.0,
+        help="minutes between two ticks; 60 with Trigger=managed, whatever this says",
+    )
     parser.add_argument("--memory", type=whole(*MEMORY), default=512, help="MB of each function")
     parser.add_argument("--architecture", choices=("arm64", "x86_64"), default="arm64")
     numbers = several(more_than_nothing)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_place
 from duetick.cli.forecast_chart import lines
-from duetick.cli.parsing import more_than_nothing, note_parser, whole
+from duetick.cli.parsing import more_than_nothing, not_empty, note_parser, whole
 from duetick.cli.problem import WrongUsage
 from duetick.cli.putting import cron_of, object_of
 from duetick.cli.showing import plain, say, show_one, terminal_width
@@ -29,10 +29,10 @@ def add_forecast(commands: "Commands") -> None:
     told = "what is due in each minute ahead, and where that is too much"
     parser = note_parser(commands.add_parser("forecast", help=told, description=told))
     whose = parser.add_argument_group("whose; without any of these, operators see everything")
-    whose.add_argument("--user", help="operators: of this user")
+    whose.add_argument("--user", type=not_empty, help="operators: of this user")
     whose.add_argument("--mine", action="store_true", help="of the token's user")
     whose.add_argument("--token", help="the user's, with --mine; or set DUETICK_TOKEN")
-    whose.add_argument("--flow", help="of this flow")
+    whose.add_argument("--flow", type=not_empty, help="of this flow")
     whose.add_argument("--action", help="of this action of --flow")
     parser.add_argument("--from", dest="since", help="such as 2026-12-01T09:00:00Z; now without it")
     parser.add_argument("--to", dest="until", help="before that time; a day later without it")
@@ -139,7 +139,8 @@ def _cost_in_words(cost: Mapping[str, Any]) -> str:
             "The forecast would read every schedule of the table, and no hourly count has said yet "
             "how many there are: some 52,000 read units for each 100,000. Repeat it with --yes."
         )
-    from duetick.cli.costs import MILLION, Prices
+    from duetick.cli.costs import MILLION
+    from duetick.cli.prices import Prices
 
     dollars = cost["readUnits"] * Prices().read_million / MILLION
     return (

@@ -43,6 +43,15 @@ def whole(least: float = -inf, most: float = inf) -> Callable[[str], int]:
     return read
 
 
+def not_empty(text: str) -> str:
+    """Parse a name. An empty one, such as an unset variable of a script, is no name: it must not
+    count as an option that is left out.
+    """
+    if not text:
+        raise ArgumentTypeError("expected a name, got ''; leave the option out if you mean none")
+    return text
+
+
 def several(read: Callable[[str], _Number]) -> Callable[[str], list[_Number]]:
     """Return a parser of numbers with commas between them."""
     return lambda text: [read(one) for one in text.split(",")]

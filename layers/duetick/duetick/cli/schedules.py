@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why
-from duetick.cli.parsing import note_parser
+from duetick.cli.parsing import not_empty, note_parser
 from duetick.cli.problem import WrongUsage
 from duetick.cli.putting import add_fields, object_of, put
 from duetick.cli.showing import (
@@ -55,7 +55,9 @@ def add_connection(parser: "Options", *, again: bool = False) -> None:
     add_place(parser, again=again)
     default = argparse.SUPPRESS if again else None
     parser.add_argument("--token", default=default, help="a user's; or set DUETICK_TOKEN")
-    parser.add_argument("--user", default=default, help="whose schedules, if an operator asks")
+    parser.add_argument(
+        "--user", type=not_empty, default=default, help="whose schedules, if an operator asks"
+    )
     add_why(parser, again=again)
 
 
@@ -99,7 +101,7 @@ def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--until", help="such as 2026-12-01T09:00:00Z; without it for ever")
     if verb in _OF_STATIC:
         told = "operators: the flow of a static schedule, whose name the key is then"
-        parser.add_argument("--flow", help=told)
+        parser.add_argument("--flow", type=not_empty, help=told)
     _add_filters(verb, parser)
     if verb in ("list", "history"):
         add_limit(parser)

@@ -33,6 +33,7 @@ from duetick.domain.errors import (
     kind_of,
     refusals_of,
 )
+from duetick.domain.failures import OWN_USER
 from duetick.domain.identity import is_job, is_job_id, job_key
 from duetick.domain.jobs import OF_JOBS, Job, due_at_of
 from duetick.domain.operating import Operated, Operator
@@ -56,7 +57,7 @@ PENDING: Final = frozenset({"scheduled", "queued", "processing", "retrying"})
 
 logger = logging.getLogger("duetick.dispatch")
 
-THE_USER: Final = Operator("the user")
+THE_USER: Final = Operator(OWN_USER)
 """The operator of a cancellation that the user asked for."""
 
 

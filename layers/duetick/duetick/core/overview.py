@@ -4,7 +4,7 @@ the last ticks; what is paused, limited and backfilled; and if all times added u
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from duetick.core.audit import GONE, last_count
@@ -25,6 +25,7 @@ from duetick.domain.schedule import Json
 from duetick.domain.standing import StandingOrder
 from duetick.domain.states import State
 from duetick.domain.workers import REPORTS_KEPT_MS, Worker
+from duetick.ports import DueJob
 
 AT_MOST: Final = 1_000
 """The most of each kind that are counted."""
@@ -55,10 +56,11 @@ USUAL_READ: Final = 50
 def overview(store: Store, now: int) -> dict[str, Json]:
     """Return the overview as JSON. Counts end at `AT_MOST`: with `more` there may be more."""
     shown: dict[str, Json] = {"at": iso(now), "lateAfter": late_after(store)}
-    for name, (count, more) in _counts(store, now).items():
+    standing = store.shelf.standing()
+    for name, (count, more) in _counts(store, standing, now).items():
         shown[name] = {"count": count, "more": more}
     shown |= {"restored": _find_restore(store), "ticks": _ticks(store, now)}
-    shown |= _list_orders(store.shelf.standing(), now)
+    shown |= _list_orders(standing, now)
     shown |= {
         "counted": _last_count(store),
         "gone": _count_gone(store),
@@ -100,12 +102,15 @@ def late_after(store: Store) -> int:
     return 2 * store.schedules.tick_seconds + TARDY
 
 
-def _counts(store: Store, now: int) -> Mapping[str, tuple[int, bool]]:
-    found = store.shelf.tally(now - DEAD_MS, AT_MOST)
+def _counts(
+    store: Store, standing: Sequence[StandingOrder], now: int
+) -> Mapping[str, tuple[int, bool]]:
+    found, late_at = store.shelf.tally(now, now - DEAD_MS, AT_MOST), now - late_after(store) * 1_000
     leased = found.queued + found.running >= AT_MOST
     waits = found.scheduled + found.retrying >= AT_MOST
-    late = store.shelf.backlog(now - late_after(store) * 1_000, AT_MOST)
-    due = store.shelf.backlog(now, AT_MOST)
+    jobs = _free(found.due_jobs, standing, now)
+    late = store.shelf.backlog(late_at, AT_MOST) + sum(one.due_at <= late_at for one in jobs)
+    due = store.shelf.backlog(now, AT_MOST) + len(jobs)
     return {
         "due": (due, due >= AT_MOST),
         "late": (late, late >= AT_MOST),
@@ -116,6 +121,17 @@ def _counts(store: Store, now: int) -> Mapping[str, tuple[int, bool]]:
         "dead": (found.dead, found.dead >= AT_MOST),
         "unreadable": (found.unreadable, found.unreadable >= AT_MOST),
     }
+
+
+def _free(jobs: Iterable[DueJob], standing: Sequence[StandingOrder], now: int) -> list[DueJob]:
+    """Return the jobs that the next tick takes: no pause holds them, and each limit has a place."""
+    pauses, limits = Pauses.of_orders(standing), Limits.of_orders(standing)
+    return [
+        one
+        for one in jobs
+        if pauses.holding(one.user_id, one.flow, now) is None
+        and all(limits.room(each, now) > 0 for each in limits.of(one.user_id, one.flow, one.action))
+    ]
 
 
 def _ticks(store: Store, now: int) -> dict[str, Json]:

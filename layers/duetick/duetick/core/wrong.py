@@ -45,8 +45,8 @@ def wrong_in(found: Mapping[str, Any]) -> Iterator[Wrong]:
         yield Wrong("silent", _silence(found["ticks"]))
     if found["late"]["count"]:
         late, seconds = count_of(found["late"]), found["lateAfter"]
-        said = f"Rows due for more than {seconds} s: {late}. No tick takes them, or too few do."
-        yield Wrong("late", said)
+        said = f"Rows and jobs due for more than {seconds} s: {late}."
+        yield Wrong("late", f"{said} No tick takes them, or too few do.")
     yield from _of_ticks(found["ticks"])
     yield from _of_lateness(found["ticks"], found["lateAfter"])
     if found["dead"]["count"]:

@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from duetick.domain.bells import PendingToken
     from duetick.domain.jobs import Job
     from duetick.domain.operating import Operated, Operator
+    from duetick.domain.retention import Retention
 
 FURTHEST_BEHIND: Final = 15 * MINUTE_MS
 """The furthest that a change may lie before the end of a range: no Lambda stalls for longer."""
@@ -251,13 +252,15 @@ class Book:
         self._update_retries(current, None, now)
         return True
 
-    def purge(self, now: int) -> bool:
-        """Delete a schedule that is done, if its time has come. Return False if it stays.
+    def purge(self, now: int, retention: "Retention | None" = None) -> bool:
+        """Delete a schedule that is done, or a job, if its time has come. Return False if it stays.
 
         The time of one that is deleted when its last occurrence ends has come with that end.
         It stays while one of its occurrences has not ended. After the end of a pause, a schedule
-        that fires no more is done.
+        that fires no more is done. The `retention` says until when a job is kept.
         """
+        if retention and self.record and is_job(self.key):
+            self.record = self._keep_job(self.record, retention)
         current = self.record
         if current is None or not may_leave(current, now):
             return False
@@ -270,6 +273,13 @@ class Book:
             self.record = replace(current, purge_at=max(now + MINUTE_MS, min(wakes)))
             return False
         return self.delete(now)
+
+    def _keep_job(self, record: Record, retention: "Retention") -> Record:
+        """Return the record of a job, kept for as long as its occurrence."""
+        from duetick.domain.jobs import keep_job
+
+        found = self.pages.find(record.anchor, self.key)
+        return keep_job(record, found, retention) if found else record
 
     def _create(self, wanted: Schedule, now: int) -> None:
         beyond = self.pages.ranges_beyond(now)
@@ -396,8 +406,8 @@ class Book:
     def claim(self, templates: Templates, room: int | None = None) -> list[Occurrence]:
         """Advance the row if it is due, for a store that keeps rows in its books.
 
-        Return the occurrences that the row makes; the ledger may have some of them already. If
-        there is no `room` for all of them, the row stays due for the others.
+        Return the occurrences that the row makes: none of a time that the ledger has. If there is
+        no `room` for all of them, the row stays due for the others.
         """
         row, seen = self.row, self.mark
         if row is None or row.next_fire_at > templates.now + templates.ahead or room == 0:

@@ -225,11 +225,21 @@ class JobsFound(NamedTuple):
     after: str | None = None
 
 
+class DueJob(NamedTuple):
+    """A job that waits for a tick: its time has come."""
+
+    user_id: str
+    flow: str
+    action: str
+    due_at: int
+
+
 class StateCounts(NamedTuple):
     """The numbers of occurrences by state, of those dead since an instant, and of unreadable rows.
 
     Each is counted up to a limit: those that are leased (queued, running) together, and those that
     wait (scheduled, retrying) together. `partly` says that not all of these were looked at.
+    `due_jobs` are the jobs among so many of those that are due and wait.
     """
 
     queued: int = 0
@@ -239,6 +249,7 @@ class StateCounts(NamedTuple):
     dead: int = 0
     unreadable: int = 0
     partly: bool = False
+    due_jobs: tuple[DueJob, ...] = ()
 
 
 class Listed(NamedTuple):
@@ -437,9 +448,9 @@ class Shelf(Protocol):
         One trip reads those of a page.
         """
 
-    def tally(self, dead_since: int, limit: int) -> StateCounts:
+    def tally(self, now: int, dead_since: int, limit: int) -> StateCounts:
         """Count the occurrences under way, those dead whose nominal time is later, and the rows
-        that cannot be read. Nothing is read beyond the limit.
+        that cannot be read; find the jobs that are due and wait. Nothing is read beyond the limit.
         """
 
     # Keys, creations and rates of callers and users.
@@ -589,7 +600,8 @@ class Shelf(Protocol):
         """Look at up to `limit` occurrences that have ended and whose shortest time is over.
 
         `Retention.judge` says of each whether it leaves, with its events, or until when it stays:
-        it is not looked at again before. One that is `HELD` leaves when a newer one of its schedule
+        it is not looked at again before. With the occurrence of a job its record leaves, unless its
+        failure hook is under way. One that is `HELD` leaves when a newer one of its schedule
         is looked at and it is no longer among the newest; it is looked at again if its schedule is
         deleted. A database that deletes them by itself returns none, and asks the retention as
         they end.

@@ -264,6 +264,7 @@ def ringer() -> "Ringer":
         heal=bells().mend if is_managed() else ignore,
         wake=bells().wake if is_managed() else ignore,
         tell=tell_alone,
+        has_line=has_line,
     )
 
 
@@ -428,6 +429,11 @@ def _observe_packed(occurrence: "Occurrence", status: int) -> None:
         from duetick.runtime.telemetry import record_success
 
         record_success(occurrence, status)
+
+
+def has_line(status: int) -> bool:
+    """Return True if an answer of that status has a line: a failure, or a success of the sample."""
+    return status >= FAILED or logs_success()
 
 
 def logs_success() -> bool:

@@ -365,7 +365,18 @@ class Books:
         """Return the item of a book as it is written next: what it names is there by then."""
         self._announce(found)
         self._keep_zones(found.book)
+        if is_job(found.book.key) and not (found.record and found.record.done_at):
+            self._keep_job(found)
         return write(found, self.layout.shards, now + self.retention.longest_ms, now)
+
+    def _keep_job(self, found: BookItem) -> None:
+        """Keep the record of a job that ends now for as long as its occurrence."""
+        from duetick.domain.jobs import keep_job
+
+        book = found.book
+        entry = found.open.get(slot(book.record.anchor, book.key)) if book.record else None
+        if book.record and entry:
+            book.record = keep_job(book.record, entry.occurrence, self.retention)
 
     def _keep_zones(self, book: Book) -> None:
         """Keep the rules that new definitions name. Each content is written once by a process."""

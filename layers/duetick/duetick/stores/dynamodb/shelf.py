@@ -444,11 +444,11 @@ class DynamoShelf:
         """See `ports.Shelf`."""
         return self._history.find(query)
 
-    def tally(self, dead_since: int, limit: int) -> StateCounts:
+    def tally(self, now: int, dead_since: int, limit: int) -> StateCounts:
         """See `ports.Shelf`. It reads the items of up to `limit` schedules under way, and as many
         that are dead.
         """
-        running, partly = self._history.count_under_way(limit)
+        running, due, partly = self._history.count_under_way(now, limit)
         place = Query(None, None, frozenset({State.DEAD}), place_of(None), limit)
         dead = sum(one.nominal_at > dead_since for one in self._history.find(place))
         return StateCounts(
@@ -459,6 +459,7 @@ class DynamoShelf:
             dead=dead,
             unreadable=len(self.unreadable(0, limit)),
             partly=partly,
+            due_jobs=tuple(due),
         )
 
     def occurrence(self, identity: Identity) -> Occurrence | None:

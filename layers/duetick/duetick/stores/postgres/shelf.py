@@ -142,11 +142,10 @@ class PostgresShelf(SqlShelf):
 
     def _migrate(self, session: Session) -> Migrated:
         """See `SqlShelf`. The functions are made of the queries that this code runs."""
+        from duetick.stores.postgres.releases import renew_routines
+
         migrated = super()._migrate(session)
-        made = {one.name: one for one in routines().values()}
-        found = session.rows("names_taken", {"names": json.dumps([*made])})
-        for name in made.keys() - {str(row[0]) for row in found}:
-            session.script(made[name].made)
+        renew_routines(session)
         return migrated
 
     @retried

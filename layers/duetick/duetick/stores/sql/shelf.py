@@ -39,6 +39,7 @@ from duetick.ports import (
     Clock,
     Counted,
     Dialect,
+    DueJob,
     Effects,
     Fair,
     Glance,
@@ -374,10 +375,11 @@ class SqlShelf:
         return [read_occurrence(row) for row in self._rows(_page_of(query), params)]
 
     @retried
-    def tally(self, dead_since: int, limit: int) -> StateCounts:
+    def tally(self, now: int, dead_since: int, limit: int) -> StateCounts:
         """See `ports.Shelf`."""
         rows = self._rows("tally", {"dead_since": dead_since, "limit": limit})
         found = {str(name): int(count) for name, count in rows}
+        due = self._rows("jobs_due", {"now": now, "limit": limit})
         return StateCounts(
             found.get("queued", 0),
             found.get("processing", 0),
@@ -385,6 +387,7 @@ class SqlShelf:
             found.get("retrying", 0),
             found["dead"],
             found["unreadable"],
+            due_jobs=tuple(DueJob(*row) for row in due),
         )
 
     @retried

@@ -1,10 +1,11 @@
 """K-01, K-02: a job is one occurrence without a schedule, with the promises of any occurrence."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetick.core.overview import overview
 from duetick.core.purge import purge
 from duetick.core.store import Store
 from duetick.core.store.jobs import Enqueued
@@ -15,6 +16,7 @@ from duetick.domain.identity import InvalidId
 from duetick.domain.jobs import FURTHEST_MS, KEPT_DEAD_MS, KEY_KEPT_MS, Job
 from duetick.domain.operating import Operator
 from duetick.domain.policies import Backoff, Delivery, Policies, Retry
+from duetick.domain.retention import Days, Retention
 from duetick.domain.schedule import Json, Occurrence, Principal, Schedule
 from duetick.domain.states import Reason, State
 from duetick.testing.conformance.concurrency import race
@@ -31,6 +33,7 @@ from duetick.testing.conformance.samples import (
 )
 from duetick.testing.conformance.suite import (
     FAILED,
+    Capability,
     StoreSuite,
     drain,
     must,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from duetick.ports import Listed
 
 BY = Operator("op", "a test")
+FEW_DAYS = Retention(Days(3, 7))
 TWICE = Policies(
     delivery=Delivery.AT_LEAST_ONCE, retry=Retry(Backoff.FIXED, attempts=2, first=10, longest=10)
 )
@@ -96,6 +100,12 @@ def lease(store: Store, now: int = SOON, limit: int = 100) -> list[Occurrence]:
     """Lease what waits, as a tick does."""
     pauses, limits = store.pauses.announce(now, now), store.limits.current(now)
     return [*store.ledger.claim_waiting(now, limit, pauses=pauses, limits=limits)]
+
+
+def counted(store: Store, now: int) -> tuple[Json, Json]:
+    """Return how many an overview counts as due, and how many of these as late."""
+    shown: dict[str, Any] = overview(store, now)
+    return shown["due"]["count"], shown["late"]["count"]
 
 
 def with_room_for_one(store: Store, now: int) -> Job | None:
@@ -405,6 +415,32 @@ class JobKeepingConformance(StoreSuite):
         later = SOON + 6 * SECOND
         assert start(store, only(lease(store, later)), later).id != held.id
 
+    def test_j07_an_overview_counts_the_jobs_that_are_due(self, store: Store) -> None:
+        for due_at in (NOON, NOON + MINUTE, NOON + DAY):
+            job(store, due_at=due_at)
+        shown = [counted(store, NOON + after * SECOND) for after in (0, 60, 150, 210)]
+        assert shown == [(1, 0), (2, 0), (2, 1), (2, 2)]
+        start(store, only(lease(store, NOON)), NOON)
+        assert counted(store, NOON + MINUTE) == (1, 0), "one of them runs"
+
+    @pytest.mark.parametrize("scope", ["user:ada", "flow:reminders", "all"])
+    def test_j07_what_a_pause_holds_is_not_counted_as_due(self, store: Store, scope: str) -> None:
+        job(store)
+        store.pauses.pause(scope, now=NOON)
+        assert counted(store, NOON + HOUR) == (0, 0)
+        store.pauses.resume(scope, now=NOON + HOUR)
+        assert counted(store, NOON + HOUR) == (1, 1)
+
+    @pytest.mark.parametrize("scope", ["user:ada", "action:reminders/send"])
+    def test_j07_what_a_limit_holds_is_not_counted_as_due(self, store: Store, scope: str) -> None:
+        job(store)
+        store.limits.set(scope, parallel=1, now=NOON)
+        held = start(store, only(lease(store)), SOON)
+        job(store)
+        assert counted(store, SOON + SECOND) == (0, 0)
+        store.ledger.settle(held, SUCCEEDED, now=SOON + 2 * SECOND)
+        assert counted(store, SOON + 3 * SECOND) == (1, 0)
+
     def test_o03_one_that_is_leased_is_held_back_by_its_begin(self, store: Store) -> None:
         job(store)
         job(store)
@@ -506,6 +542,50 @@ class JobKeepingConformance(StoreSuite):
         assert store.jobs.get("ada", held.id)
         purge(store, SOON + 90 * DAY)
         assert store.jobs.get("ada", held.id) is None
+
+    def test_j10_the_record_of_a_job_leaves_with_its_occurrence(self, store: Store) -> None:
+        self.needs(Capability.FORGETS)
+        fired, died = [
+            must(store.ledger.settle(running(store), outcome, now=SOON)).key
+            for outcome in (SUCCEEDED, FAILED)
+        ]
+        left: list[list[bool]] = []
+        for after in (3 * DAY - 1, 3 * DAY, 7 * DAY - 1, 7 * DAY):
+            purge(store, SOON + after, retention=FEW_DAYS)
+            left.append([store.shelf.record("ada", key) is None for key in (fired, died)])
+        assert left == [[False, False], [True, False], [True, False], [True, True]]
+        assert list(store.ledger.find("ada")) == []
+
+    def test_j10_a_job_is_shown_for_as_long_as_its_occurrence_is_kept(self, store: Store) -> None:
+        held = running(store)
+        store.ledger.settle(held, SUCCEEDED, now=SOON)
+        for after in (30 * DAY, 60 * DAY, 200 * DAY - 1):
+            purge(store, SOON + after, retention=Retention(Days(200, 200)))
+            assert store.jobs.get("ada", held.id)
+        purge(store, SOON + 200 * DAY, retention=Retention(Days(200, 200)))
+        assert store.jobs.get("ada", held.id) is None
+
+    def test_j10_a_cancelled_job_is_kept_from_its_end_on_whenever_it_was_due(
+        self, store: Store
+    ) -> None:
+        far = job(store, due_at=NOON + 300 * DAY)
+        store.ledger.cancel(far.occurrence, BY, now=SOON)
+        purge(store, SOON + 30 * DAY - 1)
+        assert store.jobs.get("ada", far.id)
+        purge(store, SOON + 30 * DAY)
+        assert store.shelf.record("ada", far.record.key) is None
+
+    def test_j10_the_record_of_a_job_stays_while_its_failure_hook_waits(self, store: Store) -> None:
+        self.needs(Capability.FORGETS)
+        held = running(store, work(policies=Policies(on_failure="tell")))
+        store.pauses.pause("user:ada", now=NOON)
+        store.ledger.settle(held, FAILED, now=SOON)
+        later = SOON + 8 * DAY
+        purge(store, later, retention=FEW_DAYS)
+        store.pauses.resume("user:ada", now=later)
+        hook = only(lease(store, later))
+        answer = store.ledger.begin(hook, now=later)
+        assert must(getattr(answer, "schedule", None)).policies.on_failure == "tell"
 
     def test_k01_an_erasure_takes_jobs_and_their_keys(self, store: Store) -> None:
         made = enqueue(store, key="order-7", due_at=NOON + HOUR, at_most=1).job

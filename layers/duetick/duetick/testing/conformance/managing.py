@@ -8,12 +8,14 @@ import pytest
 from duetick.core.managed.keeping import BellKeeper
 from duetick.core.managed.watched import Followers
 from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED
 from duetick.domain.bells import Bell, bell_name
 from duetick.domain.errors import BellsUnavailable, QuotaReached, Refusal
 from duetick.domain.occurrence import ScheduleName
 from duetick.domain.pausing import pause, resume
 from duetick.domain.policies import Backoff, Delivery, Misfire, Policies, Retry
 from duetick.domain.states import State
+from duetick.testing.conformance.accounting import call_for_own_time
 from duetick.testing.conformance.done import REJECTED
 from duetick.testing.conformance.samples import (
     DAILY,
@@ -240,6 +242,22 @@ class RingConformance(StoreSuite):
         assert not again.made
         assert must(again.row).next_fire_at == NEXT + MINUTE
         assert store.index.claim_due(NEXT + SECOND) == []
+
+    @pytest.mark.parametrize("limited", [False, True])
+    def test_j05_a_ring_makes_no_time_that_a_caller_brought(
+        self, store: Store, *, limited: bool
+    ) -> None:
+        policies = Policies(misfire=Misfire.ALL, catch_up=3)
+        store.schedules.put(schedule(cron=EACH_MINUTE, policies=policies), now=NOON)
+        running = start(store, call_for_own_time(NEXT + MINUTE), NEXT)
+        brought = must(store.ledger.settle(running, SUCCEEDED, now=NEXT))
+        if limited:
+            store.limits.set("user:ada", parallel=1, now=NOON)
+        at = NEXT + 2 * MINUTE
+        claimed = store.index.claim_one(*ADA, now=at, limits=store.limits.current(at)).made
+        assert [one.nominal_at for one in claimed] == [NEXT, NEXT + 2 * MINUTE]
+        found = {one.nominal_at: one for one in store.ledger.find(*ADA)}
+        assert found == {one.nominal_at: one for one in [*claimed, brought]}
 
     def test_s01_a_ring_of_no_row_claims_nothing(self, store: Store) -> None:
         claimed = store.index.claim_one(*ADA, now=NOON)

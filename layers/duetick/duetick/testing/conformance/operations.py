@@ -118,9 +118,9 @@ class OverviewConformance(StoreSuite):
         leased = drain(store, NOON)
         assert len(leased) == 4
         start(store, leased[0], NOON)
-        found = store.shelf.tally(NOON - 1, 100)
+        found = store.shelf.tally(NOON, NOON - 1, 100)
         assert found == StateCounts(queued=3, running=1, dead=1, unreadable=1)
-        assert store.shelf.tally(NOON, 100).dead == 0
+        assert store.shelf.tally(NOON, NOON, 100).dead == 0
 
     def test_j07_a_walk_over_all_books_goes_on_behind_a_place(self, store: Store) -> None:
         for user in ("ada", "bob", "c#d"):

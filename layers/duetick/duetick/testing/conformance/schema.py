@@ -110,7 +110,7 @@ CALLS: Final[Mapping[str, Callable[[Store], object]]] = {
     "shelf.accounts": lambda store: list(store.shelf.accounts(NOON, SOON)),
     "shelf.account": lambda store: store.shelf.account("ada", "digest", NOON, SOON),
     "shelf.read_alike": lambda store: store.shelf.read_alike(Selection(), NOON, SOON),
-    "shelf.tally": lambda store: store.shelf.tally(NOON, 10),
+    "shelf.tally": lambda store: store.shelf.tally(NOON, NOON, 10),
     "shelf.rules": lambda store: store.shelf.rules("digest"),
     "shelf.note": lambda store: store.shelf.note("name"),
     "shelf.standing": lambda store: store.shelf.standing(),

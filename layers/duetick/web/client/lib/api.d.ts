@@ -233,7 +233,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return the history of a job, with the failure hook that told of its death. It outlives the job. */
+        /** Return the history of a job, with the failure hook that told of its death. */
         get: operations["job_history"];
         put?: never;
         post?: never;
@@ -1006,7 +1006,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return the history of a job, with the failure hook that told of its death. It outlives the job. */
+        /** Return the history of a job, with the failure hook that told of its death. */
         get: operations["job_history_for_user"];
         put?: never;
         post?: never;
@@ -2076,11 +2076,11 @@ export interface components {
             most: number;
         };
         /**
-         * @description The faults (`wrong`), the worst first. The rows that are due, and those due for more than
-         *     `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last day
-         *     with their users and flows, and the rows that cannot be read. A restore for which no tick
-         *     claims. The last ticks, the pauses that hold, the limits and the backfills that stand. The last
-         *     results of the hourly work. The bells, if EventBridge rings.
+         * @description The faults (`wrong`), the worst first. The rows and jobs that are due, and those due for
+         *     more than `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the
+         *     last day with their users and flows, and the rows that cannot be read. A restore for which no
+         *     tick claims. The last ticks, the pauses that hold, the limits and the backfills that stand. The
+         *     last results of the hourly work. The bells, if EventBridge rings.
          */
         OverviewView: {
             at: string;
