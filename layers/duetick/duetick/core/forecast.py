@@ -1,9 +1,9 @@
 """A forecast: the occurrences due in each minute ahead, those that another schedule would add, and
 the windows with too many.
 
-begin ──▶ Forecast ──▶ read: part after part of the store ──▶ cursor, or the answer
-             ▲                                                  │
-             └──────────────── the sums so far ◀────────────────┘
+  begin ──▶ Forecast ──▶ read: part after part of the store ──▶ cursor, or the answer
+               ▲                                                  │
+               └──────────────── the sums so far ◀────────────────┘
 
 A call reads as long as it may. Its cursor has the sums so far, so that the next call goes on, and
 the last answer is the whole.
