@@ -1,4 +1,4 @@
-"""What `duetick costs` takes for granted, measured: `python -m tests.benchmarks.usage`.
+"""Measurements of what `duetick costs` takes for granted: `python -m tests.benchmarks.usage`.
 
     python -m tests.benchmarks.usage dynamodb        # in the environment of a function
     python -m tests.benchmarks.usage dynamodb packs

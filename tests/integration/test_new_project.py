@@ -58,7 +58,7 @@ class Repository:
         self.bin = folder / ".venv/bin"
 
     def texts(self) -> dict[str, str]:
-        """What it holds, but for the wheel."""
+        """Return the texts of its files, but for the wheel."""
         listed = (path for path in self.folder.rglob("*") if path.is_file())
         named = {str(path.relative_to(self.folder)): path for path in listed}
         return {

@@ -2,41 +2,22 @@
 
 import re
 import time
-from collections.abc import Iterator
 
-import pytest
 from duetick.core.store import Store
 from duetick.domain.attempts import Begun, Outcome
 from duetick.domain.policies import Delivery, Policies
 from duetick.domain.schedule import Json, Occurrence, Schedule
 from duetick.domain.states import Reason, State
-from duetick.stores import open_store
 from duetick.stores.postgres.kept import KEPT, routines
 from duetick.stores.sql.queries import load
 from duetick.testing.conformance.samples import NOON
 from pg8000.native import Connection
-
-from tests.lab.postgres import connect
 
 FAILED = Outcome(State.FAILED, Reason.FAILED, 'it "rained"\n\\ \u2028')
 INPUT: Json = {"a": "\U0001f600\t"}
 STILL_THERE = """SELECT pid FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 CALLED = "SELECT calls FROM pg_stat_user_functions WHERE funcname = :name"
-
-
-@pytest.fixture
-def store(postgres_url: str) -> Iterator[Store]:
-    opened = open_store(postgres_url)
-    opened.migrate()
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def other(postgres_url: str) -> Iterator[Connection]:
-    with connect(postgres_url) as connection:
-        yield connection
 
 
 def names(other: Connection) -> set[str]:

@@ -1,4 +1,4 @@
-"""What `duetick costs` takes for granted is no less than what the functions read and log."""
+"""`duetick costs` takes no less for granted than the functions read and log."""
 
 import os
 import subprocess

@@ -203,7 +203,7 @@ class Tower:
         ringer = Ringer(
             host.store,
             deliver,
-            heal=managed.mark if managed else ignore,
+            heal=managed.mend if managed else ignore,
             wake=managed.wake if managed else ignore,
             tell=tell_nobody,
             sleep=lambda seconds: world.slots.pause(max(1, round(seconds * 1_000))),

@@ -254,7 +254,7 @@ class World:
             user,
             key,
             self.slots.now,
-            lambda book: Peeked(book.view(), book.row, tuple(book.pages.unfinished())),
+            lambda book: Peeked(book.view(), book.row, tuple(book.pages.find_unfinished())),
         )
 
     def _ticks(self) -> None:
@@ -287,7 +287,7 @@ class World:
             sleep=self._sleep,
             threads=VirtualThreads(self.slots),
             on_dispatch=self._sees_late(host),
-            late=host.managed.late() if host.managed else 0,
+            late=host.managed.late_ms() if host.managed else 0,
         )
         if host.managed:
             host.managed.go_on(always)

@@ -1,4 +1,4 @@
-"""What a deployment costs, calculated: inputs decide, and the READMEs repeat what comes out."""
+"""The calculated costs of a deployment: inputs decide, and the READMEs repeat the results."""
 
 import re
 from dataclasses import fields, replace

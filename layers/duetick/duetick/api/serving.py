@@ -10,7 +10,7 @@ from duetick.api.calls import ApiCall, TooLarge
 from duetick.api.routes import AGENTS, OWN, Route
 from duetick.api.routing import find, methods
 from duetick.core.answers import Answer, error, wrong_method
-from duetick.core.operations import Asked, in_words, pseudonym, recorded
+from duetick.core.operations import Asked, in_words, pseudonym, record_around
 from duetick.core.refusals import answer_to
 from duetick.core.schedules import UserSchedules
 from duetick.domain.errors import DuetickError, Flaw, InvalidSchedule, OccurrenceNotFound
@@ -194,7 +194,7 @@ def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
     if route.erases:
         about, target = None, pseudonym(user_id)
     asked = Asked(call.who, route.name, about, target, call.why())
-    with recorded(call.store, asked) as recording:
+    with record_around(call.store, asked) as recording:
         try:
             answer = _run(route, call)
         except (ValueError, DuetickError) as problem:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from duetick.cli import asking
-from duetick.cli.parsing import known_by_its_parser, not_empty, whole
+from duetick.cli.parsing import not_empty, note_parser, whole
 from duetick.cli.problem import WrongUsage
 from duetick.cli.showing import field, say, show_many, show_one
 from duetick.core.backfills import BackfillRequest, Backfills, backfill_json, plan_json
@@ -64,7 +64,7 @@ def add_backfill(commands: Commands) -> None:
     noun = commands.add_parser("backfill", help="operators: make fire times of the past again")
     verbs = noun.add_subparsers(required=True, dest="verb")
     for verb, told in _VERBS.items():
-        one = known_by_its_parser(verbs.add_parser(verb, help=told, description=told))
+        one = note_parser(verbs.add_parser(verb, help=told, description=told))
         if verb == "start":
             _add_start(one)
         elif verb != "list":
@@ -163,9 +163,9 @@ def _door(chosen: argparse.Namespace) -> Iterator[Door]:
         return
     if chosen.stack or chosen.url:
         raise WrongUsage("Either --store, or --stack or --url.")
-    from duetick.cli.stores import opened
+    from duetick.cli.stores import open_checked
 
-    with opened(chosen.store) as store:
+    with open_checked(chosen.store) as store:
         yield OfStore(store, chosen)
 
 
@@ -215,7 +215,7 @@ class OfStore:
         with operating(self._store, verb, why, user_id=user_id or None, target=target):
             yield
 
-    def _recorded_of(self, name: str) -> AbstractContextManager[None]:
+    def _record_of(self, name: str) -> AbstractContextManager[None]:
         return self._record(self._backfills.get(name).one.user_id, name)
 
     def all(self) -> list[Mapping[str, Any]]:
@@ -228,12 +228,12 @@ class OfStore:
 
     def stop(self, name: str) -> Mapping[str, Any]:
         """Stop one."""
-        with self._recorded_of(name):
+        with self._record_of(name):
             return backfill_json(self._backfills.stop(name, self._by))
 
     def go_on(self, name: str) -> Mapping[str, Any]:
         """Continue one."""
-        with self._recorded_of(name):
+        with self._record_of(name):
             return backfill_json(self._backfills.go_on(name, self._by))
 
 

@@ -24,7 +24,7 @@ from duetick.cli.costs import (
     storage,
     table,
 )
-from duetick.cli.parsing import known_by_its_parser, more_than_nothing, several, whole
+from duetick.cli.parsing import more_than_nothing, note_parser, several, whole
 from duetick.cli.problem import CliProblem
 from duetick.cli.showing import show_one
 
@@ -72,7 +72,7 @@ def bills(loads: Sequence[Load], usage: Usage, prices: Prices) -> dict[str, dict
 
 def add_costs(commands: Commands) -> None:
     """Add the command."""
-    parser = known_by_its_parser(
+    parser = note_parser(
         commands.add_parser(
             "costs",
             help="what a deployment costs, and a million fires",

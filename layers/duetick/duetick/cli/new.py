@@ -93,7 +93,7 @@ def _requirement(folder: Path) -> str:
 
 
 def _source(origin: Mapping[str, Any]) -> str:
-    """Return where Duetick came from, as pip reads it: of a repository the commit, too."""
+    """Return the origin of this Duetick, as pip reads it: of a repository the commit, too."""
     url: str = origin["url"]
     if found := origin.get("vcs_info"):
         url = f"{found['vcs']}+{url}@{found['commit_id']}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why, operators_of
 from duetick.cli.limits import in_words
-from duetick.cli.parsing import known_by_its_parser, not_empty
+from duetick.cli.parsing import not_empty, note_parser
 from duetick.cli.problem import WrongUsage
 from duetick.cli.showing import field, plain, show_many, show_one, table, terminal_width
 from duetick.cli.wrong import wrong_lines
@@ -75,7 +75,7 @@ def add_overview(commands: "Commands") -> None:
 
 
 def _add(commands: "Commands", name: str, told: str) -> argparse.ArgumentParser:
-    parser = known_by_its_parser(commands.add_parser(name, help=told, description=told))
+    parser = note_parser(commands.add_parser(name, help=told, description=told))
     add_place(parser)
     add_json(parser)
     return parser

@@ -21,7 +21,7 @@ def read(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> ar
     return chosen
 
 
-def known_by_its_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def note_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Let the arguments name the parser that read their last part."""
     parser.set_defaults(parser=parser)
     return parser

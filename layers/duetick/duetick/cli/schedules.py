@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why
-from duetick.cli.parsing import known_by_its_parser, not_empty
+from duetick.cli.parsing import not_empty, note_parser
 from duetick.cli.problem import WrongUsage
 from duetick.cli.putting import add_fields, object_of, put
 from duetick.cli.showing import (
@@ -43,7 +43,7 @@ def add_schedules(commands: "Commands") -> None:
     add_connection(noun)
     verbs = noun.add_subparsers(required=True, dest="verb")
     for verb, told in _VERBS.items():
-        one = known_by_its_parser(verbs.add_parser(verb, help=told, description=told))
+        one = note_parser(verbs.add_parser(verb, help=told, description=told))
         if verb not in _OF_ALL:
             one.add_argument("key", metavar="outside-id" if verb in _BY_EXTERNAL else None)
         _add_options(verb, one)

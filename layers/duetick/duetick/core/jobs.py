@@ -217,7 +217,7 @@ class UserJobs:
         return self.schedules.store.ledger.cancel(found, by, now=self.schedules.clock())
 
     def explain(self, name: str) -> Explanation:
-        """Explain what became of a job, or what will. Raises JobNotFound."""
+        """Explain the outcome of a job, or the one to come. Raises JobNotFound."""
         key, now = _key_of(name), self.schedules.clock()
         found = self.schedules.store.jobs.get(self._user_id, name)
         history = () if found else self.schedules.store.ledger.find(self._user_id, key, limit=50)

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from duetick.core.audit import GONE, last_count
-from duetick.core.backfills import backfill_json, ordered
+from duetick.core.backfills import backfill_json, read_ordered
 from duetick.core.managed.trigger import read_trigger
 from duetick.core.occurrences import AllOccurrences, Which
 from duetick.core.reports import worker_json
 from duetick.core.store import Store
 from duetick.core.verify import Progress
 from duetick.core.wire import group_pause_json, iso, limit_json
-from duetick.core.witness import refused_restore
+from duetick.core.witness import read_restore
 from duetick.core.wrong import wrong_in
 from duetick.domain.backfilling import KIND
 from duetick.domain.group_pauses import Pauses
@@ -59,9 +59,13 @@ def overview(store: Store, now: int) -> dict[str, Json]:
     standing = store.shelf.standing()
     for name, (count, more) in _counts(store, standing, now).items():
         shown[name] = {"count": count, "more": more}
-    shown |= {"restored": _restored(store), "ticks": _ticks(store, now)}
-    shown |= _ordered(standing, now)
-    shown |= {"counted": _counted(store), "gone": _gone(store), "verified": _verified(store)}
+    shown |= {"restored": _find_restore(store), "ticks": _ticks(store, now)}
+    shown |= _list_orders(standing, now)
+    shown |= {
+        "counted": _last_count(store),
+        "gone": _count_gone(store),
+        "verified": _show_verification(store),
+    }
     shown |= {"bells": _bells(store, now), "failing": _failing(store, now)}
     wrong: list[Json] = [dict(one._asdict()) for one in wrong_in(shown)]
     return shown | {"wrong": wrong}
@@ -81,9 +85,9 @@ def _most(counted: Counter[str], name: str) -> list[Json]:
     return [{name: value, "dead": count} for value, count in counted.most_common(SHOWN)]
 
 
-def _restored(store: Store) -> dict[str, Json] | None:
+def _find_restore(store: Store) -> dict[str, Json] | None:
     """Return the restore from a backup for which no tick claims, or None."""
-    found = refused_restore(store)
+    found = read_restore(store)
     if found is None:
         return None
     return {
@@ -137,7 +141,7 @@ def _ticks(store: Store, now: int) -> dict[str, Json]:
     """
     found = _last_ticks(store, now)
     seconds = SILENT_TICKS * store.schedules.tick_seconds
-    heard = [_heard_of(one, now) for one in found]
+    heard = [_last_heard_at(one, now) for one in found]
     silent = max(heard, default=0) <= now - seconds * 1_000
     last: list[Json] = [worker_json(one, now) for one in found]
     return {"silent": silent, "silentAfter": seconds, "last": last}
@@ -153,20 +157,20 @@ def _last_ticks(store: Store, now: int) -> Sequence[Worker]:
     return ticks[:SHOWN]
 
 
-def _heard_of(tick: Worker, now: int) -> int:
+def _last_heard_at(tick: Worker, now: int) -> int:
     """Return when a tick ended; now, if it is at work; its beginning, if it is lost."""
     if tick.ended_at is not None:
         return tick.ended_at
     return tick.started_at if tick.is_lost(now) else now
 
 
-def _ordered(standing: Sequence[StandingOrder], now: int) -> dict[str, Json]:
+def _list_orders(standing: Sequence[StandingOrder], now: int) -> dict[str, Json]:
     """Return the pauses of groups that hold, and the backfills that stand, the newest first; and
     the limits, first those without a place. One read has them all; their number is bounded as they
     are made.
     """
     pauses = [one for one in Pauses.of_orders(standing).every if one.covers(now)]
-    backfills = [ordered(one) for one in standing if one.kind == KIND]
+    backfills = [read_ordered(one) for one in standing if one.kind == KIND]
     limits = sorted(
         Limits.of_orders(standing).every, key=lambda one: (one.room(now) > 0, one.scope)
     )
@@ -188,12 +192,12 @@ def _ordered(standing: Sequence[StandingOrder], now: int) -> dict[str, Json]:
     }
 
 
-def _counted(store: Store) -> dict[str, Json] | None:
+def _last_count(store: Store) -> dict[str, Json] | None:
     found = last_count(store)
     return found and {**found._asdict(), "at": iso(found.at)}
 
 
-def _gone(store: Store) -> dict[str, Json] | None:
+def _count_gone(store: Store) -> dict[str, Json] | None:
     """Return how many active schedules name a flow or an action that is not deployed, as the last
     deployment or hour counted them, and the first that they name; None before.
     """
@@ -219,7 +223,7 @@ def _bells(store: Store, now: int) -> dict[str, Json] | None:
     }
 
 
-def _verified(store: Store) -> dict[str, Json]:
+def _show_verification(store: Store) -> dict[str, Json]:
     """Return how far the hourly verification has come, and the faults that it has found."""
     found = Progress.load(store)
     return {

@@ -37,9 +37,6 @@ KEPT_DEAD_MS: Final = 90 * DAY * 1_000
 another.
 """
 
-MOST_PENDING: Final = 1_000
-"""The most jobs of a user that may be pending, unless a deployment says otherwise."""
-
 LONGEST_SHOWN: Final = 128
 """The most characters that a job which was refused keeps of a name in its row."""
 
@@ -76,7 +73,7 @@ class InboxRow(NamedTuple):
     key: str | None = None
 
 
-def refused_job(row: InboxRow, name: str, why: str, now: int) -> Job:
+def make_refused_job(row: InboxRow, name: str, why: str, now: int) -> Job:
     """Return the job of a row that is wrong: it is dead, and says why. Of a name that is too long
     it has the beginning.
     """

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from duetick.domain.firing import Times, TimesOutside, unfired
+from duetick.domain.firing import Times, TimesOutside, move_past_mark
 from duetick.domain.group_pauses import Hole
 from duetick.domain.occurrence import IndexRow, Missed, Occurrence, range_of
 from duetick.domain.pausing import resume
@@ -20,7 +20,7 @@ def range_of_due(
         return ()
     times = Times.of(row)
     try:
-        fresh = unfired(row, mark)
+        fresh = move_past_mark(row, mark)
         if fresh is None or fresh.next_fire_at > now:
             return ()
         first = fresh.next_fire_at

@@ -86,7 +86,7 @@ class Ringer:
             ring.user_id,
             ring.key,
             now=now,
-            pauses=store.pauses.announced(now, now),
+            pauses=store.pauses.announce(now, now),
             limits=store.limits.current(now),
         )
 

@@ -9,7 +9,7 @@ from duetick.domain.book import Book
 from duetick.domain.cadence import EACH_MINUTE, warning
 from duetick.domain.creation import Made, Repeatable
 from duetick.domain.ending import ScheduleState, counts, state_of
-from duetick.domain.errors import InvalidSchedule, too_many
+from duetick.domain.errors import InvalidSchedule, refuse_schedule
 from duetick.domain.paging import make_cursor, read_key
 from duetick.domain.schedule import Record, Schedule, check_pace
 from duetick.domain.versions import Expected, check_version
@@ -157,7 +157,7 @@ class Schedules:
             records, after = self._shelf.records(user_id, after, COUNTED_AT_ONCE, done=False)
             found += len(records)
         if found >= at_most:
-            raise too_many(at_most)
+            raise refuse_schedule(at_most)
 
     def with_warning(self, record: Record, *, now: int) -> Record:
         """Return the record, with a warning if it fires more often than the tick comes."""

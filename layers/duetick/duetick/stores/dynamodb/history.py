@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from duetick.core.ids import made_at
+from duetick.core.ids import read_time_of_id
 from duetick.domain.identity import is_job
 from duetick.domain.occurrence import LATEST, Identity, Occurrence, ScheduleName
 from duetick.domain.paging import newest_first
@@ -52,14 +52,14 @@ class History:
             found = self._of_schedule(self._books.load(query.user_id, query.key), page)
         return page.of(found)
 
-    def named(self, name: str) -> Occurrence | None:
+    def find_by_id(self, name: str) -> Occurrence | None:
         """Return the occurrence of an id: one that is under way, or dead.
 
         At most `MOST_NAMED` of each are looked at. An id begins with its time, and an occurrence is
         made about its nominal time: so the dead are looked at backwards from a day later on, and
         then from the newest.
         """
-        made = made_at(name)
+        made = read_time_of_id(name)
         until = LATEST if made is None else made + DAY * 1_000
         sources = (
             (one for chunk in self._chunks_under_way() for one in chunk),

@@ -25,7 +25,7 @@ from duetick.stores.postgres.errors import FACTORYS_PLACE, InDoubt, connecting
 from duetick.stores.postgres.fast_claim import FastClaim
 from duetick.stores.postgres.kept import read_answers, routines
 from duetick.stores.sql.queries import Migration, migrations
-from duetick.stores.sql.quick import USUAL_LEASE_MS, begin_call, begin_params, leased_params
+from duetick.stores.sql.quick import USUAL_LEASE_MS, begin_call, begin_params, params_of_lease
 from duetick.stores.sql.rows import read_begun, read_occurrence, read_record
 from duetick.stores.sql.session import (
     Database,
@@ -172,7 +172,7 @@ def _move_call(before: Occurrence, after: Occurrence, event: Event | None) -> Qu
 
 
 def _move_params(before: Occurrence, after: Occurrence, event: Event | None) -> Params:
-    params = leased_params(before, after)
+    params = params_of_lease(before, after)
     return {**params, "note": event.note, "note_told": event.told} if event else params
 
 

@@ -580,7 +580,7 @@ WHERE kept_until = :held AND (user_id, key) IN (
         AND NOT EXISTS (SELECT 1 FROM schedule_index i WHERE i.user_id = m.user_id AND i.key = m.key)
     ORDER BY m.mark LIMIT :limit)
 
--- name: bell_mark
+-- name: bell_make_pending
 INSERT INTO bells (user_id, key, token, since, taken_until)
 VALUES (:user_id, :key, :token, :at, 0)
 ON CONFLICT (user_id, key) DO UPDATE SET token = excluded.token

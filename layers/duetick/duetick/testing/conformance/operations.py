@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from duetick.core.operations import NEWEST, Asked, operations_page, record, recorded
+from duetick.core.operations import NEWEST, Asked, operations_page, record, record_around
 from duetick.core.purge import purge
 from duetick.core.store import Store
 from duetick.domain.operations import KEPT_OPERATION_MS, Operation
@@ -79,7 +79,7 @@ class OperationConformance(StoreSuite):
 
     def test_o01_what_raises_has_failed_in_the_record(self, store: Store) -> None:
         try:
-            with recorded(store, Asked("ann", "rebuild", why="the token=hunter22 was wrong")):
+            with record_around(store, Asked("ann", "rebuild", why="the token=hunter22 was wrong")):
                 raise RuntimeError
         except RuntimeError:
             pass
