@@ -664,7 +664,7 @@ class MemoryShelf:
             self.ledger = {name: o for name, o in self.ledger.items() if name not in left}
             self.happened = {name: e for name, e in self.happened.items() if name not in left}
             for user_id, key, _, origin in left:
-                if key == origin and not MemoryPages(self, (user_id, key)).unfinished():
+                if key == origin and not MemoryPages(self, (user_id, key)).find_unfinished():
                     self.books.pop((user_id, key), None)
             return Retired(left, len(left))
 
