@@ -28,7 +28,6 @@ LOOKED_FOR: Final = {
     "cli.new": "`duetick new`",
     "cli.own_wheel": "the wheel that a new repository gets",
     "cli.projects": "`duetick new` and `duetick package`, as the command takes them",
-    "cli.package": "the deployable of a release",
     "cli.redrive": "`duetick redrive`",
     "cli.start": "the command's start: it says which extra is missing",
     "cli.template": "the template of a release",
