@@ -138,7 +138,7 @@ class JobBody(Shape):
     action: str
     input: JsonValue = None
     at: Instant | None = None
-    delay: Annotated[int | float | None, Field(ge=0)] = None
+    delay: Annotated[float | None, Field(ge=0)] = None
     key: Annotated[str | None, Field(min_length=1, max_length=256)] = None
     policies: JobPoliciesShape | None = None
     labels: dict[str, str] | None = None
@@ -220,7 +220,7 @@ class ForecastBody(Shape):
     schedule: ForecastSchedule | None = None
     most: Annotated[int | None, Field(ge=1, le=10**9)] = None
     per: Per = "minute"
-    lasts: Annotated[float | int | None, Field(gt=0, le=86_400)] = None
+    lasts: Annotated[float | None, Field(gt=0, le=86_400)] = None
     yes: bool = False
     cursor: str | None = None
 

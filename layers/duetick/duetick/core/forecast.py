@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from duetick.core.audit import last_count
-from duetick.core.bounds import Bound, bounds_json, judge, limits_within
+from duetick.core.bounds import Addition, Bound, bounds_json, judge, limits_within
 from duetick.core.forecast_cursor import ReadSoFar
 from duetick.core.store import Store
 from duetick.core.wire import iso
@@ -165,8 +165,9 @@ class Forecast:
         totals, due = self.outlook.finish(), self.outlook.sums[0].due
         added = self._add_unsaved()
         fullest = max(range(len(due)), key=due.__getitem__)
+        more = added.sums.due if added else []
         sums = {"due": sum(due), "fires": totals.fires, "waiting": totals.waiting}
-        sums |= {"jobs": totals.jobs, "added": sum(added.due) if added else 0}
+        sums |= {"jobs": totals.jobs, "added": sum(more)}
         top: dict[str, Json] = {"at": self._time(fullest), "due": due[fullest]}
         return {
             "at": iso(self.progress.now),
@@ -174,7 +175,7 @@ class Forecast:
             "to": iso(self.span.until),
             "due": [*due],
             "delivered": self._count_delivered(),
-            "added": [*added.due] if added else None,
+            "added": [*more] if added else None,
             "sums": {**sums},
             "schedules": totals.schedules,
             "unreadable": totals.unreadable,
@@ -195,19 +196,27 @@ class Forecast:
         reports = self.store.shelf.workers(self.span.since, MOST_REPORTS)
         return [*count_delivered(reports, self.span.since, self.span.minutes)]
 
-    def _bounds(self, added: Sums | None) -> Sequence[Bound]:
+    def _bounds(self, added: Addition | None) -> Sequence[Bound]:
         return judge(self.store, self.asked, self.outlook, added)
 
-    def _add_unsaved(self) -> Sums | None:
+    def _add_unsaved(self) -> Addition | None:
         """Return the sums that the schedule that is not saved would add, less those of the schedule
         that it replaces.
         """
-        if self.asked.added is None:
+        added = self.asked.added
+        if added is None:
             return None
-        of_added = Outlook(self.span, self.progress.now, self.pauses)
-        of_added.add(self._changes(self.asked.added))
-        of_added.finish()
-        return of_added.sums[0]
+        sums, policies = self._sums_of(added), added.wanted.policies
+        if not policies.spread:
+            return Addition(sums, sums)
+        without = replace(added.wanted, policies=replace(policies, spread=0))
+        return Addition(sums, self._sums_of(replace(added, wanted=without)))
+
+    def _sums_of(self, added: Added) -> Sums:
+        outlook = Outlook(self.span, self.progress.now, self.pauses)
+        outlook.add(self._changes(added))
+        outlook.finish()
+        return outlook.sums[0]
 
     def _changes(self, added: Added) -> Sequence[Alike]:
         """Return the rows that come, and those that go: these count below zero."""

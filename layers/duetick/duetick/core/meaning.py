@@ -19,6 +19,7 @@ HALF_A_YEAR_MS: Final = 183 * DAY * 1_000
 EARLIEST_LAST_DAY: Final = 28
 """Every month has this day."""
 
+_UNITS: Final = ((3_600, "hour"), (60, "minute"), (1, "second"))
 _GAPS: Final[tuple[Literal["run", "skip"], ...]] = ("run", "skip")
 _REPEATS: Final[tuple[Literal["first", "both"], ...]] = ("first", "both")
 
@@ -67,11 +68,24 @@ def meaning_of(wanted: Schedule, known: Circumstances, count: int, *, after: int
     ]
     return Meaning(
         cron,
-        f"{in_words(cron).removesuffix('.')}, {_zone_in_words(cron, wanted.timezone)}.",
+        " ".join(_sentences(cron, wanted)),
         wanted.timezone,
         found,
         [sentence(one) for one in told],
     )
+
+
+def _sentences(cron: str, wanted: Schedule) -> Iterator[str]:
+    yield f"{in_words(cron).removesuffix('.')}, {_zone_in_words(cron, wanted.timezone)}."
+    spread = wanted.policies.spread
+    if spread:
+        yield f"It starts up to {_span_in_words(spread)} later, each time by the same span."
+
+
+def _span_in_words(seconds: int) -> str:
+    """Return a span in the longest unit that divides it: 2 hours, 90 minutes."""
+    size, name = next(one for one in _UNITS if seconds % one[0] == 0)
+    return say_count(seconds // size, name)
 
 
 def _zone_in_words(cron: str, timezone: str | None) -> str:

@@ -1675,7 +1675,7 @@ export interface components {
             cursor?: string | null;
             flow?: string | null;
             from?: string | null;
-            lasts?: (number) | null;
+            lasts?: number | null;
             most?: number | null;
             /**
              * @description Default: "minute".
@@ -1795,7 +1795,7 @@ export interface components {
         JobBody: {
             action: string;
             at?: string | null;
-            delay?: (number) | null;
+            delay?: number | null;
             flow: string;
             input?: components["schemas"]["JsonValue"];
             key?: string | null;
