@@ -31,7 +31,7 @@ def record(running: Product, user: str, key: str) -> Record:
 
 
 def states(running: Product, user: str, key: str) -> Mapping[str, int]:
-    """How many occurrences are in each state."""
+    """Count the occurrences in each state."""
     found = [one.state.value for one in running.store.ledger.find(user, key, limit=1_000)]
     return {one: found.count(one) for one in set(found)}
 

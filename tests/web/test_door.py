@@ -46,7 +46,7 @@ def knock(
 
 
 def hand_in(local: Product, link: str, page: str = CONSOLE) -> tuple[int, dict[str, str]]:
-    """What a page gets for the code of its link."""
+    """Return the answer to a page for the code of its link."""
     code = link.partition("#open=")[2]
     answer, content = knock(local, "POST", f"{page}/open", body=json.dumps({"code": code}))
     return answer.status, json.loads(content)

@@ -55,7 +55,7 @@ class Form:
         self.element.get_by_role("button", name=name, exact=True).click()
 
     def error(self, name: str) -> Locator:
-        """What is said beside a field."""
+        """Return the text beside a field."""
         return self.element.locator(f"#{name}-error")
 
 

@@ -26,7 +26,7 @@ def slider(desk: Desk) -> Locator:
 
 
 def legend(desk: Desk) -> list[str]:
-    """What the timeline says that it shows."""
+    """Return the legend of the timeline."""
     return desk.main.locator(".legend li").all_inner_texts()
 
 

@@ -334,7 +334,7 @@ def test_on_dynamodb_the_cost_is_told_first_and_nothing_is_read_without_a_yes(
 
 
 class Told(NamedTuple):
-    """What the command told."""
+    """The output of the command."""
 
     code: int
     out: str

@@ -64,7 +64,7 @@ def _question(call: ApiCall, body: dict[str, Json]) -> Question:
             lambda: read.update(shape=check_shape(ForecastBody, body)),
             lambda: read.update(since=instant("from", body.get("from"))),
             lambda: read.update(until=instant("to", body.get("to"))),
-            lambda: read.update(added=_added(call, body.get("schedule"))),
+            lambda: read.update(added=_read_added(call, body.get("schedule"))),
             lambda: _check_action(body),
         ]
     )
@@ -89,8 +89,10 @@ def _check_action(body: dict[str, Json]) -> None:
         raise InvalidSchedule("action", "is one of a flow: name the `flow`, too.", "missing")
 
 
-def _added(call: ApiCall, given: Json) -> Added | None:
-    """Read a schedule that is not saved. What it leaves out, it has from the one of its key."""
+def _read_added(call: ApiCall, given: Json) -> Added | None:
+    """Read a schedule that is not saved. Fields that it leaves out come from the schedule of its
+    key.
+    """
     if not isinstance(given, dict):
         return None
     key, user_id = _key(call, given), call.own.user_id if call.own else None

@@ -125,7 +125,7 @@ class PageDoor:
 
     @staticmethod
     def takes(path: str) -> bool:
-        """Return True if a path is of a page, or of what is behind it."""
+        """Return True if a path is a page's, or leads to the API behind it."""
         return path in ("/", CONSOLE, PICKER) or path.startswith((f"{CONSOLE}/", f"{PICKER}/"))
 
     def answer(self, visit: Visit) -> Shown:

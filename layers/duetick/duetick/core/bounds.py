@@ -1,4 +1,4 @@
-"""What the stack can deliver, and what operators or partners allow, beside what is due."""
+"""Bounds of a forecast: the most that the stack delivers, and that operators or partners allow."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from duetick.core.store import Store
 from duetick.core.wire import iso
-from duetick.domain.errors import counted
+from duetick.domain.errors import say_count
 from duetick.domain.forecasting import Outlook
 from duetick.domain.limits import OF_ACTION, OF_FLOW, Limit, Limits, Per
 from duetick.domain.minutes import Sums
@@ -63,7 +63,7 @@ class Bound:
 
 
 def limits_within(limits: Limits, asked: "Question") -> Limits:
-    """Return the limits whose scope lies in what is asked: of the others, more than that counts."""
+    """Return the limits whose scope lies in the question: of the others, more than that counts."""
     if not asked.operator:
         return Limits()
     return Limits(tuple(one for one in limits.every if _lies_in(one.scope, asked)))
@@ -82,7 +82,7 @@ def _lies_in(scope: str, asked: "Question") -> bool:
 def judge(
     store: Store, asked: "Question", outlook: Outlook, added: Addition | None
 ) -> Sequence[Bound]:
-    """Return each bound that is known of what is asked, with the windows that exceed it."""
+    """Return each known bound of a question, with the windows that exceed it."""
     found = list(_bounds(store, asked, outlook, added))
     return [_judge(bound, judged, outlook, has_added=added is not None) for bound, judged in found]
 
@@ -90,7 +90,7 @@ def judge(
 def _bounds(
     store: Store, asked: "Question", outlook: Outlook, added: Addition | None
 ) -> Iterator[tuple[Bound, _Judged]]:
-    everything = _together(outlook.sums[0], added)
+    everything = _add_up(outlook.sums[0], added)
     if asked.allowed is not None:
         most, per = asked.allowed
         said = f"{most:,} a {per} are allowed, as was given."
@@ -100,13 +100,13 @@ def _bounds(
         yield _of_stack(best_pace(reports)), everything
     for place, limit in enumerate(outlook.limits.every, 1):
         of_limit = added if added and _covers_added(limit, asked) else None
-        judged = _together(outlook.sums[place], of_limit)
+        judged = _add_up(outlook.sums[place], of_limit)
         for bound in _of_limit(limit, asked.lasts):
             yield bound, judged
 
 
-def _together(sums: Sums, added: Addition | None) -> _Judged:
-    """Return the sums with what is added. Of these, only what is added would move, even if it has
+def _add_up(sums: Sums, added: Addition | None) -> _Judged:
+    """Return the sums with the added occurrences. Only the added ones would move, even if they have
     a spread: another one may fit.
     """
     if added is None:
@@ -185,9 +185,8 @@ def _judge(bound: Bound, judged: _Judged, outlook: Outlook, *, has_added: bool) 
 def _advice(spread: int | None, held: int, *, has_added: bool) -> str:
     whose = "the schedules that are added" if has_added else "all schedules without a spread"
     if held:
-        return (
-            f"No spread of {whose} is enough: {counted(held, 'window')} would be over without them."
-        )
+        windows = say_count(held, "window")
+        return f"No spread of {whose} is enough: {windows} would be over without them."
     if spread is None:
         return f"No spread of {whose} is enough: a day is the longest, and too much is due in it."
     return (

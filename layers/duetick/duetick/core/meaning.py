@@ -8,7 +8,7 @@ from duetick.core.accepting import Quotas, doubts_of
 from duetick.core.describing import in_words
 from duetick.core.previews import ClockChange, Preview, changes_near, local_time, previews
 from duetick.domain.cadence import warning
-from duetick.domain.errors import counted, sentence
+from duetick.domain.errors import say_count, sentence
 from duetick.domain.expression import parse
 from duetick.domain.firing import Times
 from duetick.domain.policies import DAY, Policies
@@ -61,7 +61,11 @@ def meaning_of(wanted: Schedule, known: Circumstances, count: int, *, after: int
     check_timing(wanted.cron, wanted.timezone)
     record, cron = replace(Record.of(wanted), anchor=known.now), parse(wanted.cron)
     found = previews(record, after, count)
-    told = [*_refused(record, known), *_of_times(cron, found, count), *_of_clocks(record, known)]
+    told = [
+        *_of_refusals(record, known),
+        *_of_times(cron, found, count),
+        *_of_clocks(record, known),
+    ]
     return Meaning(
         cron,
         " ".join(_sentences(cron, wanted)),
@@ -81,7 +85,7 @@ def _sentences(cron: str, wanted: Schedule) -> Iterator[str]:
 def _span_in_words(seconds: int) -> str:
     """Return a span in the longest unit that divides it: 2 hours, 90 minutes."""
     size, name = next(one for one in _UNITS if seconds % one[0] == 0)
-    return counted(seconds // size, name)
+    return say_count(seconds // size, name)
 
 
 def _zone_in_words(cron: str, timezone: str | None) -> str:
@@ -90,7 +94,7 @@ def _zone_in_words(cron: str, timezone: str | None) -> str:
     return f"by the clocks of {timezone}" if timezone else "in UTC"
 
 
-def _refused(wanted: Record, known: Circumstances) -> Iterator[str]:
+def _of_refusals(wanted: Record, known: Circumstances) -> Iterator[str]:
     for refusal in doubts_of(wanted, known.quotas, known.now):
         yield f"A put refuses it: {refusal}"
     tight = warning(wanted, known.tick_seconds, known.now)
@@ -100,7 +104,7 @@ def _refused(wanted: Record, known: Circumstances) -> Iterator[str]:
 
 def _of_times(cron: str, found: Sequence[Preview], count: int) -> Iterator[str]:
     if found and len(found) < count:
-        yield f"It fires {counted(len(found), 'time')}, and then never again"
+        yield f"It fires {say_count(len(found), 'time')}, and then never again"
     yield from _short_months(cron)
 
 

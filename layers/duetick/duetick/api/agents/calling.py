@@ -143,6 +143,7 @@ def _make_call(tool: Tool, given: Object) -> Sent:
         "path": path,
         "resource": path,
         "queryStringParameters": _texts(given, tool.query),
+        "multiValueQueryStringParameters": None,
         "headers": {tool.headers[name]: told for name, told in _texts(given, tool.headers).items()},
         "body": json.dumps(body) if tool.has_body else None,
         "isBase64Encoded": False,
