@@ -1,4 +1,4 @@
-"""What a purge costs, and what stays: `python -m tests.benchmarks.retention`.
+"""The cost of a purge, and the size of what stays: `python -m tests.benchmarks.retention`.
 
     python -m tests.benchmarks.retention                    # all three, on both stores
     python -m tests.benchmarks.retention --only beside --rows 20000

@@ -51,7 +51,7 @@ OUTSIDE = {
     "locks",
     "workers",
     "free_bell",
-    "alike",
+    "read_alike",
     "walk_units",
 }
 """What no simulated process calls by that name, or seldom: changes have names of their own."""

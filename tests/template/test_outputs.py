@@ -1,4 +1,4 @@
-"""What a deployment tells at its end: where to look, who is told, how to sign in and operate."""
+"""The outputs of a deployment: the places to look, the ways to sign in and to operate."""
 
 import re
 from importlib.resources import files

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from duetick.cli.gateway import LocalRoute, LocalServer
 
+from tests.lab.serving import serve_in_thread
+
 
 class Held:
     """A handler that answers when it is let."""
@@ -31,12 +33,8 @@ def held() -> Held:
 @pytest.fixture
 def server(held: Held) -> Iterator[LocalServer]:
     made = LocalServer(0, [LocalRoute("/api/", held, lambda _header: {})])
-    serving = threading.Thread(target=made.serve_forever, args=(0.01,))
-    serving.start()
-    yield made
-    made.shutdown()
-    made.server_close()
-    serving.join()
+    with serve_in_thread(made):
+        yield made
 
 
 @pytest.fixture

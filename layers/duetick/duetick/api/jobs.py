@@ -75,7 +75,7 @@ def cancel_job(call: ApiCall) -> Answer:
 
 
 def job_history(call: ApiCall) -> Answer:
-    """Return what became of a job, and what told of its death. It outlives the job."""
+    """Return the history of a job, with the failure hook that told of its death."""
     query = call.read_query(HistoryQuery)
     wanted = Wanted.read(query.state, query.since, query.until)
     found = [one for one in _jobs(call).history(call.key) if wanted.takes(one)][: query.limit]

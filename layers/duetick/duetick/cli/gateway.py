@@ -65,7 +65,7 @@ class LocalRoute:
 
     @property
     def named(self) -> int:
-        """How much of a path the route names."""
+        """The number of characters of a path that the route names."""
         return len(self.prefix) + len(self.suffix)
 
 

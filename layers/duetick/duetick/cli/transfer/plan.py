@@ -47,7 +47,7 @@ class Here(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannedPut:
-    """A schedule of the plan: what is done with it, and the body of its put."""
+    """A schedule of the plan: its verdict, and the body of its put."""
 
     wanted: MappedSchedule
     step: PutKind

@@ -1,4 +1,4 @@
-"""The report of an import: a line for each part of the source, and what becomes of it here."""
+"""The report of an import: a line for each part of the source, with its fate here."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -71,7 +71,7 @@ class Line:
 def lines(plan: ImportPlan, outcomes: Sequence[PutResult], left: Mapping[Here, str]) -> list[Line]:
     """Return the lines of a report: of the puts, of what stays, of what is no schedule.
 
-    `left` are the schedules that are gone from the source, each with what was done with it.
+    `left` are the schedules that are gone from the source, each with its verdict.
     """
     put = {id(one.planned.wanted): one for one in outcomes}
     found = [_line(one, put.get(id(one.wanted))) for one in plan.planned]

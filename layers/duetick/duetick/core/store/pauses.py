@@ -36,7 +36,7 @@ class GroupPauses:
         """Return the pauses that stand, at most five seconds old."""
         return Pauses.of_orders(self._standing.at(now))
 
-    def announced(self, now: int, until: int) -> Pauses:
+    def announce(self, now: int, until: int) -> Pauses:
         """Return the pauses under which a tick may advance rows up to an instant.
 
         Each is told how far, before anything is claimed. One that cannot be told covers for this

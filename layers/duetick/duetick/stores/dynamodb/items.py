@@ -134,7 +134,7 @@ class BookItem:
         """Return the earliest time at which a lease ends or an occurrence is due, for a note."""
         return min((wake_of(one) for one in self.noted), default=None)
 
-    def finished(self, now: int) -> list[Entry]:
+    def find_finished(self, now: int) -> list[Entry]:
         """Return the finished entries that may move to the history.
 
         An entry beyond the mark, or claimed ahead, stays. A change of timing may move the mark back
