@@ -182,7 +182,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a job. One that has ended is kept for 30 days, one that is dead for 90. */
+        /** Return a job. One that has ended stays for the retention of its flow. */
         get: operations["get_job"];
         put?: never;
         post?: never;
@@ -955,7 +955,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a job. One that has ended is kept for 30 days, one that is dead for 90. */
+        /** Return a job. One that has ended stays for the retention of its flow. */
         get: operations["get_job_for_user"];
         put?: never;
         post?: never;
