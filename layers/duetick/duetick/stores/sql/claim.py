@@ -199,8 +199,3 @@ def tell_of(session: Session, poisoned: Iterable[Occurrence]) -> Iterator[QueryC
         for hook in hooks_of([one], new_id):
             if not session.rows("occurrence_get", identity_params(one.identity)):
                 yield "occurrence_put", occurrence_params(hook)
-
-
-def is_leased(occurrence: Occurrence) -> bool:
-    """Return True if the claim leased the occurrence, so that the tick delivers it."""
-    return occurrence.state is State.QUEUED
