@@ -25,7 +25,7 @@ settings.load_profile("lab")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What a test printed travels between processes as UTF-8, which knows no half of a pair."""
+    """Escape half pairs in a test's output: it travels between processes as UTF-8."""
     report = yield
     report.sections = [
         (name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections

@@ -16,7 +16,7 @@ RESERVE = 1.0
 """Seconds of the function's time that remain for the events of a pack."""
 
 
-RING_MARK = "duetickRing"
+RING_FIELD = "duetickRing"
 """The mark of a ring, whose module no other event loads."""
 
 
@@ -29,7 +29,7 @@ def handler(
     """Answer an API Gateway REST event or messages of the queue, run a background action, or what a
     bell rings for.
     """
-    if RING_MARK in event:
+    if RING_FIELD in event:
         return ring(event, context)
     seconds = context.get_remaining_time_in_millis() / 1_000
     if "Records" in event:
@@ -42,7 +42,7 @@ def handler(
             request = gateway.dispatch_request(event, seconds)
             answer = request if isinstance(request, Answer) else dispatch(request)
         record_answer(answer.status)
-        if answer.status >= wiring.FAILED or wiring.logs_success():
+        if wiring.has_line(answer.status):
             logger.info(
                 "dispatch",
                 action="dispatch",
@@ -56,13 +56,13 @@ def handler(
 def _take(event: dict[str, Any], context: wiring.LambdaContext) -> dict[str, object]:
     from duetick.runtime import receiving
 
-    def left() -> float:
+    def seconds_left() -> float:
         return context.get_remaining_time_in_millis() / 1_000
 
     try:
-        return receiving.answer_messages(event, wiring.queue(), left, wiring.run_message)
+        return receiving.answer_messages(event, wiring.queue(), seconds_left, wiring.run_message)
     finally:
-        wiring.announce(left() - RESERVE)
+        wiring.announce(seconds_left() - RESERVE)
 
 
 def ring(event: dict[str, Any], context: wiring.LambdaContext) -> gateway.Response:

@@ -73,7 +73,7 @@ def work(request: ResourceEvent, patience: float) -> dict[str, object]:
         wiring.store(), wiring.flows, steps, name=name, migrate=wiring.migrate, patience=patience
     )
     if "schedules" in steps and wiring.is_managed():
-        done["pending"] = wiring.managed().go_on(time_left((end - time.monotonic()) / 2))
+        done["pending"] = wiring.bells().go_on(time_left((end - time.monotonic()) / 2))
     if "schedules" in steps:
         found = count_gone(
             wiring.store(), wiring.flows(), may_go_on=time_left(end - time.monotonic())
@@ -103,7 +103,7 @@ def _move(request: ResourceEvent, end: float) -> None:
         dispatch=request["DispatchFunction"],
         tick=request["TickFunction"],
     )
-    wiring.managed().move(wanted, may_go_on)
+    wiring.bells().move(wanted, may_go_on)
 
 
 def _keep_witness_and_audit(end: float) -> dict[str, object]:
@@ -130,7 +130,7 @@ def _audit(end: float) -> dict[str, object]:
     store, chosen = wiring.store(), wiring.settings()
     now = store.now()
     gone = GoneLook(store, wiring.flows(), now, pauses=chosen.gone_flows == "pause")
-    bells = wiring.managed().look(now) if wiring.is_managed() else None
+    bells = wiring.bells().look(now) if wiring.is_managed() else None
     looks = (gone.at, bells.at) if bells else (gone.at,)
     counted = record_audit(audit(store, now, *looks, tell=wiring.tell_finding))
     if bells:
@@ -151,23 +151,23 @@ def _audit(end: float) -> dict[str, object]:
 
 
 def _count_bells(look: "BellLook", seconds: float) -> None:
-    """Mark the bells that are missing, or without a row, and bring pending ones in step."""
+    """Make bells pending that are missing, or without a row, and bring pending ones in step."""
     from duetick.core.gone import time_left
     from duetick.runtime import wiring
 
     may_go_on = time_left(seconds)
-    found = wiring.managed().end_look(look, may_go_on)
-    record_bells(found, wiring.managed().go_on(may_go_on))
+    found = wiring.bells().end_look(look, may_go_on)
+    record_bells(found, wiring.bells().go_on(may_go_on))
 
 
 def _purge_recorded(request: ResourceEvent, end: float) -> dict[str, object]:
     """Purge. If somebody asks for it, that is recorded: an invocation that goes on names nobody."""
-    from duetick.core.operations import Asked, recorded
+    from duetick.core.operations import Asked, record_around
     from duetick.runtime import wiring
 
     if not request.get("Who"):
         return _purge(request, end - time.monotonic())
-    with recorded(wiring.store(), Asked(request["Who"], "purge", why=request.get("Why", ""))):
+    with record_around(wiring.store(), Asked(request["Who"], "purge", why=request.get("Why", ""))):
         return _purge(request, end - time.monotonic())
 
 

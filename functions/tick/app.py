@@ -42,7 +42,7 @@ def handler(event: dict[str, object], context: wiring.LambdaContext) -> dict[str
                 stopped=getattr(context, "stopped", never),
                 tell=wiring.tell,
                 late_after=wiring.late_after(),
-                late=wiring.managed().late() if wiring.is_managed() else 0,
+                late=wiring.bells().late_ms() if wiring.is_managed() else 0,
                 take_in=wiring.take_in,
                 **wiring.helpers(event),
             )
@@ -58,7 +58,7 @@ def observe(occurrence: "Occurrence", status: int) -> None:
     """Call the flows' hooks for a delivery; note the bell that did not ring for it."""
     wiring.observe(occurrence, status)
     if wiring.is_managed():
-        wiring.managed().saw_late(occurrence)
+        wiring.bells().saw_late(occurrence)
 
 
 def keep_bells(context: wiring.LambdaContext) -> None:
@@ -67,7 +67,7 @@ def keep_bells(context: wiring.LambdaContext) -> None:
     from duetick.runtime.telemetry import record_pending
 
     may_go_on = time_left(_seconds(context) - RESERVE - FOR_EVENTS - FOR_ONE_BELL)
-    record_pending(wiring.managed().go_on(may_go_on))
+    record_pending(wiring.bells().go_on(may_go_on))
 
 
 def _seconds(context: wiring.LambdaContext) -> float:

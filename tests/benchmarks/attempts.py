@@ -1,4 +1,4 @@
-"""How long a begin and a settle take on Postgres, beside those of another checkout.
+"""The time of a begin and a settle on Postgres, beside those of another checkout.
 
     python -m tests.benchmarks.attempts
     python -m tests.benchmarks.attempts --beside ../another-checkout

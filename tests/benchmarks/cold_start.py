@@ -134,7 +134,7 @@ class Start:
     computed: float
 
     def __truediv__(self, bare: "Start") -> "Start":
-        """How many times the other."""
+        """Return the ratio to the other."""
         return Start(self.spent / bare.spent, self.computed / bare.computed)
 
 
@@ -147,7 +147,7 @@ def _event(function: str) -> object:
 
 
 def build(folder: Path) -> Path:
-    """What `sam build` makes."""
+    """Return the files that `sam build` makes."""
     sam = Sam(folder)
     made = sam.build(TOP / "template.yaml", folder / "built", {"Architecture": ARCHITECTURE})
     return made.parent
@@ -172,7 +172,7 @@ def bench(backend: Backend, built: Path, folder: Path) -> Iterator[Bench]:
 
 @contextmanager
 def database(backend: Backend, folder: Path) -> Iterator[dict[str, str]]:
-    """What a function is told of a database that is made for it."""
+    """Yield the settings of a function, with a database that is made for it."""
     if backend == "postgres":
         server = EmbeddedPostgres()
         yield {"DUETICK_STORE": server.tcp_url}

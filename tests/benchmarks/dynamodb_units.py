@@ -1,4 +1,4 @@
-"""What a fire costs on DynamoDB: `python -m tests.benchmarks.dynamodb_units`.
+"""The cost of a fire on DynamoDB: `python -m tests.benchmarks.dynamodb_units`.
 
 Units are counted by Amazon's DynamoDB Local, which counts single writes as the service does; they
 include the pass that finds no lease lost, two minutes later. CPU is this process's own, beside one
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class Consumed(TypedDict):
-    """What one table was asked for."""
+    """The capacity that the requests to one table consumed."""
 
     CapacityUnits: float
 
@@ -202,7 +202,7 @@ def print_units(dynamodb: DynamoDB) -> bool:
 
 
 def print_cpu(dynamodb: DynamoDB) -> None:
-    """What this process spends on a fire, step by step."""
+    """Print the processor time of a fire in this process, step by step."""
     bench = Bench(dynamodb, 400, 1, Policies())
     bench.hour(1_000)
     bench.now += HOUR

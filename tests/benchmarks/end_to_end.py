@@ -41,7 +41,7 @@ ROUNDS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How many a second, and the microseconds of processor time that each took, and where."""
+    """The occurrences of a second, and the microseconds of processor time of each, by process."""
 
     per_second: float
     here: float

@@ -79,7 +79,7 @@ class Told(TypedDict):
 
 
 def told(port: int) -> Told:
-    """What it noted."""
+    """Return its notes."""
     connection = HTTPConnection("127.0.0.1", port)
     connection.request("GET", "/")
     found: Told = json.loads(connection.getresponse().read())

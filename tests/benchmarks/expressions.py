@@ -1,4 +1,4 @@
-"""How long the next fire takes, beside croniter and cronsim: CPU time, ratios of one run.
+"""The time of the next fire, beside croniter and cronsim: CPU time, ratios of one run.
 
     python -m tests.benchmarks.expressions
 

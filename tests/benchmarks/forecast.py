@@ -142,14 +142,14 @@ def look_naively(read: Callable[[str, str], list[Any]]) -> list[int]:
 
 
 class Took(NamedTuple):
-    """What a way counted, and in how many seconds."""
+    """The count of a way, and its seconds."""
 
     due: list[int]
     seconds: float
 
 
 def clocked(work: Callable[[], list[int]]) -> Took:
-    """How long it takes."""
+    """Return the time that a call takes."""
     began = time.perf_counter()
     due = work()
     return Took(due, time.perf_counter() - began)

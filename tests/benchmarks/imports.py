@@ -1,4 +1,4 @@
-"""What each store's path costs a cold start: `python -m tests.benchmarks.imports`.
+"""The cost of each store's path at a cold start: `python -m tests.benchmarks.imports`.
 
 Time to import and open (no database is asked), and the most memory that the process ever held,
 both over a bare Python of the same run. The median of several processes, one after the other.

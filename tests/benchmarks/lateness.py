@@ -1,4 +1,4 @@
-"""How late actions begin on a deployed stack: `python -m tests.benchmarks.lateness`.
+"""The lateness of actions on a deployed stack: `python -m tests.benchmarks.lateness`.
 
 The template is deployed onto the emulated AWS, with one action more: it writes the time at which it
 began into its log. The emulator runs on this machine beside all that it carries, so it is first

@@ -1,4 +1,4 @@
-"""How fast Postgres is claimed from, beside the least that must be written: ratios of one run.
+"""The speed of claims on Postgres, beside the least that must be written: ratios of one run.
 
     python -m tests.benchmarks.postgres_claim [--rows 1000000] [--due 10000] [--rounds 7]
     python -m tests.benchmarks.postgres_claim --only floors
@@ -114,7 +114,7 @@ def measure(
     computed: Computed,
     times: int = 1,
 ) -> dict[str, Took]:
-    """What each way takes; they take turns, so that each meets the same table."""
+    """Measure each way. They take turns, so that each meets the same table."""
     found: dict[str, list[Took]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():

@@ -96,7 +96,7 @@ def floor_in_one(url: str) -> Way:
 
 
 def documents_loop(url: str) -> Way:
-    """What the source documents do: a hundred at a time, croniter for each, nothing recorded."""
+    """Claim as the source documents do: a hundred at a time, with croniter, nothing recorded."""
     connection = connect(url)
 
     def claim(now: int) -> int:
@@ -128,6 +128,6 @@ def _next(cron: str, zone: str, now: int) -> int:
 
 
 def timed(way: Way, now: int) -> tuple[int, float]:
-    """How many were claimed, and the seconds that it took."""
+    """Return the number of claimed occurrences, and the seconds that they took."""
     begun = perf_counter()
     return way(now), perf_counter() - begun

@@ -1,4 +1,4 @@
-"""How fast SQLite claims, beside the least that any claim has to write.
+"""The speed of claims on SQLite, beside the least that any claim has to write.
 
     python -m tests.benchmarks.sqlite_claim [--rows 1000000]
 
@@ -77,14 +77,14 @@ def reset(path: Path, total: int) -> None:
 
 
 class Took(NamedTuple):
-    """How long something took, and how much of that it was computing."""
+    """The wall time and the processor time of something."""
 
     seconds: float
     cpu: float
 
 
 def clocked(work: Callable[[], object]) -> Took:
-    """How long it takes."""
+    """Return the time that a call takes."""
     began, cpu = perf_counter(), process_time()
     work()
     return Took(perf_counter() - began, process_time() - cpu)

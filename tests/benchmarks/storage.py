@@ -1,4 +1,4 @@
-"""What schedules and the ledger take of a database: `python -m tests.benchmarks.storage`.
+"""The size of schedules and of the ledger in a database: `python -m tests.benchmarks.storage`.
 
 Ordinary schedules, each fired, begun and settled as often as `FIRES` says. On DynamoDB a byte is
 what the service bills: names and values of each item, a hundred more for it, and the same for each
@@ -160,7 +160,7 @@ def on_postgres(url: str) -> Stored:
 
 
 def taken() -> dict[str, Stored]:
-    """What the calculation takes."""
+    """Return the bytes that the calculation expects."""
     usage = Usage()
     return {
         "DynamoDB": Stored(usage.schedule_item_bytes, usage.fire_item_bytes),

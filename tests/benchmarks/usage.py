@@ -1,7 +1,8 @@
-"""What `duetick costs` takes for granted, measured: `python -m tests.benchmarks.usage`.
+"""Measurements of what `duetick costs` takes for granted: `python -m tests.benchmarks.usage`.
 
     python -m tests.benchmarks.usage dynamodb        # in the environment of a function
     python -m tests.benchmarks.usage dynamodb packs
+    python -m tests.benchmarks.usage dynamodb bells
 
 The functions' own handlers, warm, against DynamoDB Local and the embedded Postgres. A function of
 512 MB has 0.29 of a processor, so seconds as billed are CPU / 0.29 and the waits: requests are
@@ -18,20 +19,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, get_args
 
 from duetick.cli.context import LocalContext
 from duetick.cli.costs import Usage
+from duetick.core.managed.trigger import Trigger, keep_trigger
+from duetick.core.managed.watched import Followers
 from duetick.core.store import Store
 from duetick.core.tick.packing import LOOK_AHEAD
 from duetick.core.wire import delivery_json
 from duetick.core.witness import catch_up
+from duetick.domain.bells import SCHEDULED_TIME, bell_of
 from duetick.domain.identity import to_path
 from duetick.domain.packs import OutgoingMessage, Packer
 from duetick.domain.schedule import Json, Occurrence, Schedule
+from duetick.domain.states import State
 from duetick.runtime import wiring
 from duetick.stores.dynamodb.shelf import DynamoShelf
 from duetick.transports.local_queue import LocalQueue, QueueState, event_of
@@ -52,11 +58,18 @@ BILLED_PART: Final = 64 * 1_024
 BATCH: Final = 10
 ROUND_TRIP: Final = 0.004
 """Seconds of one request to a service or a database in the same region: an assumption."""
+EVENTBRIDGE: Final = 0.05
+"""Seconds of a call of EventBridge Scheduler: an assumption."""
 LAMBDA_LOG_KB: Final = 0.6
 """Its lines platform.start and platform.report, as JSON: an assumption."""
 SLACK: Final = 0.1
 WHOLE_PROCESSOR_GB: Final = 1_769 / 1_024
 TEXT: Final[Json] = {"text": "good morning"}
+NOMINAL: Final = "2026-11-20T09:00:00Z"
+RINGS: Final = Trigger(
+    "stack", group="bells", role="role", dispatch="dispatch", tick="tick", moved_until=None,
+    settled=True,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,26 +119,29 @@ class Watch:
         return (self._meter.reads, self._meter.writes) if self._meter else (0.0, 0.0)
 
 
-def put(store: Store, prefix: str, count: int = FIRES) -> None:
-    """Many schedules, each of them due once."""
+def put(store: Store, prefix: str, count: int = FIRES) -> int:
+    """Many schedules, each of them due once; how many."""
     made = store.now() - 130_000
     for number in range(count):
         user = f"{prefix}{number}"
         schedule = Schedule(user, "hello", "rate(2 minutes)", "reminders", "remind", input=TEXT)
         store.schedules.put(schedule, now=made)
+    return count
 
 
-def calls(claimed: Sequence[Occurrence]) -> list[dict[str, Any]]:
-    """The calls of dispatch that a tick would make of them."""
-    event = json.loads((TOP / "events" / "dispatch-iam.json").read_text())
-    return [
-        {
-            **event,
-            "path": f"/api/flows/reminders/schedules/{to_path(one.schedule_id)}/dispatch",
-            "body": json.dumps(delivery_json(one)),
-        }
-        for one in claimed
-    ]
+@cache
+def _recorded_call() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((TOP / "events" / "dispatch-iam.json").read_text())
+    return found
+
+
+def call_of(occurrence: Occurrence) -> dict[str, Any]:
+    """The call of dispatch that a tick makes of an occurrence."""
+    return {
+        **_recorded_call(),
+        "path": f"/api/flows/reminders/schedules/{to_path(occurrence.schedule_id)}/dispatch",
+        "body": json.dumps(delivery_json(occurrence)),
+    }
 
 
 def measure() -> dict[str, Spent]:
@@ -153,7 +169,7 @@ def measure() -> dict[str, Spent]:
         put(store, "ann")
         found["fire"] = watch.spent(fires)
         put(store, "bea")
-        told = calls(store.index.claim_due(store.now(), FIRES))
+        told = [*map(call_of, store.index.claim_due(store.now(), FIRES))]
         found["dispatch"] = watch.spent(dispatches)
     return found
 
@@ -199,6 +215,57 @@ def measure_packs() -> dict[str, Spent]:
     return found
 
 
+def measure_bells() -> dict[str, Spent]:
+    """The same with Trigger=managed: a ring from its event to its end, and a put with and without
+    its bell. EventBridge is an endpoint that answers at once.
+    """
+    os.environ["DUETICK_WITNESS"] = "ssm:of-an-hour-that-is-not-over"
+    log, followers = io.StringIO(), Followers()
+    with contextlib.redirect_stdout(log):
+        plain = wiring.store()
+        plain.migrate()
+        keep_trigger(plain, RINGS)
+        catch_up(plain, plain.now())
+        store, watch = Store(plain.shelf, plain.now, followers=followers), Watch(log, plain)
+        os.environ["DUETICK_TRIGGER"] = "managed"
+        os.environ["AWS_ENDPOINT_URL_SCHEDULER"] = wiring.settings().api_url.removesuffix("/v1")
+        vars(wiring)["store"] = lambda: store
+        dispatch = load_handler("dispatch")
+        followers.bell_moved, followers.waits = wiring.bells().keep, wiring.bells().wake
+
+        def rings() -> int:
+            return [dispatch(one, LocalContext(60_000))["statusCode"] for one in told].count(204)
+
+        put(store, "ann", LONE)
+        told = [*ringing(store, "ann", LONE)]
+        rings()  # the first ones import what a ring needs
+        found = {"put": watch.spent(lambda: put(plain, "bea"))}
+        found["belled"] = watch.spent(lambda: put(store, "cyd"))
+        told = [*ringing(store, "cyd", FIRES)]
+        found["ring"] = watch.spent(rings)
+        check_fired(store, "cyd")
+    return found
+
+
+def check_fired(store: Store, prefix: str) -> None:
+    """A ring answers 204 whatever it found: the ledger says what fired."""
+    for number in range(FIRES):
+        states = [one.state for one in store.ledger.find(f"{prefix}{number}")]
+        if states != [State.SUCCEEDED]:
+            raise AssertionError(states)
+
+
+def ringing(store: Store, prefix: str, count: int) -> Iterator[dict[str, Any]]:
+    """Yield the events of the bells of the rows, as EventBridge sends them."""
+    for number in range(count):
+        row = store.index.get(f"{prefix}{number}", "hello")
+        bell = bell_of(row, store.now()) if row else None
+        if not bell:
+            raise AssertionError(row)
+        event: dict[str, Any] = json.loads(bell.payload.replace(SCHEDULED_TIME, NOMINAL))
+        yield event
+
+
 def messages(claimed: Sequence[Occurrence], state: QueueState) -> list[dict[str, Any]]:
     """The events of dispatch that a queue would make of the packs of these."""
     now, packer = wiring.store().now(), Packer("tick")
@@ -218,6 +285,32 @@ def billed_send_parts(made: Sequence[OutgoingMessage]) -> None:
         parts = -(-sum(len(one.body) for one in batch) // BILLED_PART)
         if parts > len(batch):
             raise AssertionError((parts, len(batch)))
+
+
+def show_bells(backend: str, found: dict[str, Spent]) -> bool:
+    """Beside what the calculation takes; whether its units and its log are no less."""
+    taken, ring = Usage(), found["ring"]
+    bell = bell_between(found["put"], found["belled"])
+    told = {
+        "ring": (ring, ring.billed(), taken.ring_seconds),
+        "bell": (bell, bell.billed() + EVENTBRIDGE, taken.bell_seconds),
+    }
+    for name, (one, seconds, assumed) in told.items():
+        print(
+            f"{backend:9} {name:9} {one.cpu * 1_000:6.2f} ms of CPU, {one.trips:4.1f} requests, "
+            f"{one.reads:4.1f} read units, {one.writes:4.1f} write units: "
+            f"{seconds * 1_000:5.1f} ms billed ({assumed * 1_000:g} taken), "
+            f"{one.log_kb:.2f} kB of log"
+        )
+    rings = ring.reads <= taken.ring_reads and ring.writes <= taken.ring_writes
+    bells = bell.reads <= taken.bell_reads and bell.writes <= taken.bell_writes
+    return rings and bells and ring.log_kb <= taken.ring_log_kb + SLACK
+
+
+def bell_between(put: Spent, belled: Spent) -> Spent:
+    """Return the usage of the bell of a put, besides it. Its requests are those to the database."""
+    before, after = astuple(put), astuple(belled)
+    return Spent(*(more - less for less, more in zip(before, after, strict=True)))
 
 
 def show_packs(backend: str, found: dict[str, Spent]) -> bool:
@@ -266,13 +359,19 @@ def show(backend: str, found: dict[str, Spent]) -> bool:
     )
 
 
+WAYS: Final = {
+    "api": (measure, show),
+    "packs": (measure_packs, show_packs),
+    "bells": (measure_bells, show_bells),
+}
+
+
 def main() -> int:
     """Each backend in a process of its own: what is wired stays wired."""
     if len(sys.argv) > 1:
-        backend, *packs = sys.argv[1:]
-        if packs:
-            return int(not show_packs(backend, measure_packs()))
-        return int(not show(backend, measure()))
+        backend, way = sys.argv[1], (sys.argv[2:] or ["api"])[0]
+        measured, shown = WAYS[way]
+        return int(not shown(backend, measured()))
     os.environ |= DUMMY
     with tempfile.TemporaryDirectory() as name, answering(0.0) as port:
         for backend in get_args(Backend):
@@ -282,8 +381,8 @@ def main() -> int:
                 api = {"DUETICK_API_URL": f"http://127.0.0.1:{port}/v1", "AWS_REGION": "us-east-1"}
                 command = [sys.executable, "-m", "tests.benchmarks.usage", backend]
                 env = {**os.environ, **environment, **api}
-                for packs in ([], ["packs"]):
-                    subprocess.run([*command, *packs], env=env, cwd=TOP, check=True)
+                for way in WAYS:
+                    subprocess.run([*command, way], env=env, cwd=TOP, check=True)
     return 0
 
 

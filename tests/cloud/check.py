@@ -38,7 +38,7 @@ PATIENCE: Final = Config(read_timeout=310, retries={"total_max_attempts": 1})
 
 
 class Failed(Exception):
-    """What a check found wrong."""
+    """A check's findings."""
 
 
 def expect(is_so: object, otherwise: str) -> None:

@@ -147,7 +147,7 @@ class Month:
         minute = NOW - NOW % MINUTE
         while minute < END:
             yield minute
-            rows = self.store.shelf.alike(Selection(), self.clock(), END).rows
+            rows = self.store.shelf.read_alike(Selection(), self.clock(), END).rows
             due = min((one.next_fire_at for one in rows), default=END)
             place = bisect_right(ahead, minute)
             following = ahead[place] if place < len(ahead) else END

@@ -93,7 +93,7 @@ class TellsNobody(Ledger):
 
 
 class Meeting:
-    """Where the first who comes in a thread of its own waits until another one has come too."""
+    """A meeting point: the first thread to come waits for the second."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

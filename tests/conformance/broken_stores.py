@@ -17,7 +17,7 @@ from duetick.domain.rows import fresh_row
 from duetick.domain.schedule import IndexRow, Record, Schedule
 from duetick.domain.versions import Expected
 from duetick.ports import Chunk, Fair
-from duetick.stores.sql.claim import ClaimChunk, left_out
+from duetick.stores.sql.claim import ClaimChunk, leave_out_param
 from duetick.stores.sql.rows import read_index
 from duetick.stores.sql.session import Params, QueryCall, Row, Session
 from duetick.stores.sqlite.database import SqliteSession
@@ -108,7 +108,7 @@ class Trusting(Meddled):
 
 
 def _due(until: int, limit: int, fair: Fair) -> Params:
-    return {"until": until - fair.late, "limit": limit, "leave_out": left_out(fair)}
+    return {"until": until - fair.late, "limit": limit, "leave_out": leave_out_param(fair)}
 
 
 class ReadsThenTakes(AlteredShelf):
@@ -269,7 +269,7 @@ class AsksForTheRepeatFirst(Schedules):
 
 
 class ReadsAsEmpty(SqliteSession):
-    """Where there is no table, nothing is due."""
+    """A store that finds nothing due if its table is missing."""
 
     def rows(self, name: str, params: Params) -> Sequence[Row]:
         try:
@@ -281,7 +281,7 @@ class ReadsAsEmpty(SqliteSession):
 
 
 def works_from_memory(store: AlteredStore) -> None:
-    """Where the database cannot be reached, an empty one is made and used in its place."""
+    """Open an empty database instead of one that cannot be reached."""
 
     def instead() -> sqlite3.Connection:
         made = AlteredStore()

@@ -7,7 +7,7 @@ from duetick.domain.occurrence import Occurrence
 from duetick.domain.paging import place_of
 from duetick.domain.states import State
 from duetick.ports import EVERYBODY, Chunk, Fair, Query
-from duetick.stores.sql.claim import left_out
+from duetick.stores.sql.claim import leave_out_param
 from duetick.stores.sql.session import Params, Row, Session
 
 from tests.conformance.broken import AlteredShelf, Broken
@@ -45,7 +45,7 @@ class LeavesOutLater(Meddled):
     def rows(self, name: str, params: Params) -> Sequence[Row]:
         if name != "claim_select":
             return self._session.rows(name, params)
-        found = self._session.rows(name, {**params, "leave_out": left_out(EVERYBODY)})
+        found = self._session.rows(name, {**params, "leave_out": leave_out_param(EVERYBODY)})
         return [row for row in found if row[0] not in json.loads(str(params["leave_out"]))]
 
 

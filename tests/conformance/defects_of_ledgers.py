@@ -33,8 +33,10 @@ LEDGERS = (
                 "test_j06_its_failures_pause_no_schedule",
                 "test_j07_a_dead_hook_that_is_retried_begins_once_more",
                 "test_j07_each_death_is_told_once",
+                "test_j07_what_a_limit_holds_is_not_counted_as_due",
                 "test_j07_operators_cancel_retry_and_delete_a_hook",
                 "test_j10_hooks_are_none_of_the_newest_twenty_and_stay_as_long_as_the_dead",
+                "test_j10_the_record_of_a_job_stays_while_its_failure_hook_waits",
                 "test_j11_what_a_hook_is_told_comes_back_whole_and_short",
                 "test_j13_a_death_that_is_not_written_has_no_hook",
                 "test_j13_a_repeat_tells_nothing_twice",
@@ -212,6 +214,7 @@ LEDGERS = (
         hands_out_early,
         frozenset(
             {
+                "test_j07_an_overview_counts_the_jobs_that_are_due",
                 "test_k01_a_job_is_handed_out_once_and_not_before_its_time",
                 "test_k01_an_erasure_takes_jobs_and_their_keys",
                 "test_t04_a_pause_holds_a_retry_until_it_is_over",

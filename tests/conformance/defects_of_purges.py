@@ -33,6 +33,7 @@ PURGES = (
         frozenset(
             {
                 "test_j10_nothing_that_is_under_way_is_touched",
+                "test_j10_the_record_of_a_job_stays_while_its_failure_hook_waits",
             }
         ),
     ),
@@ -44,6 +45,16 @@ PURGES = (
                 "test_j10_what_is_dead_leaves_after_ninety_with_its_events",
             }
         ),
+    ),
+    Broken(
+        "a purge that leaves the records of jobs",
+        sql("retire_jobs", "o.done_at IS NOT NULL", "1 = 0"),
+        frozenset({"test_j10_the_record_of_a_job_leaves_with_its_occurrence"}),
+    ),
+    Broken(
+        "a purge that takes the record of a job from its failure hook",
+        sql("retire_jobs", "e.key = o.key", "e.key = '' AND o.key <> ''"),
+        frozenset({"test_j10_the_record_of_a_job_stays_while_its_failure_hook_waits"}),
     ),
     Broken(
         "what was held stays for ever",

@@ -180,7 +180,7 @@ class Life:
     def claim(self) -> None:
         ahead = self.random.choice(AHEAD)
         self.tell(ahead)
-        pauses = self.store.pauses.announced(self.now, self.now + ahead)
+        pauses = self.store.pauses.announce(self.now, self.now + ahead)
         if ahead == 0 and self.now // SECOND % 2:
             self.ring(pauses)
         else:
@@ -193,7 +193,7 @@ class Life:
 
     def begin_tick(self) -> None:
         ahead = self.random.choice(AHEAD)
-        pauses = self.store.pauses.announced(self.now, self.now + ahead)
+        pauses = self.store.pauses.announce(self.now, self.now + ahead)
         self.ticks.append(BegunTick(self.now, ahead, pauses))
 
     def stall(self) -> None:
@@ -291,7 +291,7 @@ class Life:
         if record:
             self.change(replace(resume(record), cron="* * * * *"))
             self.now += MINUTE
-            drain(self.store, self.now, pauses=self.store.pauses.announced(self.now, self.now))
+            drain(self.store, self.now, pauses=self.store.pauses.announce(self.now, self.now))
             self.close()
 
     def accounted(self) -> Counter[int]:

@@ -66,11 +66,11 @@ def _forecast(sides: Sides, selection: Selection, now: int) -> None:
 
 
 def _ahead(store: Store, selection: Selection, since: int, now: int) -> object:
-    """What is due in a day, as of now."""
+    """Return the occurrences of a day from now on."""
     outlook = Outlook(MinuteSpan(since, since + DAY), now, store.pauses.since(now))
     place: str | None = ""
     while place is not None:
-        page = store.shelf.alike(selection, now, outlook.span.until, place)
+        page = store.shelf.read_alike(selection, now, outlook.span.until, place)
         outlook.add(page.rows)
         outlook.add_waiting(page.waiting)
         outlook.totals["unreadable"] += page.unreadable

@@ -10,7 +10,15 @@ from typing import Any, TypeVar
 
 from duetick.core.ids import new_id
 from duetick.domain.accounts import Account, LedgerEntry
-from duetick.domain.alike import Alike, AlikePage, Selection, Waits, alike, spent_runs, waits
+from duetick.domain.alike import (
+    Alike,
+    AlikePage,
+    Selection,
+    Waits,
+    count_spent_runs,
+    make_alike,
+    waits,
+)
 from duetick.domain.attempts import Begun, CallerKey, Settled, refuse_key
 from duetick.domain.bells import PendingBell
 from duetick.domain.book import Book, Unreadable, lease_again
@@ -22,8 +30,8 @@ from duetick.domain.errors import (
     ConfigurationError,
     CreationStands,
     InvalidSchedule,
-    too_many,
-    too_many_jobs,
+    refuse_job,
+    refuse_schedule,
 )
 from duetick.domain.expression import rules_of
 from duetick.domain.failure_hooks import action_run, hooks_of
@@ -38,7 +46,7 @@ from duetick.domain.retention import KEPT_AT_LEAST, Newest, Retention, Retired
 from duetick.domain.schedule import Record
 from duetick.domain.standing import OrderKind, StandingOrder, prefix_of_user
 from duetick.domain.states import LEASED, WAITING, State
-from duetick.domain.transitions import has_ended, lease_over, wake_of
+from duetick.domain.transitions import has_ended, is_waiting_job, lease_over, wake_of
 from duetick.domain.workers import REPORTS_KEPT_MS, NamedLock, Worker
 from duetick.ports import (
     NO_TERMS,
@@ -46,6 +54,7 @@ from duetick.ports import (
     Chunk,
     Clock,
     Counted,
+    DueJob,
     Effects,
     Fair,
     Glance,
@@ -111,7 +120,7 @@ class MemoryPages:
             o for o, queued in zip(self._mine(), again, strict=True) if o.state in states or queued
         ]
 
-    def queued_before(self, nominal_at: int) -> Sequence[Occurrence]:
+    def find_queued_before(self, nominal_at: int) -> Sequence[Occurrence]:
         queued = (one for one in self._mine() if one.state is State.QUEUED and not one.attempts)
         return [one for one in queued if one.nominal_at < nominal_at]
 
@@ -125,7 +134,7 @@ class MemoryPages:
     def ranges_beyond(self, at: int) -> Sequence[Occurrence]:
         return [one for one in self._own() if (one.range_end or 0) > at]
 
-    def unfinished(self) -> Sequence[Occurrence]:
+    def find_unfinished(self) -> Sequence[Occurrence]:
         return [one for one in self._mine() if not has_ended(one)]
 
     def complete(self, found: Record) -> Record:
@@ -200,7 +209,7 @@ class MemoryShelf:
         mine = [one for (user, _), one in self.books.items() if user == book.user_id]
         alike = [one.record for one in mine if is_job(one.key) == job]
         if terms.at_most is not None and sum(map(counts, alike)) >= terms.at_most:
-            raise too_many_jobs(terms.at_most) if job else too_many(terms.at_most)
+            raise refuse_job(terms.at_most) if job else refuse_schedule(terms.at_most)
 
     def _create(self, book: Book, terms: Terms, now: int) -> None:
         if terms.creation and book.record:
@@ -317,9 +326,9 @@ class MemoryShelf:
 
     def _claim(self, row: IndexRow, templates: Templates) -> Sequence[Occurrence]:
         book = self._book(row.user_id, row.key)
-        new = [one for one in book.claim(templates) if one.identity not in self.ledger]
+        made = [*book.claim(templates)]
         self._write(book)
-        return new
+        return made
 
     def look(self, now: int | None, ahead: int, note: str) -> Glance | None:
         """A dictionary answers each question at once."""
@@ -335,7 +344,7 @@ class MemoryShelf:
         since_then = (one for one in found if one.at >= since)
         return sorted(since_then, key=lambda one: (one.at, one.row.user_id, one.row.key))[:limit]
 
-    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+    def make_bells_pending(self, names: Sequence[ScheduleName], now: int) -> None:
         with self.lock:
             for name in names:
                 _, since = self.bells.get(name, ("", now))
@@ -434,7 +443,8 @@ class MemoryShelf:
         ]
         return sorted(found, key=lambda one: newest_first(one.identity))[: query.limit]
 
-    def tally(self, dead_since: int, limit: int) -> StateCounts:
+    def tally(self, now: int, dead_since: int, limit: int) -> StateCounts:
+        due = [o for o in self.ledger.values() if is_waiting_job(o) and o.due_at <= now]
         states = Counter(one.state for one in self.ledger.values())
         dead = [o for o in self.ledger.values() if o.state is State.DEAD]
         return StateCounts(
@@ -444,12 +454,13 @@ class MemoryShelf:
             retrying=states[State.RETRYING],
             dead=min(limit, sum(o.nominal_at > dead_since for o in dead)),
             unreadable=len(self.unreadable(0, limit)),
+            due_jobs=tuple(DueJob(o.user_id, o.flow, self._action_of(o), o.due_at) for o in due),
         )
 
     def occurrence(self, identity: Identity) -> Occurrence | None:
         return self.ledger.get(identity)
 
-    def named(self, name: str) -> Occurrence | None:
+    def find_by_id(self, name: str) -> Occurrence | None:
         return next((one for one in self.ledger.values() if one.id == name), None)
 
     def events(self, identities: Sequence[Identity]) -> Sequence[Sequence[Event]]:
@@ -501,7 +512,7 @@ class MemoryShelf:
             ],
         )
 
-    def alike(self, selection: Selection, now: int, until: int, place: str = "") -> AlikePage:
+    def read_alike(self, selection: Selection, now: int, until: int, place: str = "") -> AlikePage:
         del place
         rows: list[Alike] = []
         unreadable = 0
@@ -510,9 +521,9 @@ class MemoryShelf:
             row, action = book.row or (broken and broken.row), record.action if record else ""
             if row and selection.takes(row.user_id, row.flow, action):
                 unreadable += broken is not None
-                under_way = MemoryPages(self, (book.user_id, book.key)).unfinished()
-                spent = spent_runs(record.runs if record else 0, under_way)
-                rows += [alike(row, book.mark, action=action, spent=spent)] if book.row else []
+                under_way = MemoryPages(self, (book.user_id, book.key)).find_unfinished()
+                spent = count_spent_runs(record.runs if record else 0, under_way)
+                rows += [make_alike(row, book.mark, action=action, spent=spent)] if book.row else []
         return AlikePage(rows, [*self._waiting(selection, now, until)], unreadable)
 
     def _waiting(self, selection: Selection, now: int, until: int) -> Iterator[Waits]:
@@ -652,6 +663,9 @@ class MemoryShelf:
             left = [one.identity for one in ended if self._leaves(one, retention, now)][:limit]
             self.ledger = {name: o for name, o in self.ledger.items() if name not in left}
             self.happened = {name: e for name, e in self.happened.items() if name not in left}
+            for user_id, key, _, origin in left:
+                if key == origin and not MemoryPages(self, (user_id, key)).find_unfinished():
+                    self.books.pop((user_id, key), None)
             return Retired(left, len(left))
 
     def _leaves(self, one: Occurrence, retention: Retention, now: int) -> bool:

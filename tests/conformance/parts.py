@@ -20,7 +20,7 @@ from duetick.testing.conformance.find import FindConformance
 from duetick.testing.conformance.forecasting import ForecastConformance
 from duetick.testing.conformance.jobs import JobConformance, JobKeepingConformance
 from duetick.testing.conformance.limiting import LimitingConformance
-from duetick.testing.conformance.managing import MarkConformance, RingConformance
+from duetick.testing.conformance.managing import PendingBellConformance, RingConformance
 from duetick.testing.conformance.operations import OperationConformance, OverviewConformance
 from duetick.testing.conformance.overlap import OverlapConformance
 from duetick.testing.conformance.places import PlaceConformance
@@ -50,7 +50,7 @@ class EveryStatement(
     JobConformance,
     JobKeepingConformance,
     LimitingConformance,
-    MarkConformance,
+    PendingBellConformance,
     OperationConformance,
     OverviewConformance,
     OverlapConformance,

@@ -33,6 +33,7 @@ def test_a_month_in_memory_is_as_it_was_forecast() -> None:
     assert len(minutes()) > 200
 
 
+@pytest.mark.slow
 def test_a_month_on_sqlite_is_as_it_was_forecast() -> None:
     lives_on("sqlite://")
 

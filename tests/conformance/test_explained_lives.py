@@ -101,7 +101,7 @@ def lives_on(store: Store, key: str, since: int, until: int) -> Occurrence | Non
     first = since - since % MINUTE + MINUTE
     held = [*store.ledger.find(USER, key, state=State.QUEUED, limit=1_000)]
     for now in (since, *range(first, until + 3 * MINUTE, MINUTE)):
-        pauses = store.pauses.announced(now, now)
+        pauses = store.pauses.announce(now, now)
         held += store.ledger.claim_waiting(now, 100, pauses=pauses)
         held += drain(store, now, pauses=pauses)
         due = sorted((one for one in held if one.due_at < now + MINUTE), key=_due)

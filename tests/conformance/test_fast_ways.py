@@ -67,7 +67,7 @@ class Side:
         return _nameless(self.ledger.renew(self._own(asked), now=now))
 
     def release(self, asked: Asked, now: int) -> tuple[bool, Sequence[Occurrence]]:
-        """Whether it was given back, and whom the caller hears to be lost."""
+        """Release it. Return True if that worked, and the occurrences that are lost."""
         lost: list[Occurrence] = []
         given_back = self.ledger.release(self._own(asked), now=now, on_lost=lost.append)
         return given_back, nameless(lost)
@@ -322,7 +322,7 @@ def check_packs(trial: Trial) -> None:
 
 
 def held_of(asked: Asked, answer: Answer) -> Asked:
-    """What its holder has in hand after a begin."""
+    """Return the lease that a holder has in hand after a begin."""
     if not isinstance(answer, Begun):
         return asked
     return replace(answer.occurrence, user_id=asked.user_id, key=asked.key)

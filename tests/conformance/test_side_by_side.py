@@ -40,7 +40,7 @@ BREAKS: dict[str, Breaks] = {
 
 @pytest.mark.parametrize("question", BREAKS)
 def test_a_broken_store_beside_a_right_one_is_told(question: str) -> None:
-    """Which world it was, what happened last, and what differs."""
+    """The message names the world, its last event, and the difference."""
 
     def broken() -> Store:
         store = AlteredStore()

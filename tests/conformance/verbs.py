@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from duetick.core.store import Store
 from duetick.domain.attempts import SUCCEEDED, Begun, Outcome
-from duetick.domain.ending import mark
+from duetick.domain.ending import set_end
 from duetick.domain.errors import DuetickError, StoreUnavailable
 from duetick.domain.occurrence import NewOccurrence, Occurrence, ScheduleName
 from duetick.domain.operating import Operated, Operator
@@ -223,7 +223,7 @@ def _occurrence(number: int, policies: Policies) -> Occurrence:
 
 
 def _done(record: Record) -> Record:
-    return mark(record, fires_again=False, at=T - MINUTE)
+    return set_end(record, fires_again=False, at=T - MINUTE)
 
 
 def _standing(record: Record, *numbers: int) -> Standing:

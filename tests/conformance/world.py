@@ -178,7 +178,7 @@ class World:
 
         def ask(store: Store, _: str) -> object:
             now = self.now + early
-            pauses = store.pauses.announced(now, now + ahead)
+            pauses = store.pauses.announce(now, now + ahead)
             limits = store.limits.handing_on(now, {}, fresh=True)
             if rings:
                 return by_name(ring(store, now, pauses, limits))
@@ -200,7 +200,7 @@ class World:
                 self.now,
                 ALL,
                 ahead=ahead,
-                pauses=store.pauses.announced(self.now, self.now),
+                pauses=store.pauses.announce(self.now, self.now),
                 limits=store.limits.handing_on(self.now, {}, fresh=True),
                 on_lost=lost.append,
             )

@@ -28,7 +28,7 @@ def scene(store: Store) -> Scene:
 
 @pytest.fixture(params=["sqlite", "postgres", "dynamodb"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a fresh store of each backend is."""
+    """Return the address of a fresh store of each backend."""
     if request.param == "postgres":
         return str(request.getfixturevalue("migrated_postgres_url"))
     if request.param == "dynamodb":

@@ -49,7 +49,7 @@ def drip(endpoint: "Endpoint", connection: socket.socket, _request: str) -> bool
 
 @dataclass(slots=True)
 class Endpoint:
-    """What it was asked, and how it behaves."""
+    """An endpoint that notes its calls, and behaves as it is told."""
 
     behave: Behave
     port: int = 0
@@ -61,7 +61,7 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The address at which it listens."""
         return (
             f"https://localhost:{self.port}/v1" if self.tls else f"http://127.0.0.1:{self.port}/v1"
         )

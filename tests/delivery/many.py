@@ -49,7 +49,7 @@ def sqlite(path: Path) -> Iterator[Watched]:
 
 
 def open_files(path: Path) -> int:
-    """How often this process has the file open."""
+    """Return the number of this process's descriptors of the file."""
     named = (os.readlink(each) for each in OPEN.iterdir() if each.is_symlink())
     return sum(name == str(path) for name in named)
 
@@ -65,7 +65,7 @@ def postgres(url: str) -> Iterator[Watched]:
 
 
 def backends(watcher: Store) -> int:
-    """How many connections the database has, as it says itself: the watcher's is one of them."""
+    """Return the number of connections, as the database says: the watcher's is one of them."""
     asked = NewOccurrence("test", "sql", "", None, NINE, origin="run:1", due_at=NINE)
     begun = bring_and_begin(watcher, asked, NINE)
     assert isinstance(begun, Begun)
@@ -112,5 +112,5 @@ def at_once(watched: Watched, many: int) -> int:
 
 
 def has_begun(scene: Scene, many: int) -> bool:
-    """Whether so many actions run."""
+    """Return True once so many actions run."""
     return len(scene.ran) >= many

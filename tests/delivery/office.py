@@ -18,6 +18,7 @@ from duetick.transports.http import CallSigner, HttpTransport
 
 from tests.delivery.scene import Scene
 from tests.delivery.tick_process import authorize
+from tests.lab.serving import serve_in_thread
 
 
 class Office:
@@ -65,11 +66,11 @@ class Office:
 
     @property
     def runs(self) -> Counter[str]:
-        """How often each key's action ran."""
+        """Count the runs of each key's action."""
         return Counter(ctx.schedule_id for _, ctx in list(self.scene.ran))
 
     def states(self) -> Counter[State]:
-        """What the ledger says of ada's."""
+        """Return the states of ada's occurrences in the ledger."""
         return Counter(o.state for o in self.scene.store.ledger.find("ada", limit=1_000))
 
 
@@ -77,9 +78,5 @@ class Office:
 def office(scene: Scene) -> Iterator[Office]:
     """One that is open."""
     made = Office(scene)
-    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
-    thread.start()
-    yield made
-    made.server.shutdown()
-    thread.join(60)
-    made.server.server_close()
+    with serve_in_thread(made.server):
+        yield made

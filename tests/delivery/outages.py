@@ -23,7 +23,7 @@ sys.stdin.read()
 
 
 class Outage(Protocol):
-    """What a test does to a database."""
+    """An outage that a test makes of a database."""
 
     def begin(self) -> None:
         """It does not answer any more."""
@@ -56,7 +56,7 @@ class Door:
                 each.shutdown(socket.SHUT_RDWR)
 
     def count(self) -> int:
-        """How many are connected."""
+        """Return the number of connections."""
         return len(self._open) // 2
 
     def end(self) -> None:

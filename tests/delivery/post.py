@@ -60,9 +60,9 @@ class PassingThreads:
 
     clock: FakeClock
 
-    def started(self, most: int) -> AbstractContextManager[Start]:
+    def open_threads(self, most: int) -> AbstractContextManager[Start]:
         """See `Threads`."""
-        return REAL.started(most)
+        return REAL.open_threads(most)
 
     def conditions(self) -> tuple[Passing, Passing]:
         """See `Threads`."""
@@ -116,6 +116,12 @@ class Post:
         if now is not None:
             self.scene.clock.now = now
         return self.state.receive(self.scene.clock.now)
+
+    def take_one(self, now: int | None = None) -> KeptMessage:
+        """Take the message that is visible by then. There has to be one."""
+        message = self.take(now)
+        assert message
+        return message
 
     def run(self, message: KeptMessage, seconds: float | None = None) -> PackReport:
         """Dispatch a message, and delete it unless it has to come again."""

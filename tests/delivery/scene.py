@@ -30,7 +30,7 @@ EFFECTIVELY_ONCE = replace(AT_LEAST_ONCE, delivery=Delivery.EFFECTIVELY_ONCE)
 
 @dataclass(slots=True)
 class Scene:
-    """What a test of dispatch has."""
+    """A store, flows and a dispatch for one test."""
 
     store: Store
     clock: FakeClock = field(default_factory=lambda: FakeClock(NINE))
@@ -105,7 +105,7 @@ class Scene:
         return self.store.schedules.put(schedule, now=self.clock.now - MINUTE)
 
     def claim(self) -> Occurrence:
-        """What is due, which is one."""
+        """Claim the one occurrence that is due."""
         (claimed,) = self.store.index.claim_due(self.clock.now)
         return claimed
 

@@ -25,7 +25,7 @@ from duetick.testing import FakeClock
 
 from tests.delivery.post import Post
 from tests.delivery.scene import MINUTE, NINE, Scene
-from tests.delivery.test_packs import FIRED, SECOND, ended, put
+from tests.delivery.test_packs import FIRED, SECOND, ended, put, send_packs
 
 TIMEOUT = 40
 
@@ -57,9 +57,7 @@ def test_q03_what_a_lost_tick_had_claimed_comes_back_with_its_leases(each_scene:
 
 
 def test_q03_what_never_began_within_its_hour_is_lost(each_scene: Scene) -> None:
-    put(each_scene, 2)
-    post = Post(each_scene)
-    post.tick()
+    post = send_packs(each_scene, 2)
     report = post.tick(NINE + 61 * MINUTE)
     assert report.lost == 2
     assert ended(each_scene) == {("dead", "lost"): 2}

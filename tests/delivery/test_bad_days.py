@@ -136,7 +136,7 @@ def test_a_clock_ten_minutes_wrong_fires_nothing_twice(each_scene: Scene) -> Non
 
 
 def accounted(store: Store) -> int:
-    """How many nominal times the ledger knows an outcome of, those of ranges included."""
+    """Count the nominal times whose outcome the ledger knows, those of ranges included."""
     return sum(o.count for o in store.ledger.find("ada", "digest", limit=1_000))
 
 
@@ -180,7 +180,7 @@ def test_a_store_that_is_not_there_is_a_clear_error(
 
 
 class Kept:
-    """What somebody remembers of the secrets, until he asks their keeper again."""
+    """The secrets that a process keeps until it asks their source again."""
 
     def __init__(self, *kept: str) -> None:
         self.kept = self.live = kept

@@ -67,7 +67,7 @@ class Office:
             self.retries.append(after)
 
     def successors(self, retry: Occurrence) -> int:
-        """How many later ones began while it was due and waited."""
+        """Count the later ones that began while it was due and waited."""
         again = min(
             when
             for when, one in self.began

@@ -47,7 +47,7 @@ def once(policies: Policies = EFFECTIVELY_ONCE) -> Schedule:
 
 @pytest.fixture
 def spoken(each_store: Store) -> Dialect:
-    """What the store at hand speaks."""
+    """Return the dialect of the store at hand."""
     assert each_store.dialect
     return each_store.dialect
 

@@ -40,7 +40,7 @@ class Table:
         }
 
     def items(self) -> set[str]:
-        """What is in it."""
+        """Return its items."""
         return {item["id"]["S"] for item in self.client.scan(TableName=self.name)["Items"]}
 
 

@@ -32,7 +32,7 @@ def line() -> Iterator[tuple[Channel, socket.socket]]:
 
 
 def read(*parts: bytes, ends: bool = True) -> HttpAnswer:
-    """What is made of an answer that comes in parts."""
+    """Read an answer that comes in parts."""
     with line() as (near, far):
         for part in parts:
             far.sendall(part)

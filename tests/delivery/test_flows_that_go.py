@@ -36,7 +36,7 @@ def tick(scene: Scene, dispatch: Dispatcher, now: int) -> list[int]:
 
 
 def outcome(store: Store, user: str = "ada", key: str = "digest") -> Occurrence:
-    """What became of the only one."""
+    """Return the outcome of the only occurrence."""
     (found,) = store.ledger.find(user, key)
     return found
 

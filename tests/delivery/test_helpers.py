@@ -55,7 +55,7 @@ def test_q05_the_parts_of_a_store_with_many_writers_are_alike(each_store: Store)
 
 
 def shared(post: Post, store: Store, most: int = 3) -> list[Assignment]:
-    """What a tick that finds a backlog starts."""
+    """Return the helpers that a tick with a backlog starts."""
     started: list[Assignment] = []
     post.tick(chunk=5, helpers=Helpers(store, started.append, most))
     return started

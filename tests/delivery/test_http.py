@@ -201,7 +201,7 @@ def test_a_signature_is_of_its_own_second_host_and_credentials() -> None:
 
 
 def theirs(host: str, path: str, body: bytes, token: str | None) -> Mapping[str, str]:
-    """What botocore makes of the same call at the same time."""
+    """Return the request that botocore makes of the same call at the same time."""
     request = AWSRequest("POST", f"https://{host}{path}", {"host": host}, body)
     signer = SigV4Auth(BotoCredentials("AKID", "secret", token), "execute-api", "eu-central-1")
     with pytest.MonkeyPatch.context() as patch:

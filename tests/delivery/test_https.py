@@ -119,7 +119,7 @@ def test_t03_a_kept_connection_that_ends_unseen_costs_no_delivery(
 def test_t03_what_tls_could_not_send_is_sent_again(
     trusted: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """How OpenSSL tells of an end that it meets while it writes differs by version and moment."""
+    """OpenSSL's error for an end that it meets while it writes differs by version and moment."""
     with endpoint(answer(OK), serving(trusted)) as place:
         transport = through(place.url)
         assert transport.deliver(DUE, timeout=30).status == 202

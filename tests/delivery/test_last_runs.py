@@ -15,7 +15,7 @@ LEAVES = Policies(after_completion="delete")
 
 
 def is_there(scene: Scene) -> bool:
-    """Whether ada's schedule is."""
+    """Return True if ada's schedule is there."""
     return scene.store.schedules.get("ada", "digest") is not None
 
 

@@ -1,4 +1,4 @@
-"""What is edited between claim and dispatch: the late edit wins."""
+"""Edits between claim and dispatch: the late edit wins."""
 
 from collections.abc import Callable
 from dataclasses import replace

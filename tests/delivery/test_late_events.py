@@ -36,7 +36,7 @@ class Queue:
         self.enqueue([self.scene.claim()])
 
     def enqueue(self, claimed: Sequence[Occurrence]) -> None:
-        """What a tick does with what it has claimed."""
+        """Enqueue the occurrences that a tick has claimed."""
         for occurrence in claimed:
             assert self.scene.deliver(occurrence)[1]["outcome"] == "queued"
 

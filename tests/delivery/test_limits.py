@@ -25,7 +25,7 @@ FAILED = Outcome(State.FAILED, Reason.FAILED, "it rained")
 
 
 class Crowd:
-    """How many run at once, of each user."""
+    """The most runs at once, of each user."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -46,7 +46,7 @@ def fields(record: logging.LogRecord) -> dict[str, object]:
 
 
 def named(occurrence: Occurrence, attempt: int) -> dict[str, object]:
-    """How it is to be named."""
+    """Return the expected name."""
     return {
         "user": "ada",
         "schedule": "ada/digest",

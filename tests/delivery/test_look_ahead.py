@@ -64,7 +64,7 @@ def test_t06_an_edit_after_the_claim_wins(scene: Scene) -> None:
 def test_t06_of_a_mass_that_comes_due_later_a_part_is_held_and_all_is_delivered(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What one tick could not deliver by its end, the one that overlaps it could."""
+    """One tick cannot deliver all by its end; the tick that overlaps it delivers the rest."""
     monkeypatch.setattr(loop, "AHEAD", 10)
     rows(store, 60, at=NINE + 10_000)
     transport = Recorder(store)

@@ -1,4 +1,4 @@
-"""What an action says that it takes, where no JSON can ever become it: told when it is registered.
+"""Input types that no JSON can ever become: the registration of an action refuses them.
 
 Annotations are read as texts here, as in any module that asks for that.
 """

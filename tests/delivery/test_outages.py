@@ -46,7 +46,7 @@ class Shaky:
     away: bool = False
 
     def put(self, policies: Policies | None = None) -> None:
-        """What is due at nine."""
+        """Put schedules that are due at nine."""
         for key in KEYS:
             self.office.scene.put(key, cron="0 9 * * *", policies=policies)
 
@@ -78,7 +78,7 @@ class Shaky:
         return sorted((o.state, o.reason, o.attempts) for o in self.store.ledger.find("ada"))
 
     def runs(self) -> list[int]:
-        """How often each of the actions ran."""
+        """Count the runs of each action."""
         return sorted(self.office.runs.values())
 
 

@@ -14,7 +14,7 @@ from duetick.transports.local_queue import MOST_RECEIVES
 
 from tests.delivery.post import Post
 from tests.delivery.scene import MINUTE, NINE, Scene
-from tests.delivery.test_packs import FIRED, SECOND, ended, put
+from tests.delivery.test_packs import FIRED, SECOND, ended, put, send_packs
 
 AWAY = StoreUnavailable("the database is away")
 
@@ -43,12 +43,9 @@ def _key(one: Leased | tuple[Leased, object]) -> str:
 def test_q02_what_could_not_begin_comes_again_and_its_neighbours_do_not(
     each_scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(each_scene, 4)
-    post = Post(each_scene)
-    post.tick()
+    post = send_packs(each_scene, 4)
     fail_for(monkeypatch, each_scene.store, "begin_many", ["k001", "k002"], 1)
-    first = post.take()
-    assert first
+    first = post.take_one()
     report = post.run(first)
     assert (report.begun, report.not_begun, report.comes_back_in) == (2, 2, 5)
     assert post.run_all(NINE + 4_000) == []
@@ -61,9 +58,7 @@ def test_q02_what_could_not_begin_comes_again_and_its_neighbours_do_not(
 def test_q02_a_pack_of_which_nothing_could_begin_comes_again(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(scene, 3)
-    post = Post(scene)
-    post.tick()
+    post = send_packs(scene, 3)
     fail_for(monkeypatch, scene.store, "begin_many", ["k000", "k001", "k002"], 1)
     assert [one.not_begun for one in post.run_all()] == [3]
     assert [one.begun for one in post.run_all(NINE + 5_000)] == [3]
@@ -72,9 +67,7 @@ def test_q02_a_pack_of_which_nothing_could_begin_comes_again(
 def test_q02_a_settle_that_is_not_written_is_tried_again_by_itself(
     each_scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(each_scene, 3)
-    post = Post(each_scene)
-    post.tick()
+    post = send_packs(each_scene, 3)
     fail_for(monkeypatch, each_scene.store, "settle_many", ["k001"], 3)
     (report,) = post.run_all()
     assert (report.succeeded, report.not_settled, report.comes_back_in) == (3, 0, None)
@@ -84,12 +77,9 @@ def test_q02_a_settle_that_is_not_written_is_tried_again_by_itself(
 def test_q02_what_could_not_be_settled_comes_again_and_runs_no_second_time(
     each_scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(each_scene, 3)
-    post = Post(each_scene)
-    post.tick()
+    post = send_packs(each_scene, 3)
     fail_for(monkeypatch, each_scene.store, "settle_many", ["k001"], 100)
-    first = post.take()
-    assert first
+    first = post.take_one()
     report = post.run(first)
     assert (report.succeeded, report.not_settled, report.comes_back_in) == (2, 1, 5)
     monkeypatch.undo()
@@ -102,22 +92,16 @@ def test_q02_what_could_not_be_settled_comes_again_and_runs_no_second_time(
 
 
 def test_q02_an_invocation_without_time_begins_nothing(scene: Scene) -> None:
-    put(scene, 3)
-    post = Post(scene)
-    post.tick()
-    message = post.take()
-    assert message
+    post = send_packs(scene, 3)
+    message = post.take_one()
     report = post.run(message, seconds=2.5)
     assert (report.begun, report.not_begun, report.comes_back_in) == (0, 3, 5)
     assert [one.begun for one in post.run_all(NINE + 5_000)] == [3]
 
 
 def test_q02_a_lone_occurrence_without_time_comes_again(scene: Scene) -> None:
-    put(scene, 1)
-    post = Post(scene)
-    post.tick()
-    message = post.take()
-    assert message
+    post = send_packs(scene, 1)
+    message = post.take_one()
     assert post.run(message, seconds=2.5).not_begun == 1
     assert [one.succeeded for one in post.run_all(NINE + 5_000)] == [1]
 
@@ -125,23 +109,17 @@ def test_q02_a_lone_occurrence_without_time_comes_again(scene: Scene) -> None:
 def test_q02_actions_that_hang_leave_no_room_for_others(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What has no thread is begun elsewhere: its message comes again."""
-    put(scene, 3)
-    post = Post(scene)
-    post.tick()
+    """Another invocation begins what has no thread here: its message comes again."""
+    post = send_packs(scene, 3)
     monkeypatch.setattr("duetick.core.dispatch.packs.MOST_THREADS", 2)
-    message = post.take()
-    assert message
+    message = post.take_one()
     report = post.run(message)
     assert (report.begun, report.not_begun, report.comes_back_in) == (2, 1, 5)
 
 
 def test_q02_a_pack_that_is_early_by_another_hosts_clock_comes_again(scene: Scene) -> None:
-    put(scene, 2)
-    post = Post(scene)
-    post.tick(NINE - MINUTE)
-    message = post.take(NINE)
-    assert message
+    post = send_packs(scene, 2, NINE - MINUTE)
+    message = post.take_one(NINE)
     scene.clock.now = NINE - 20 * SECOND
     report = post.run(message)
     assert (report.begun, report.comes_back_in) == (0, 20)
@@ -150,11 +128,8 @@ def test_q02_a_pack_that_is_early_by_another_hosts_clock_comes_again(scene: Scen
 def test_q02_a_poison_message_ends_among_the_dead_and_its_occurrences_by_their_leases(
     each_scene: Scene,
 ) -> None:
-    put(each_scene, 2)
-    post = Post(each_scene)
-    post.tick()
-    message = post.take()
-    assert message
+    post = send_packs(each_scene, 2)
+    message = post.take_one()
     message.body = message.body[:-1]
     for _ in range(MOST_RECEIVES):
         post.receive_all(each_scene.clock.now)
@@ -167,11 +142,8 @@ def test_q02_a_poison_message_ends_among_the_dead_and_its_occurrences_by_their_l
 
 
 def test_q02_a_redriven_message_begins_nothing(each_scene: Scene) -> None:
-    put(each_scene, 2)
-    post = Post(each_scene)
-    post.tick()
-    message = post.take()
-    assert message
+    post = send_packs(each_scene, 2)
+    message = post.take_one()
     whole, message.body = message.body, "{"
     for _ in range(MOST_RECEIVES):
         each_scene.clock.now += 61 * SECOND
@@ -217,11 +189,8 @@ def test_q02_what_cannot_be_read_is_told_and_comes_again(
 
 def test_q02_a_message_of_an_older_code_is_read(scene: Scene) -> None:
     """Fields that a later code adds follow those of this one."""
-    put(scene, 2)
-    post = Post(scene)
-    post.tick()
-    message = post.take()
-    assert message
+    post = send_packs(scene, 2)
+    message = post.take_one()
     longer = message.body.replace(",null],[", ',null,"more"],[').replace('"v":1', '"v":1,"x":1')
     assert longer != message.body
     assert scene.dispatch.run_message(longer).begun == 2
@@ -301,9 +270,7 @@ def test_q02_a_queue_that_raises_is_one_that_did_not_answer(scene: Scene) -> Non
 
 
 def test_q02_only_the_message_that_failed_is_named(scene: Scene) -> None:
-    put(scene, 2)
-    post = Post(scene)
-    post.tick()
+    post = send_packs(scene, 2)
     post.state.put("{", "group", 0, NINE)
     event = post.event(2)
     answer = post.answer(event)
@@ -318,9 +285,7 @@ def test_q02_an_error_that_nobody_expects_brings_the_message_again(
     def breaks(*_given: object, **_more: object) -> None:
         raise RuntimeError("a defect")
 
-    put(scene, 2)
-    post = Post(scene)
-    post.tick()
+    post = send_packs(scene, 2)
     monkeypatch.setattr(scene.store.ledger, "begin_many", breaks)
     answer = post.receive_one()
     assert len(answer["batchItemFailures"]) == 1
@@ -332,11 +297,8 @@ def test_q02_a_begin_that_the_store_lost_ends_with_its_lease(
     each_scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The write was made, its answer was lost, and the process died: nobody runs it again."""
-    put(each_scene, 2)
-    post = Post(each_scene)
-    post.tick()
-    message = post.take()
-    assert message
+    post = send_packs(each_scene, 2)
+    message = post.take_one()
     begin = each_scene.store.ledger.begin_many
 
     def dies(packed: Sequence[Leased], *, now: int, on_lost: OnLost | None = None) -> NoReturn:

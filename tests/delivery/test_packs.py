@@ -33,15 +33,23 @@ def put(
     policies: Policies | None = None,
     cron: str = DAILY,
 ) -> None:
-    """That many schedules of a user, due at nine."""
+    """Put that many schedules of a user, due at nine."""
     policies = policies or Policies()
     for number in range(count):
         one = Schedule(user, f"k{number:03}", cron, "mail", "send", policies=policies)
         scene.store.schedules.put(one, now=NINE - 10 * MINUTE)
 
 
+def send_packs(scene: Scene, count: int, now: int = NINE) -> Post:
+    """Put that many schedules of a user, and let a tick send them."""
+    put(scene, count)
+    post = Post(scene)
+    post.tick(now)
+    return post
+
+
 def ended(scene: Scene, user: str = "ada") -> Counter[tuple[str, str | None]]:
-    """What became of all occurrences of a user."""
+    """Count a user's occurrences by state and reason."""
     return Counter((o.state, o.reason) for o in scene.store.ledger.find(user, limit=1_000))
 
 
@@ -148,8 +156,7 @@ def test_q01_a_message_that_comes_twice_begins_nothing_twice(each_scene: Scene, 
     each_scene.act = lambda _given, ctx: fails(None, ctx) if ctx.schedule_id[-1] == "4" else None
     post = Post(each_scene)
     post.tick()
-    message = post.take()
-    assert message
+    message = post.take_one()
     post.run(message)
     each_scene.clock.now += apart * SECOND
     again = post.run(message)
@@ -164,8 +171,7 @@ def test_q01_a_message_that_comes_twice_at_once_begins_nothing_twice(each_scene:
     second: list[object] = []
     post = Post(each_scene)
     post.tick()
-    message = post.take()
-    assert message
+    message = post.take_one()
     entered = threading.Barrier(5)
 
     def act(_input: Json, _ctx: Context) -> None:
@@ -181,9 +187,7 @@ def test_q01_a_message_that_comes_twice_at_once_begins_nothing_twice(each_scene:
 def test_q01_a_pack_that_comes_after_its_leases_asks_the_store_for_nothing(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(scene, 3)
-    post = Post(scene)
-    post.tick()
+    post = send_packs(scene, 3)
     monkeypatch.setattr(scene.store.shelf, "begin", None)
     scene.clock.now += 61 * SECOND
     (report,) = post.run_all()
@@ -215,9 +219,7 @@ EDITS: dict[str, tuple[Callable[[Scene], None], tuple[str, str | None]]] = {
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_q01_a_late_edit_of_one_wins_and_its_neighbours_fire(each_scene: Scene, edit: str) -> None:
-    put(each_scene, 3)
-    post = Post(each_scene)
-    post.tick(NINE - MINUTE)
+    post = send_packs(each_scene, 3, NINE - MINUTE)
     change, expected = EDITS[edit]
     change(each_scene)
     post.run_all(NINE)
@@ -248,18 +250,14 @@ def test_q01_one_whose_place_is_taken_is_cancelled_and_its_neighbours_fire(
 def test_q01_a_pause_of_a_group_that_came_after_the_claim_holds(
     each_scene: Scene, scope: str
 ) -> None:
-    put(each_scene, 3)
-    post = Post(each_scene)
-    post.tick(NINE - MINUTE)
+    post = send_packs(each_scene, 3, NINE - MINUTE)
     each_scene.store.pauses.pause(scope, now=NINE - MINUTE)
     post.run_all(NINE)
     assert ended(each_scene) == {("cancelled", "paused"): 3}
 
 
 def test_q01_a_limit_that_came_after_the_claim_holds(each_scene: Scene) -> None:
-    put(each_scene, 3)
-    post = Post(each_scene)
-    post.tick(NINE - MINUTE)
+    post = send_packs(each_scene, 3, NINE - MINUTE)
     each_scene.store.limits.set("flow:mail", parallel=1, now=NINE - MINUTE)
     post.run_all(NINE)
     assert ended(each_scene)[FIRED] == 1
@@ -445,11 +443,8 @@ def test_t02_the_hook_sees_each_of_a_pack_with_its_status(scene: Scene) -> None:
 
 
 def test_t02_a_hook_that_raises_costs_nothing(scene: Scene) -> None:
-    put(scene, 3)
-    post = Post(scene)
-    post.tick()
-    message = post.take()
-    assert message
+    post = send_packs(scene, 3)
+    message = post.take_one()
 
     def raises(_occurrence: object, _status: int) -> None:
         raise SystemExit
@@ -459,11 +454,8 @@ def test_t02_a_hook_that_raises_costs_nothing(scene: Scene) -> None:
 
 
 def test_q01_a_late_pack_is_told(scene: Scene) -> None:
-    put(scene, 2)
-    post = Post(scene)
-    post.tick()
-    message = post.take(NINE + 30 * SECOND)
-    assert message
+    post = send_packs(scene, 2)
+    message = post.take_one(NINE + 30 * SECOND)
     told: list[tuple[str, str]] = []
     scene.dispatch.run_message(
         message.body, tell=lambda kind, one: told.append((kind, one.key)), late_after=20 * SECOND

@@ -93,7 +93,7 @@ def fire_and_edit(scene: Scene, edit: Edit, **named: Json) -> None:
 
 
 def told(scene: Scene, **named: Json) -> list[tuple[object, ...]]:
-    """What a caller is told of each: the status, the state, and whether it is final."""
+    """Return the answer to a caller for each: status, state, and `final`."""
     answers = [scene.post(f"ada/{key}", **named) for key in KEYS]
     return [(status, body.get("state"), body.get("final")) for status, body in answers]
 

@@ -36,7 +36,7 @@ def elsewhere(flow: Flow) -> Flow:
 
 
 def fired(store: Store, *flows: Flow, row: IndexRow = ROW, row_flow: str = "") -> Occurrence:
-    """What became of a row that is due at nine."""
+    """Return the occurrence of a row that is due at nine, at its end."""
     with Stage(*flows, clock=FakeClock(NINE), store=store, row_flow=row_flow) as stage:
         store.index.upsert(row)
         assert stage.tick().claimed == 1

@@ -29,6 +29,15 @@ def test_as_many_successes_have_a_line_as_the_setting_says(
     assert sum(wiring.logs_success() for _ in range(1_000)) == 10 * percent
 
 
+@pytest.mark.parametrize(("percent", "successes"), [(0, 0), (50, 5), (100, 10)])
+def test_a_failure_has_its_line_whatever_the_setting_says(
+    monkeypatch: pytest.MonkeyPatch, percent: int, successes: int
+) -> None:
+    sample(monkeypatch, percent)
+    assert all(wiring.has_line(status) for status in (404, 422, 500, 503))
+    assert sum(wiring.has_line(202) for _ in range(10)) == successes
+
+
 @pytest.mark.parametrize(
     ("given", "percent"),
     [

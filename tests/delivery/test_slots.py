@@ -80,7 +80,7 @@ def test_fewer_slots_let_no_more_begin_until_what_is_in_flight_has_ended() -> No
     last = turns.take()
     turns.resize(7)
     assert last
-    turns.done(last)
+    turns.free(last)
     taken: list[Occurrence | None] = []
     waiter = threading.Thread(target=lambda: taken.append(turns.take()))
     waiter.start()

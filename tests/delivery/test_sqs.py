@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -16,6 +15,8 @@ from duetick.domain.packs import OutgoingMessage
 from duetick.network.sigv4 import Credentials, Signer
 from duetick.ports import Sending
 from duetick.transports.sqs import CONTENT_TYPE, SEND, SqsQueue
+
+from tests.lab.serving import serve_in_thread
 
 NOW = 1_000_000
 
@@ -62,15 +63,11 @@ class Asked(BaseHTTPRequestHandler):
 @contextmanager
 def listening(endpoint: Endpoint) -> Iterator[SqsQueue]:
     """A queue at that endpoint."""
-    thread = Thread(target=endpoint.serve_forever, args=(0.01,))
-    thread.start()
     url = f"http://127.0.0.1:{endpoint.server_port}/123456789012/packs"
-    queue = SqsQueue(url, "eu-west-1", lambda: Credentials("key", "secret", "token"))
-    yield queue
-    queue.close()
-    endpoint.shutdown()
-    thread.join()
-    endpoint.server_close()
+    with serve_in_thread(endpoint):
+        queue = SqsQueue(url, "eu-west-1", lambda: Credentials("key", "secret", "token"))
+        yield queue
+        queue.close()
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ HOUR = 60 * MINUTE
 
 
 class Told(NamedTuple):
-    """What was told, by whom."""
+    """The notices of a tick and of dispatch."""
 
     tick: list[tuple[Trouble, str, str | None]]
     dispatch: list[tuple[Trouble, str, str | None]]

@@ -30,7 +30,7 @@ def drained(turns: Turns) -> list[Occurrence]:
     taken = []
     while (occurrence := turns.take()) is not None:
         taken.append(occurrence)
-        turns.done(occurrence)
+        turns.free(occurrence)
     return taken
 
 
@@ -86,7 +86,7 @@ def test_one_schedules_go_one_after_another_in_order() -> None:
     waiter = threading.Thread(target=lambda: taken.append(_nominal(turns.take())))
     waiter.start()
     assert (first.nominal_at, taken) == (NINE, [])
-    turns.done(first)
+    turns.free(first)
     waiter.join(60)
     assert taken == [NINE + 1]
 
@@ -131,7 +131,7 @@ def test_threads_take_each_once() -> None:
         while (occurrence := turns.take()) is not None:
             with lock:
                 taken[occurrence.identity] += 1
-            turns.done(occurrence)
+            turns.free(occurrence)
 
     threads = [threading.Thread(target=work) for _ in range(workers)]
     for thread in threads:
@@ -152,7 +152,7 @@ def test_what_still_waits_can_be_taken_back() -> None:
     taken = turns.take()
     assert len(turns.rest()) == 9
     assert taken is not None
-    turns.done(taken)
+    turns.free(taken)
     assert drained(turns) == []
 
 

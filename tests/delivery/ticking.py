@@ -1,4 +1,4 @@
-"""What tests of a tick have: a transport that notes what it is given, a clock, and due rows."""
+"""Parts for tests of a tick: a transport that notes its deliveries, a clock, and due rows."""
 
 import threading
 from collections.abc import Callable, Sequence

@@ -69,7 +69,7 @@ class Deployed:
         return str(found["StackResourceDetail"]["PhysicalResourceId"])
 
     def lines(self, function: str) -> list[str]:
-        """What a function has logged: each invocation there in a stream of its own."""
+        """Return the log lines of a function: each invocation there has a stream of its own."""
         found = self.aws.client("logs").filter_log_events(logGroupName=self.log_of(function))
         return [event["message"] for event in found["events"]]
 
@@ -102,7 +102,7 @@ def configure(aws: EmulatedAws, name: str, variables: dict[str, str]) -> None:
 
 
 def emulated_parameters(aws: EmulatedAws) -> dict[str, str]:
-    """What a stack there has to be told, besides its backend."""
+    """Return the parameters of a stack there, besides its backend."""
     return {
         "Architecture": ARCHITECTURE,
         "ApiDomain": f"execute-api.localhost:{aws.port}",

@@ -84,7 +84,7 @@ class Repository:
 def repository(
     sam: Sam, emulated_aws: EmulatedAws, tmp_path_factory: pytest.TempPathFactory
 ) -> Repository:
-    """What `duetick new` makes, with a second flow that needs a package and a secret."""
+    """Make a repository with `duetick new`, and a second flow that needs a package and a secret."""
     folder = tmp_path_factory.mktemp("teams") / "my-app"
     assert main(["new", str(folder)]) == 0
     made = Repository(folder, emulated_aws, sam)
@@ -104,7 +104,7 @@ def repository(
 
 
 def build_flows(folder: Path) -> None:
-    """What `make build` does for the flows."""
+    """Build the flows as `make build` does."""
     command = ["layer", str(folder / "flows"), "--architecture", ARCHITECTURE]
     named = ["--requirements", str(folder / "flows/requirements.txt")]
     with pytest.MonkeyPatch.context() as patch:
@@ -122,7 +122,7 @@ def deployed(repository: Repository) -> Iterator[Deployed]:
 
 
 def ask(stack: str, *words: str, aws: EmulatedAws) -> Any:  # noqa: ANN401 -- JSON of any kind
-    """What the command says of a stack, in the shell of its owner."""
+    """Return the output of a command about a stack, in the shell of its owner."""
     done = subprocess.run(
         [sys.executable, "-c", COMMAND, *words, "--stack", stack, "--json"],
         capture_output=True,

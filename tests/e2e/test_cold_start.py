@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 def test_each_function_starts_and_answers_in_the_runtime_of_lambda(
     backend: Backend, built: Path, tmp_path: Path
 ) -> None:
-    """How long each takes is the benchmark's to say, on a quiet machine."""
+    """The benchmark measures the times, on a quiet machine."""
     with bench(backend, built.parent, tmp_path) as made:
         best = made.best(1)
     assert set(best) == {"bare", *FUNCTIONS}

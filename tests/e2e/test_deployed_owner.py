@@ -53,7 +53,7 @@ def test_i10_each_database_that_a_stack_is_given_is_migrated_as_its_owner(
 
 
 def works(stack: Deployed, url: str) -> bool:
-    """Whether a tick and the hourly count do, and nothing there is the functions' own."""
+    """Return True if a tick and the hourly count work, and the functions own nothing there."""
     assert stack.invoke("TickFunction", {})["failed"] == 0
     assert stack.invoke("MigrateFunction", {"Step": "audit"})["active"] >= 1
     return owners(url) == [["postgres"]]

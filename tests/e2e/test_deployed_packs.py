@@ -48,19 +48,19 @@ class ByQueue:
         return [*found.values()]
 
     def lines(self, action: str) -> list[dict[str, Any]]:
-        """What dispatch has logged of that kind."""
+        """Return the log lines of dispatch of that kind."""
         told = (json.loads(line) for line in self.stack.lines("Dispatch") if line.startswith("{"))
         return [line for line in told if line.get("action") == action]
 
     def dead(self) -> int:
-        """How many messages came back too often."""
+        """Count the messages that came back too often."""
         name = "ApproximateNumberOfMessages"
         url = self.stack.outputs["PackDeadLetters"]
         found = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])
         return int(found["Attributes"][name])
 
     def redrive(self, *, dry: bool = False) -> dict[str, Any]:
-        """What the function migrate says of a redrive."""
+        """Return the answer of the function migrate to a redrive."""
         return self.stack.invoke("MigrateFunction", {"Step": "redrive", "DryRun": dry})
 
 

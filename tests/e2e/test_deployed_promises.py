@@ -32,7 +32,7 @@ class Promises:
     stack: Deployed
     store: Store
     effects: Callable[[str], int]
-    """How many an action of that schedule left behind."""
+    """The number of items that an action of that schedule left behind."""
 
     def lease(self, key: str, delivery: Delivery, *, fails: bool) -> Occurrence:
         """One of gia's, whose action writes in the transaction that settles it."""

@@ -56,7 +56,7 @@ def put(ticking: list[Deployed]) -> list[People]:
 
 
 def said(stack: Deployed) -> bool:
-    """Whether dispatch logged what the action says."""
+    """Return True if dispatch logged the text of the action."""
     return any("good morning" in line for line in stack.lines("Dispatch"))
 
 
@@ -84,7 +84,7 @@ def test_a_users_schedule_stops_when_it_is_paused(put: list[People]) -> None:
 
 
 def ended(stack: Deployed) -> list[dict[str, Any]]:
-    """What became of the operator's schedule."""
+    """Return the states of the operator's schedule."""
     history = stack.call("GET", f"{OPERATORS}/history")[1]["history"]
     return [line for line in history if line["reason"]]
 

@@ -1,4 +1,4 @@
-"""How much the deployed gateway lets in: each route so many calls in a second, and no more."""
+"""The limits of the deployed gateway: each route takes so many calls in a second, and no more."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +25,7 @@ def narrow(
 
 
 def statuses(call: Callable[[], int]) -> set[int]:
-    """How a flood of calls is answered."""
+    """Return the statuses of the answers to a flood of calls."""
     return {call() for _ in range(CALLS)}
 
 

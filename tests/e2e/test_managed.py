@@ -57,7 +57,7 @@ class Stack:
         return found
 
     def has_fired(self, key: str) -> bool:
-        """Whether it came to a good end."""
+        """Return True if it came to a good end."""
         return [one["state"] for one in self.history(key)] == ["succeeded"]
 
     def bell(self, key: str, user: str = "ann") -> Mapping[str, Any] | None:
@@ -112,7 +112,7 @@ class Stack:
 
 @dataclass
 class Journey:
-    """What was seen of a stack that moved to bells and back, in the order of its fields."""
+    """The observations of a stack that moved to bells and back, in the order of its fields."""
 
     moved_to: list[str]
     bell_of_static: Mapping[str, Any] | None
@@ -174,7 +174,7 @@ def move(stack: Stack, parameters: Mapping[str, str]) -> None:
 
 
 def has_put(stack: Stack, count: int) -> bool:
-    """Whether so many schedules were put."""
+    """Return True once so many schedules were put."""
     return len(stack.keys) >= count
 
 
@@ -184,7 +184,7 @@ def states(stack: Stack, key: str) -> list[str]:
 
 
 def ticked(stack: Stack) -> bool:
-    """Whether all that was put has fired, after another tick."""
+    """Return True if all that was put has fired, after another tick."""
     stack.deployed.invoke("TickFunction", {})
     return all(map(stack.has_fired, stack.keys))
 

@@ -1,4 +1,4 @@
-"""What `make cloud` prints, and what the README shows of a deployed stack, can be pasted."""
+"""The commands that `make cloud` prints, and the README's for a deployed stack, can be pasted."""
 
 import json
 import os
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def answers(deployed: Deployed) -> list[Any]:
-    """What each of the printed commands answers, one after the other."""
+    """Return the answers of the printed commands, one after the other."""
     printed = welcome(deployed).split("\n\n")
     commands = [one for one in printed if one.lstrip().startswith("curl")]
     return [json.loads(pasted(one)) for one in commands]
 
 
 def pasted(command: str, **env: str) -> str:
-    """What a shell prints."""
+    """Return the output of a shell."""
     done = subprocess.run(
         ["sh", "-c", command],
         capture_output=True,

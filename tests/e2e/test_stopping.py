@@ -75,12 +75,12 @@ def prepare(store: Store) -> None:
 
 
 def marks(folder: Path) -> int:
-    """How many actions came to their end."""
+    """Return the number of actions that came to their end."""
     return len(list((folder / "marks").iterdir()))
 
 
 def states(folder: Path) -> Counter[State]:
-    """What the ledger says of all."""
+    """Return the states of all occurrences in the ledger."""
     store = store_in(folder)
     found = [o for n in range(50) for o in store.ledger.find(f"u{n}", limit=COUNT)]
     store.close()
@@ -105,7 +105,7 @@ def test_t11_a_stop_ends_the_tick_and_gives_back_what_was_not_begun(
 
 
 def due_again(folder: Path) -> int:
-    """How many of them the next start would deliver."""
+    """Count those that the next start would deliver."""
     store = store_in(folder)
     waiting = store.ledger.claim_waiting(store.now() + 1_000, COUNT)
     store.close()

@@ -46,7 +46,7 @@ def claim_all(opens: Opens, now: int, limit: int, barrier: BarrierType, pipe: Co
 
 
 def race_claimers(opens: Opens, count: int, now: int, limit: int) -> Sequence[Sequence[Name]]:
-    """What each of `count` claimers got that were released at once."""
+    """Return the claims of `count` claimers that begin at once."""
     context = forked()
     barrier = context.Barrier(count)
     pipes, processes = [], []

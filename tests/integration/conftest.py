@@ -1,4 +1,4 @@
-"""What several of these tests begin with: the product, a table, a wire that can be cut."""
+"""Fixtures of several of these tests: the product, a store, a table, a wire that can be cut."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,12 +7,13 @@ from urllib.parse import urlsplit
 import pytest
 from duetick.core.store import Store
 from duetick.stores import open_store
+from pg8000.native import Connection
 
 from tests.integration.dynamodb_case import Case
 from tests.integration.local_product import NINE, Clock, Product, product
 from tests.integration.severing import SeveringProxy
 from tests.lab.dynamodb import DynamoDB
-from tests.lab.postgres import EmbeddedPostgres, fresh_database
+from tests.lab.postgres import EmbeddedPostgres, connect, fresh_database
 from tests.lab.process import LOCALHOST
 
 
@@ -29,6 +30,22 @@ def case(dynamodb: DynamoDB) -> Iterator[Case]:
     case = Case(dynamodb)
     yield case
     case.close()
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[Store]:
+    """A store on a Postgres database of the test's own."""
+    opened = open_store(postgres_url)
+    opened.migrate()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def other(postgres_url: str) -> Iterator[Connection]:
+    """Somebody else at the database of `store`."""
+    with connect(postgres_url) as connection:
+        yield connection
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the tests of the DynamoDB store share: a table of their own, and a look inside."""
+"""Parts for tests of the DynamoDB store: a table of their own, and a look inside."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -110,7 +110,7 @@ def requests(store: DynamoStore, seen: Callable[[str, dict[str, object]], None])
 
 
 def outcomes(store: Store, user_id: str = "ada") -> dict[tuple[str, int], list[Occurrence]]:
-    """What the ledger says of each schedule and nominal time."""
+    """Return the outcome of each schedule and nominal time in the ledger."""
     found: dict[tuple[str, int], list[Occurrence]] = {}
     for held in store.ledger.find(user_id, limit=10_000):
         found.setdefault((held.key, held.nominal_at), []).append(held)

@@ -37,7 +37,7 @@ PATIENT = Policies(longest_lateness=7 * 86_400)
 
 
 class Landed(StrEnum):
-    """Where a kill landed."""
+    """The place at which a kill landed."""
 
     BEFORE = "before"
     INSIDE = "inside"
@@ -64,7 +64,7 @@ class Massacre:
     landed: Counter[Landed] = field(default_factory=Counter)
     minutes: int = 0
     claimer_opens: Opens | None = None
-    """Where claimers open it otherwise, to be told from others."""
+    """The address with a name for claimers, so that the server can tell them from others."""
 
     def __post_init__(self) -> None:
         self._store = self.opens()
@@ -112,7 +112,7 @@ class Massacre:
             self._duration = perf_counter() - began
 
     def _look(self, aim: Landed) -> Landed:
-        """What the store says of it; what was committed is not due any more."""
+        """Return the place of a kill, by the store's data: after a commit, nothing is due."""
         if aim is Landed.BEFORE:
             return aim
         advanced = [self._next(number) > self.now for number in range(ROWS)]
@@ -136,7 +136,7 @@ class Massacre:
         return Counter((f"k{number:02}", time) for number in range(ROWS) for time in times)
 
     def recorded(self) -> Counter[tuple[str, int]]:
-        """What the ledger holds."""
+        """Return the occurrences of the ledger."""
         found: Counter[tuple[str, int]] = Counter()
         for number in range(ROWS):
             held = self._store.ledger.find("ada", f"k{number:02}", limit=100_000)
@@ -144,7 +144,7 @@ class Massacre:
         return found
 
     def recovered(self) -> Counter[tuple[str, int]]:
-        """What is handed out again when the leases of the dead are over."""
+        """Return the occurrences that a claim hands out again after the leases of the dead."""
         found: Counter[tuple[str, int]] = Counter()
         later = self.now + DAY
         while chunk := self._store.ledger.claim_waiting(later, 500):

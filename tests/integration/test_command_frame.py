@@ -204,6 +204,32 @@ def test_upcoming_says_what_is_wrong(
     assert (says in printed.err, printed.out) == (True, "")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["schedules", "list", "--user", ""],
+        ["schedules", "--user", "", "delete", "digest"],
+        ["schedules", "pause", "digest", "--flow", ""],
+        ["export", "csv", "--user", ""],
+        ["jobs", "list", "--user="],
+        ["backfill", "list", "--user", ""],
+        ["forecast", "--flow", ""],
+        ["operations", "--user", ""],
+    ],
+)
+def test_j07_an_empty_name_is_not_taken_for_none(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    """A script whose variable is unset would reach its own schedules, or those of everybody."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    printed = capsys.readouterr()
+    assert (ended.value.code, printed.out) == (2, "")
+    option = next(one.rstrip("=") for one in arguments if one.startswith("--"))
+    expected = f"argument {option}: expected a name, got ''; leave the option out if you mean none"
+    assert printed.err.splitlines()[-1].endswith(expected)
+
+
 @pytest.mark.parametrize("command", ["doctor", "check", "verify", "purge", "recover"])
 def test_j07_a_misspelled_address_makes_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str

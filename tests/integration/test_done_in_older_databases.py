@@ -17,7 +17,7 @@ from duetick.domain.pausing import pause
 from duetick.domain.policies import Policies
 from duetick.stores import open_store
 from duetick.stores.dynamodb.schema import SCHEMA_KEY
-from duetick.stores.dynamodb.table import keyed
+from duetick.stores.dynamodb.table import key_attributes
 from duetick.testing.conformance.done import AT_NOON
 from duetick.testing.conformance.samples import DAY, EACH_MINUTE, NOON, SOON, schedule
 from duetick.testing.conformance.suite import drain, must, only, start
@@ -114,7 +114,7 @@ def aged_dynamodb(server: DynamoDB) -> Database:
                 client.put_item(TableName=table, Item=item)
         of_ada = {"p": {"S": "C#ada"}, "s": {"S": "C"}}
         client.put_item(TableName=table, Item=of_ada | {"n": {"N": str(records)}})
-        schema = must(client.get_item(TableName=table, Key=keyed(SCHEMA_KEY)).get("Item"))
+        schema = must(client.get_item(TableName=table, Key=key_attributes(SCHEMA_KEY)).get("Item"))
         client.put_item(TableName=table, Item=schema | {"version": {"N": "1"}})
 
     return Database(server.table_url(table), age)

@@ -1,4 +1,4 @@
-"""What one schedule may take of the table, and one question of a page."""
+"""Bounds of DynamoDB: the items of one schedule, and the reads of one page."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -1,4 +1,4 @@
-"""What a forecast reads on DynamoDB: as many units as were told, in parts that are bounded."""
+"""The reads of a forecast on DynamoDB: as many units as it said before, in bounded parts."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ def case(dynamodb_local: DynamoDB) -> Iterator[Case]:
 def parts(store: DynamoStore, selection: Selection = ANYTHING) -> Iterator[AlikePage]:
     place: str | None = ""
     while place is not None:
-        part = store.shelf.alike(selection, NOON, A_DAY, place)
+        part = store.shelf.read_alike(selection, NOON, A_DAY, place)
         yield part
         place = part.place
 

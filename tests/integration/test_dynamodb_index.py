@@ -10,7 +10,7 @@ from duetick.domain.errors import InvalidSchedule
 from duetick.domain.schedule import IndexRow, Principal, Schedule
 from duetick.domain.states import State
 from duetick.stores.dynamodb.schema import SCHEMA_KEY
-from duetick.stores.dynamodb.table import keyed
+from duetick.stores.dynamodb.table import key_attributes
 
 from tests.integration.dynamodb_case import (
     HOUR,
@@ -157,7 +157,7 @@ def test_g04_a_number_of_shards_that_is_written_under_again_stays_in_use(case: C
 
 
 def shards(case: Case) -> list[str]:
-    item = case.endpoint.client().get_item(TableName=case.table, Key=keyed(SCHEMA_KEY))
+    item = case.endpoint.client().get_item(TableName=case.table, Key=key_attributes(SCHEMA_KEY))
     return sorted(item["Item"]["shards"]["NS"])
 
 

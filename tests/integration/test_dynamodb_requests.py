@@ -1,4 +1,4 @@
-"""How often a tick that finds nothing asks DynamoDB: each request is waited for, and paid for."""
+"""The requests of an idle tick to DynamoDB: each costs time and money."""
 
 from collections.abc import Iterator
 
@@ -30,7 +30,7 @@ class Nowhere:
 
 
 def ticked(store: DynamoStore) -> tuple[list[str], TickReport]:
-    """What a tick asks for, and what it reports."""
+    """Return the requests of a tick, and its report."""
     asked: list[str] = []
     with requests(store, lambda name, _: asked.append(name)):
         report = run_tick(store, Nowhere())

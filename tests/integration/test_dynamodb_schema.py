@@ -17,7 +17,7 @@ from duetick.domain.errors import (
 from duetick.stores import open_store
 from duetick.stores.dynamodb import clock
 from duetick.stores.dynamodb.schema import SCHEMA_KEY, table_definition
-from duetick.stores.dynamodb.table import keyed
+from duetick.stores.dynamodb.table import key_attributes
 
 from tests.integration.dynamodb_case import Case, schedule
 from tests.lab.dynamodb import REGION, DynamoDB
@@ -118,7 +118,7 @@ def test_i10_old_code_keeps_off_a_newer_table(case: Case) -> None:
     store = case.migrated()
     case.endpoint.client().update_item(
         TableName=case.table,
-        Key=keyed(SCHEMA_KEY),
+        Key=key_attributes(SCHEMA_KEY),
         UpdateExpression="SET version = :v, oldest_code = :v",
         ExpressionAttributeValues={":v": {"N": "7"}},
     )
@@ -131,7 +131,7 @@ def test_i10_a_tick_says_that_the_table_is_older_than_its_code(case: Case) -> No
     store = case.migrated()
     case.endpoint.client().update_item(
         TableName=case.table,
-        Key=keyed(SCHEMA_KEY),
+        Key=key_attributes(SCHEMA_KEY),
         UpdateExpression="SET version = :v",
         ExpressionAttributeValues={":v": {"N": "0"}},
     )

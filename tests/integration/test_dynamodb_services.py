@@ -42,7 +42,7 @@ ASKED: Final[list[tuple[str, Mapping[str, Any]]]] = [
 
 
 def answers(service: Service, table: str) -> list[object]:
-    """What is answered to each, or how it is refused."""
+    """Return the answer to each, or its refusal."""
     made = {
         "TableName": table,
         "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],

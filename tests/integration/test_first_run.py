@@ -1,4 +1,4 @@
-"""What someone meets whose machine is not as it should be: a message that says what to do."""
+"""First runs on a machine that lacks something: a message says what to do."""
 
 import os
 import shutil

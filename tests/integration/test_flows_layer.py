@@ -40,7 +40,7 @@ class Project:
         return main(["layer", str(self.folder / "flows"), *words, "--architecture", "x86_64"])
 
     def files(self, into: str = "layer") -> set[str]:
-        """What is in it, without what Python compiled."""
+        """Return the files of a folder, without those that Python compiled."""
         python = self.folder / into / "python"
         found = (path.relative_to(python) for path in python.rglob("*") if path.is_file())
         return {str(path) for path in found if "__pycache__" not in path.parts}

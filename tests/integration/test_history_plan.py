@@ -1,4 +1,4 @@
-"""What is read of a long history: ranges of indexes, whatever stays (J-10)."""
+"""The reads of a long history: ranges of indexes, however much stays (J-10)."""
 
 import json
 import re

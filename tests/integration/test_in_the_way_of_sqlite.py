@@ -56,7 +56,7 @@ def test_i10_on_sqlite_what_says_nothing_is_taken_over(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rule", ["ON DELETE CASCADE", "", "DEFERRABLE INITIALLY DEFERRED"])
 def test_i10_on_sqlite_a_foreign_key_of_another_table_is_named(tmp_path: Path, rule: str) -> None:
-    """Where foreign keys are on, the copy would take the other table's rows along, or fail."""
+    """With foreign keys on, the copy would take the other table's rows along, or fail."""
     file = tmp_path / "theirs.db"
     theirs = Database("sqlite", f"sqlite:///{file}")
     theirs.theirs()

@@ -9,11 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from importlib.metadata import distributions
+from os.path import normpath
 from pathlib import Path
 from typing import Final
+from zipfile import ZipFile
 
 import pytest
-from duetick.cli import new, package
+from duetick.cli import new, own_wheel, package
 from duetick.cli.main import main
 from duetick.cli.package import make
 from duetick.cli.template import read_template
@@ -58,7 +60,7 @@ class Repository:
         self.bin = folder / ".venv/bin"
 
     def texts(self) -> dict[str, str]:
-        """What it holds, but for the wheel."""
+        """Return the texts of its files, but for the wheel."""
         listed = (path for path in self.folder.rglob("*") if path.is_file())
         named = {str(path.relative_to(self.folder)): path for path in listed}
         return {
@@ -134,6 +136,28 @@ def test_the_wheel_makes_the_same_repository_alone(repository: Repository, tmp_p
     repository.run(*pip, f"wheels/{WHEEL}")
     repository.run(".venv/bin/duetick", "new", str(tmp_path / "garden"))
     assert Repository(tmp_path / "garden").texts() == repository.texts()
+
+
+def links(text: str) -> list[str]:
+    """The links of a text that stay in its tree."""
+    found = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [one for one in found if not re.match(r"[a-z]+:|#", one)]
+
+
+def test_no_link_of_the_wheel_leads_nowhere(repository: Repository) -> None:
+    with ZipFile(repository.folder / "wheels" / WHEEL) as wheel:
+        texts = {one: wheel.read(one).decode() for one in wheel.namelist() if one.endswith(".md")}
+        told = wheel.read(f"duetick-{VERSION}.dist-info/METADATA").decode()
+        names = {*wheel.namelist()}
+    assert links(told) == []
+    assert "# Duetick" in told
+    there = [
+        normpath(Path(name).parent / link.partition("#")[0])
+        for name, text in texts.items()
+        for link in links(text)
+    ]
+    assert len(there) > 20
+    assert {*there} <= names
 
 
 SUITE = """
@@ -372,9 +396,37 @@ def test_what_builds_the_wheel_is_fetched_if_this_python_has_it_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     came_from(monkeypatch, url=TOP.as_uri(), dir_info={})
-    monkeypatch.setattr(new, "BUILDER", "a_builder_that_is_not_here")
+    monkeypatch.setattr(own_wheel, "BUILDER", "a_builder_that_is_not_here")
     assert main(["new", str(tmp_path / "garden")]) == 1  # for here pip asks no index
     assert "No matching distribution found for hatchling" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def linked(repository: Repository, tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    """A repository made by a Duetick that pip found beside its options, not in an index."""
+    place, wheels = tmp_path_factory.mktemp("linked"), repository.folder / "wheels"
+    made = place / "garden"
+    run([working_python("a command"), "-m", "venv", place / "venv"])
+    pip: list[str | Path] = [place / "venv/bin/python", "-m", "pip", "install", "-q"]
+    run([*pip, "--find-links", wheels, "duetick[cli]"], env=environment())
+    said = run([place / "venv/bin/duetick", "new", made], env=environment())
+    assert f"pip finds duetick {VERSION} in no index: a wheel of what runs here is in" in said
+    return Repository(made)
+
+
+def test_a_duetick_that_came_from_no_index_brings_its_wheel(
+    repository: Repository, linked: Repository
+) -> None:
+    assert linked.texts() == repository.texts()
+    ours, theirs = (ZipFile(one.folder / "wheels" / WHEEL) for one in (repository, linked))
+    assert sorted(ours.namelist()) == sorted(theirs.namelist())
+    for name in ours.namelist():
+        if not name.endswith("RECORD"):
+            assert ours.read(name) == theirs.read(name), name
+
+
+def test_its_tests_pass_with_the_wheel_that_was_put_together_again(linked: Repository) -> None:
+    assert "2 passed" in linked.run("make", "test")
 
 
 def test_deploy_says_before_it_builds_that_sam_is_missing(repository: Repository) -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -42,14 +41,6 @@ NOT_OURS = [
     *((change, f"{wrong}.* {RESTORE}") for change, wrong in RESTORE_IT),
     *((change, rf"{wrong}\. Deploy a newer release\.") for change, wrong in DEPLOY_IT),
 ]
-
-
-@pytest.fixture
-def store(postgres_url: str) -> Iterator[Store]:
-    store = open_store(postgres_url)
-    store.migrate()
-    yield store
-    store.close()
 
 
 def change(url: str, statements: str) -> None:

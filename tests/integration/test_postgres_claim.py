@@ -1,24 +1,13 @@
-"""What a claim on Postgres hands out beside what the ledger already holds."""
-
-from collections.abc import Iterator
+"""Claims on Postgres beside occurrences that the ledger already holds."""
 
 import pytest
 from duetick.core.store import Store
 from duetick.domain.identity import SCHEDULE_ORIGIN
 from duetick.domain.schedule import IndexRow, NewOccurrence
-from duetick.stores import open_store
 from duetick.testing.conformance.suite import start
 
 T = 1_700_000_040_000
 HOURLY = "0 * * * *"
-
-
-@pytest.fixture
-def store(postgres_url: str) -> Iterator[Store]:
-    store = open_store(postgres_url)
-    store.migrate()
-    yield store
-    store.close()
 
 
 @pytest.mark.parametrize("others", [0, 1, 5])

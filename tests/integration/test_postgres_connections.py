@@ -2,7 +2,6 @@
 
 import socket
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
@@ -39,14 +38,6 @@ WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
 """
 
 
-@pytest.fixture
-def store(postgres_url: str) -> Iterator[Store]:
-    store = open_store(postgres_url)
-    store.migrate()
-    yield store
-    store.close()
-
-
 def due(store: Store, count: int) -> None:
     for n in range(count):
         store.index.upsert(IndexRow("ann", f"k{n}", "* * * * *", None, T))
@@ -59,7 +50,7 @@ def end_sessions(url: str) -> None:
 
 
 def wait_for_the_end_of_transactions(server: EmbeddedPostgres) -> None:
-    """What a cut connection had locked is free once the server noticed."""
+    """Wait until the server has noticed a cut connection, and freed its locks."""
     with connect(server.url) as connection:
         while connection.run(OPEN_TRANSACTIONS)[0][0]:
             pass

@@ -1,37 +1,18 @@
 """The claim without locks: what others do between its read and its write, and when it gives way."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import pytest
 from duetick.core.store import Store
 from duetick.domain.occurrence import IndexRow
 from duetick.domain.schedule import Occurrence, Schedule
 from duetick.domain.states import State
-from duetick.stores import open_store
 from duetick.stores.postgres.shelf import PostgresShelf
 from duetick.testing.conformance.samples import DAY, HOUR, MINUTE, NOON
 from pg8000.native import Connection
 
-from tests.lab.postgres import connect
-
 TAKER = "SELECT user_id FROM schedule_index WHERE ctid = :place::tid"
 TO_HOURLY = "UPDATE schedule_index SET cron = '0 * * * *' WHERE user_id = 'b'"
-
-
-@pytest.fixture
-def store(postgres_url: str) -> Iterator[Store]:
-    opened = open_store(postgres_url)
-    opened.migrate()
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def other(postgres_url: str) -> Iterator[Connection]:
-    """Somebody else at the same database."""
-    with connect(postgres_url) as connection:
-        yield connection
 
 
 def due(store: Store, users: str, cron: str = "0 12 * * *") -> None:

@@ -36,7 +36,7 @@ class TlsPostgres(Protocol):
         """From now on."""
 
     def encrypted(self, url: str) -> bool:
-        """Whether a connection of ours is."""
+        """Return True if a connection of ours is encrypted."""
 
     def remove(self) -> None: ...
 
@@ -88,7 +88,7 @@ class OfItsOwn:
         self.server.restart()
 
     def _given(self, file: Path) -> Path:
-        """Where the server may read it, and nobody else may."""
+        """Return a file that the server may read, and nobody else."""
         place = self.server.folder / file.name
         shutil.copy(file, place)
         place.chmod(0o600)
@@ -105,7 +105,7 @@ class OfItsOwn:
 
 
 def asked(url: str, question: str) -> object:
-    """What the server answers on a connection of ours."""
+    """Return the server's answer on a connection of ours."""
     database = PostgresDatabase(connect_to(read_address(url)), 1, code=1)
     with database.transaction() as session:
         rows = session.run(question, {})
@@ -134,7 +134,7 @@ def tls(request: pytest.FixtureRequest, authority: Authority) -> Iterator[TlsPos
 
 
 def refused(url: str) -> str:
-    """What is said where the server is not trusted."""
+    """Return the error for a server that is not trusted."""
     store = open_store(url)
     with pytest.raises(StoreUnavailable) as told:
         store.check_schema()

@@ -95,7 +95,7 @@ def test_d08_of_three_that_begin_at_once_one_begins(postgres_url: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How far a restart is: something was claimed, the server is back, the test is over."""
+    """The course of a restart: something was claimed, the server is back, the test is over."""
 
     claimed: threading.Event = field(default_factory=threading.Event)
     back: threading.Event = field(default_factory=threading.Event)

@@ -165,7 +165,7 @@ def test_an_owner_who_may_not_make_roles_fails_the_deployment_at_once(
 
 
 def verifier(url: str) -> str:
-    """What Postgres keeps of the user's password."""
+    """Return the verifier that Postgres keeps of the user's password."""
     with connect(url) as admin:
         ((kept,),) = admin.run("SELECT rolpassword FROM pg_authid WHERE rolname = :u", u=USER)
     return str(kept)

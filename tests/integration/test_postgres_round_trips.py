@@ -1,4 +1,4 @@
-"""How often a dispatch and a tick wait for Postgres: counted at the socket."""
+"""The round trips of a dispatch and a tick to Postgres: counted at the socket."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Nowhere:
 
 
 def trips() -> int:
-    """How many there were since it was asked."""
+    """Return the number of round trips since the last call."""
     found, CountingSocket.round_trips = CountingSocket.round_trips, 0
     return found
 

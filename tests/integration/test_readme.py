@@ -46,7 +46,7 @@ def followed(tmp_path: Path) -> Path:
 
 
 def done(folder: Path, *command: str) -> str:
-    """What Python prints there; it has to succeed."""
+    """Return the output of Python there; it has to succeed."""
     paths = os.pathsep.join([str(folder), str(TOP / "layers/duetick")])
     ran = subprocess.run(
         [sys.executable, *command],

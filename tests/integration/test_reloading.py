@@ -274,15 +274,15 @@ def test_a_file_that_is_written_in_two_steps_is_told_once(tmp_path: Path) -> Non
     path = tmp_path / "a.py"
     path.write_text("one")
     watch = Watch(lambda: [path, tmp_path / "missing.py"])
-    assert watch.changed() == []
+    assert watch.find_changed() == []
     path.write_text("half")
-    assert watch.changed() == []
+    assert watch.find_changed() == []
     path.write_text("whole")
-    assert watch.changed() == []
-    assert watch.changed() == [path]
-    assert watch.changed() == []
+    assert watch.find_changed() == []
+    assert watch.find_changed() == [path]
+    assert watch.find_changed() == []
     path.unlink()
-    assert [watch.changed(), watch.changed()] == [[], [path]]
+    assert [watch.find_changed(), watch.find_changed()] == [[], [path]]
 
 
 def test_the_local_stack_is_not_started_with_settings_that_do_not_fit(

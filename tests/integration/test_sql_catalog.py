@@ -95,7 +95,7 @@ def test_i10_opening_a_file_makes_no_table(file: Path) -> None:
 
 
 def gone(url: str, drop: Callable[[], object]) -> str:
-    """What a deployment says of a database in which tables were dropped since the last one."""
+    """Return a deployment's error for a database whose tables were dropped since the last one."""
     store, waited = open_store(url), list[float]()
     store.migrate()
     store.check_schema()

@@ -1,4 +1,4 @@
-"""What SQLite erases is gone from its files too, not from its tables alone."""
+"""An erasure on SQLite clears its files too, not its tables alone."""
 
 import random
 import sqlite3

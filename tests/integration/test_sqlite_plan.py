@@ -1,4 +1,4 @@
-"""What SQLite reads: by its indexes, however long the history is (I-11)."""
+"""The reads of SQLite: by its indexes, however long the history is (I-11)."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -329,7 +329,7 @@ def starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int],
 
 
 def deploy_with_patience(store: Store, seconds: float) -> float:
-    """How long was waited."""
+    """Deploy, and return the seconds of the wait."""
     waited: list[float] = []
     try:
         deploy(

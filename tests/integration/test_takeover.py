@@ -36,7 +36,7 @@ def mail(ran: list[Context]) -> Flow:
 
 
 def fired(database: Database, flow: Flow, row_flow: str = "") -> list[tuple[State, Reason | None]]:
-    """What became of ann's row, by a stage that migrates and ticks at nine."""
+    """Return the end of ann's row, by a stage that migrates and ticks at nine."""
     with Stage(flow, clock=FakeClock(NINE), store=database.address, row_flow=row_flow) as stage:
         assert stage.tick().delivered == 1
         found = stage.store.ledger.find("ann", "digest")

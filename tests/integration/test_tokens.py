@@ -37,7 +37,7 @@ def test_a_damaged_key_is_told_and_not_replaced(tmp_path: Path) -> None:
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    """What `duetick token` says."""
+    """Return the exit code and output of `duetick token`."""
     capsys.readouterr()
     code = main(["token", *words])
     printed = capsys.readouterr()

@@ -132,7 +132,7 @@ class Rollout:
                 self.fired += [tuple(fire) for fire in answer["done"]]
 
     def succeeded(self) -> Counter[tuple[str, int]]:
-        """How often each time of each schedule ran to its end."""
+        """Count the successful runs of each time of each schedule."""
         return Counter(
             (name, at)
             for _, name, at, attempt in self.fired

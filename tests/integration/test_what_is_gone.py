@@ -13,8 +13,11 @@ from duetick.core.purge import purge, purge_within
 from duetick.core.store import Store
 from duetick.domain.creation import Repeatable
 from duetick.domain.ending import KEPT_GONE_MS
+from duetick.domain.operating import Operator
 from duetick.domain.policies import Policies
+from duetick.domain.retention import Days, Retention
 from duetick.stores import open_store
+from duetick.stores.dynamodb.shelf import open_dynamodb
 from duetick.testing.conformance.done import AT_NOON
 from duetick.testing.conformance.samples import DAY, MINUTE, NOON, SOON, schedule
 from duetick.testing.conformance.suite import drain
@@ -125,6 +128,21 @@ def test_l01_on_dynamodb_a_definition_that_holds_does_not_expire(case: Case) -> 
         store.schedules.put(schedule(cron=f"{number} 6 * * *"), now=NOON + number)
     found = sorted((item for item in case.items() if item["p"]["S"][:2] == "V#"), key=_since)
     assert ["ttl" in item for item in found] == [True, True, False]
+
+
+def test_j10_on_dynamodb_a_job_leaves_by_the_retention_of_its_store(case: Case) -> None:
+    retention, far = Retention(Days(3, 7)), NOON + 300 * DAY
+    store = Store(open_dynamodb(case.url, checks_clock=False, retention=retention), lambda: NOON)
+    store.migrate()
+    with closing(store):
+        made = store.jobs.enqueue(schedule(), due_at=far).job
+        store.ledger.cancel(made.occurrence, Operator("op"), now=SOON)
+        purge(store, SOON + 3 * DAY - 1, retention=retention)
+        assert store.jobs.get("ada", made.id)
+        purge(store, SOON + 3 * DAY, retention=retention)
+        assert store.jobs.get("ada", made.id) is None
+        left = [item for item in case.items() if item["p"]["S"][:2] in ("U#", "O#")]
+        assert [int(item["ttl"]["N"]) for item in left] == [(SOON + 3 * DAY) // 1_000] * 2
 
 
 def _since(item: "dict[str, AttributeValueTypeDef]") -> str:

@@ -82,7 +82,7 @@ def at(request: pytest.FixtureRequest, folder: Path) -> Database:
 
 
 def refusal(database: Database) -> str:
-    """What migrate says of the table; its rows stay as they were."""
+    """Return migrate's error for the table. Its rows stay as they were."""
     before = database.run("SELECT * FROM schedule_index")
     with closing(database.opened()) as store, pytest.raises(SchemaBlocked) as told:
         store.migrate()

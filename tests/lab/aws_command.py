@@ -22,7 +22,7 @@ def option(name: str) -> str:
 
 
 def given(shape: Shape, values: list[str]) -> object:
-    """What the words behind an option say."""
+    """Return the words behind an option."""
     if shape.type_name == "boolean":
         return True
     (text,) = values

@@ -1,4 +1,4 @@
-"""Where the lab keeps what it installs: made once, by one process at a time, never half made."""
+"""The cache of the lab's installations: made once, by one process at a time, never half made."""
 
 import fcntl
 import shutil

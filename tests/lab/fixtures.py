@@ -50,7 +50,7 @@ def pytest_configure() -> None:
 
 
 def pytest_report_header() -> str:
-    """Which Postgres there is besides the embedded one."""
+    """Name the Postgres that is there besides the embedded one."""
     return f"this machine's own Postgres: {machines_own() or 'none'}"
 
 

@@ -43,7 +43,7 @@ def _outcome(message: str) -> BaseException:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Where nothing may be missing, a skip fails the run, unless a store says what it lacks."""
+    """Fail the run for a skip if nothing may be missing, unless a store says what it lacks."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter and _unexplained(reporter) and session.exitstatus == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,4 +1,4 @@
-"""How the processes of a parallel run share the tests."""
+"""The shares of tests that the processes of a parallel run get."""
 
 import pytest
 from xdist.remote import Producer

@@ -200,7 +200,7 @@ class Acting:
         one = self._one_in({State.DEAD})
         if one:
             self._world.witness.retries(one.identity)
-            named = self._store.ledger.named(one.id) or one
+            named = self._store.ledger.find_by_id(one.id) or one
             self._operate(lambda: self._store.ledger.retry(named, OPERATOR, now=self._now))
 
     def _cancel(self) -> None:

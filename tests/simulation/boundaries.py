@@ -317,13 +317,13 @@ class CrossedShelf:
         """See `ports.Shelf`."""
         return self._cross("owner", lambda: self._shelf.owner(external_id))
 
-    def tally(self, dead_since: int, limit: int) -> StateCounts:
+    def tally(self, now: int, dead_since: int, limit: int) -> StateCounts:
         """See `ports.Shelf`. No story has an operator who looks."""
-        return self._shelf.tally(dead_since, limit)
+        return self._shelf.tally(now, dead_since, limit)
 
-    def alike(self, selection: Selection, now: int, until: int, place: str = "") -> AlikePage:
+    def read_alike(self, selection: Selection, now: int, until: int, place: str = "") -> AlikePage:
         """See `ports.Shelf`. No story has anybody who forecasts."""
-        return self._shelf.alike(selection, now, until, place)
+        return self._shelf.read_alike(selection, now, until, place)
 
     def walk_units(self, books: int) -> int | None:
         """See `ports.Shelf`."""
@@ -379,9 +379,9 @@ class CrossedShelf:
 
     # Bells.
 
-    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+    def make_bells_pending(self, names: Sequence[ScheduleName], now: int) -> None:
         """See `ports.Shelf`."""
-        self._cross("mark_bells", lambda: self._shelf.mark_bells(names, now))
+        self._cross("make_bells_pending", lambda: self._shelf.make_bells_pending(names, now))
 
     def pending_bells(self, limit: int) -> Sequence[PendingBell]:
         """See `ports.Shelf`."""
@@ -464,9 +464,9 @@ class CrossedShelf:
         """See `ports.Shelf`."""
         return self._cross("occurrence", lambda: self._shelf.occurrence(identity))
 
-    def named(self, name: str) -> Occurrence | None:
+    def find_by_id(self, name: str) -> Occurrence | None:
         """See `ports.Shelf`."""
-        return self._cross("named", lambda: self._shelf.named(name))
+        return self._cross("find_by_id", lambda: self._shelf.find_by_id(name))
 
     def events(self, identities: Sequence[Identity]) -> Sequence[Sequence[Event]]:
         """See `ports.Shelf`."""

@@ -20,7 +20,7 @@ from duetick.domain.policies import Delivery
 from duetick.domain.rows import row_of
 from duetick.domain.schedule import Record
 from duetick.domain.standing import StandingOrder
-from duetick.domain.states import Reason, State, ended_as
+from duetick.domain.states import Reason, State, end_state
 from duetick.domain.transitions import has_ended
 from duetick.testing.conformance.samples import DAY, MINUTE
 
@@ -129,7 +129,7 @@ def _flaws_of_effects(written: Counter[str], ledger: Sequence[Occurrence]) -> It
     """Compare the effects that were committed with the states (effectively once)."""
     for one in ledger:
         count = written.pop(spell(one.identity), 0)
-        wanted = ended_as(one.state, one.reason) is State.SUCCEEDED
+        wanted = end_state(one.state, one.reason) is State.SUCCEEDED
         was_booked = one.policies.delivery is Delivery.EFFECTIVELY_ONCE
         if count > 1 or (count and not wanted) or (was_booked and wanted and not count):
             yield f"T-04: {spell(one.identity)} is {one.state}, and has {count} effects"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ActionFails(Exception):
-    """What a simulated action raises."""
+    """The error of a simulated action."""
 
 
 class Network:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Final, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar, cast
 
 from duetick.domain.attempts import SUCCEEDED, Begun, Settled, settle
 from duetick.domain.backfilling import KIND, Backfill, BackfillStep
@@ -41,6 +41,44 @@ class Altered:
         return getattr(self._shelf, name)
 
 
+class Asked(NamedTuple):
+    """A call of `Shelf.change`, without its function."""
+
+    user_id: str
+    key: str
+    now: int
+    about: Leased | None
+    alone: bool
+    terms: Terms
+
+
+class WrongChanges(Altered):
+    """A shelf that changes books wrongly."""
+
+    def change(
+        self,
+        user_id: str,
+        key: str,
+        now: int,
+        alter: "Alter[T]",
+        *,
+        about: Leased | None = None,
+        alone: bool = False,
+        terms: Terms = NO_TERMS,
+    ) -> T:
+        """See `ports.Shelf`."""
+        return self.change_wrongly(Asked(user_id, key, now, about, alone, terms), alter)
+
+    def change_wrongly(self, asked: Asked, alter: "Alter[T]") -> T:
+        """Change a book as the bug does."""
+        raise NotImplementedError
+
+    def change_rightly(self, asked: Asked, alter: "Alter[T]") -> T:
+        """Change a book as the shelf does."""
+        user_id, key, now, about, alone, terms = asked
+        return self._shelf.change(user_id, key, now, alter, about=about, alone=alone, terms=terms)
+
+
 class SettlesFirst(Altered):
     """An attempt counts as a success before its action runs."""
 
@@ -52,7 +90,7 @@ class SettlesFirst(Altered):
 
 
 class ForgetsFailures(Altered):
-    """What is delivered is deleted in a `finally`, whether or not its action failed."""
+    """A `finally` deletes what is delivered, though its action may have failed."""
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
         """Settle everything as a success."""
@@ -114,20 +152,10 @@ class ChecksThenActs(Altered):
         return [self._shelf.change(lease.user_id, lease.key, now, alter, about=lease)]
 
 
-class PausesInSilence(Altered):
+class PausesInSilence(WrongChanges):
     """A pause accounts for none of the times that it takes."""
 
-    def change(
-        self,
-        user_id: str,
-        key: str,
-        now: int,
-        alter: "Alter[T]",
-        *,
-        about: Leased | None = None,
-        alone: bool = False,
-        terms: Terms = NO_TERMS,
-    ) -> T:
+    def change_wrongly(self, asked: Asked, alter: "Alter[T]") -> T:
         """Change, and drop the ranges of pauses."""
 
         def altered(book: Book) -> T:
@@ -137,69 +165,38 @@ class PausesInSilence(Altered):
             return answer
 
         altered.__qualname__ = alter.__qualname__
-        return self._shelf.change(user_id, key, now, altered, about=about, alone=alone, terms=terms)
+        return self.change_rightly(asked, altered)
 
 
-class ForgetsKeys(Altered):
+class ForgetsKeys(WrongChanges):
     """The key of a job is looked at and never kept."""
 
-    def change(
-        self,
-        user_id: str,
-        key: str,
-        now: int,
-        alter: "Alter[T]",
-        *,
-        about: Leased | None = None,
-        alone: bool = False,
-        terms: Terms = NO_TERMS,
-    ) -> T:
+    def change_wrongly(self, asked: Asked, alter: "Alter[T]") -> T:
         """Change, and keep no creation."""
-        forgetful = terms._replace(creation=None)
-        return self._shelf.change(
-            user_id, key, now, alter, about=about, alone=alone, terms=forgetful
-        )
+        forgetful = asked.terms._replace(creation=None)
+        return self.change_rightly(asked._replace(terms=forgetful), alter)
 
 
-class MovesFirst(Altered):
+class MovesFirst(WrongChanges):
     """The cursor of a backfill moves before its occurrences are recorded."""
 
-    def change(
-        self,
-        user_id: str,
-        key: str,
-        now: int,
-        alter: "Alter[T]",
-        *,
-        about: Leased | None = None,
-        alone: bool = False,
-        terms: Terms = NO_TERMS,
-    ) -> T:
+    def change_wrongly(self, asked: Asked, alter: "Alter[T]") -> T:
         """Change, and keep how far a backfill is before that."""
         if alter.__qualname__.startswith("Ledger.backfill"):
-            taken = self._shelf.change(user_id, key, now, lambda book: alter(book.copy()))
+            name = asked.user_id, asked.key
+            taken = self._shelf.change(*name, asked.now, lambda book: alter(book.copy()))
             assert isinstance(taken, BackfillStep)
             for order in self._shelf.standing():
                 one = Backfill.load(order) if order.kind == KIND else None
-                if one and (one.user_id, one.key) == (user_id, key):
+                if one and (one.user_id, one.key) == name:
                     self._shelf.keep_order(order.change(taken.after.dump()))
-        return self._shelf.change(user_id, key, now, alter, about=about, alone=alone, terms=terms)
+        return self.change_rightly(asked, alter)
 
 
-class TellsLater(Altered):
+class TellsLater(WrongChanges):
     """A failure hook is recorded in a second write, after the death."""
 
-    def change(
-        self,
-        user_id: str,
-        key: str,
-        now: int,
-        alter: "Alter[T]",
-        *,
-        about: Leased | None = None,
-        alone: bool = False,
-        terms: Terms = NO_TERMS,
-    ) -> T:
+    def change_wrongly(self, asked: Asked, alter: "Alter[T]") -> T:
         """Change without the hooks, then record them."""
         late: list[Occurrence] = []
 
@@ -213,10 +210,9 @@ class TellsLater(Altered):
             book.made += late
 
         altered.__qualname__ = tell.__qualname__ = alter.__qualname__
-        change = self._shelf.change
-        answer = change(user_id, key, now, altered, about=about, alone=alone, terms=terms)
+        answer = self.change_rightly(asked, altered)
         if late:
-            change(user_id, key, now, tell)
+            self._shelf.change(asked.user_id, asked.key, asked.now, tell)
         return answer
 
 
@@ -233,7 +229,7 @@ class CountsAttempts(Altered):
 
 
 class SettlesTheCancelled(Altered):
-    """What an operator cancelled is settled by the attempt that ran: its fence is the same."""
+    """An attempt settles what an operator cancelled: its fence is the same."""
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
         """Settle under the right fence, whatever the state is."""
@@ -275,20 +271,10 @@ class TakesUnseen(Altered):
         return any(self._shelf.keep_order(order._replace(rev=one.rev + 1)) for one in current)
 
 
-class FollowsNoZone(Altered):
+class FollowsNoZone(WrongChanges):
     """New rules of a zone are dated, and the row stays at the time that the old ones gave."""
 
-    def change(
-        self,
-        user_id: str,
-        key: str,
-        now: int,
-        alter: "Alter[T]",
-        *,
-        about: Leased | None = None,
-        alone: bool = False,
-        terms: Terms = NO_TERMS,
-    ) -> T:
+    def change_wrongly(self, asked: Asked, alter: "Alter[T]") -> T:
         """Change, but for the row of one whose zone has new rules."""
 
         def altered(book: Book) -> T:
@@ -299,7 +285,7 @@ class FollowsNoZone(Altered):
         altered.__qualname__ = alter.__qualname__
         follows = alter.__qualname__.startswith("Store.follow_zone")
         does = altered if follows else alter
-        return self._shelf.change(user_id, key, now, does, about=about, alone=alone, terms=terms)
+        return self.change_rightly(asked, does)
 
     @staticmethod
     def leave(book: Book, row: IndexRow | None) -> None:
@@ -318,7 +304,7 @@ class DatesNoRules(FollowsNoZone):
 
 
 class BringsBackTheErased(Altered):
-    """What ran while its user was erased is written once more at its end."""
+    """A run writes its occurrence once more at its end, though its user was erased meanwhile."""
 
     def settle(self, settled: Sequence[Settled], now: int) -> Sequence[Occurrence | None]:
         """Settle; if there is nothing to settle, make it."""
@@ -353,21 +339,11 @@ class PurgesTheMark(Altered):
         return retired
 
 
-class MarksLater(Altered):
-    """The mark of a bell follows the write that moves it, and is not a part of it."""
+class MakesPendingLater(WrongChanges):
+    """A write of its own makes a bell pending, after the one that moves it."""
 
-    def change(
-        self,
-        user_id: str,
-        key: str,
-        now: int,
-        alter: "Alter[T]",
-        *,
-        about: Leased | None = None,
-        alone: bool = False,
-        terms: Terms = NO_TERMS,
-    ) -> T:
-        """Change, then mark the bell."""
+    def change_wrongly(self, asked: Asked, alter: "Alter[T]") -> T:
+        """Change, then make the bell pending."""
         moved: list[Book] = []
 
         @wraps(alter)
@@ -377,23 +353,29 @@ class MarksLater(Altered):
             book.bell = None
             return answer
 
-        answer = self._shelf.change(
-            user_id, key, now, altered, about=about, alone=alone, terms=terms
-        )
+        answer = self.change_rightly(asked, altered)
         if moved:
-            self._shelf.mark_bells([(user_id, key)], now)
+            self._shelf.make_bells_pending([(asked.user_id, asked.key)], asked.now)
         return answer
 
 
-class EndsAnyMark(Altered):
-    """A process deletes the mark of a bell that it put, whoever marked the bell meanwhile."""
+class EndsAnyToken(Altered):
+    """A process deletes the pending bell that it put, whatever write made it pending meanwhile."""
 
     def end_bell(self, name: ScheduleName, token: str) -> bool:
-        """Delete the mark, whatever its token is."""
+        """Delete the pending bell, whatever its token is."""
         crossed = self._shelf
         assert isinstance(crossed, CrossedShelf)
         current = crossed._shelf.take_bell(name, LATEST, 0)
         return crossed.end_bell(name, current or token)
+
+
+class SharesBells(Altered):
+    """Two processes may have one bell at a time."""
+
+    def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
+        """Take the bell, whoever has it."""
+        return self._shelf.take_bell(name, LATEST, until)
 
 
 def _count(book: Book) -> None:
@@ -438,8 +420,9 @@ PLANTED: Final[Mapping[str, Alters]] = {
     "new rules that nobody dates": _altered(DatesNoRules),
     "a settle that brings back what was erased": _altered(BringsBackTheErased),
     "a job's key that is not kept": _altered(ForgetsKeys),
-    "a bell that is marked after the write": _altered(MarksLater),
-    "a mark that ends whatever its token": _altered(EndsAnyMark),
+    "a bell that is pending after the write": _altered(MakesPendingLater),
+    "a pending bell that ends whatever its token": _altered(EndsAnyToken),
+    "a bell that two processes have": _altered(SharesBells),
 }
 """The bugs by name."""
 
@@ -449,8 +432,9 @@ ONLY_WITH: Final[Mapping[str, Verb]] = {
     "new rules that nobody dates": "new tzdata",
     "a settle that brings back what was erased": "erase",
     "a job's key that is not kept": "enqueue",
-    "a bell that is marked after the write": "move",
-    "a mark that ends whatever its token": "move",
+    "a bell that is pending after the write": "move",
+    "a pending bell that ends whatever its token": "move",
+    "a bell that two processes have": "move",
 }
 """The verb without which no story comes to the place of a bug: so others need not be told."""
 
@@ -473,7 +457,8 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a failure hook that is written after the death": 14,
     "a limit that is read, then written": 6,
     "a job's key that is not kept": 2,
-    "a bell that is marked after the write": 9,
-    "a mark that ends whatever its token": 696,
+    "a bell that is pending after the write": 9,
+    "a pending bell that ends whatever its token": 32,
+    "a bell that two processes have": 32,
 }
 """The seed of the first story that finds a bug. It saves time only: that story is told first."""

@@ -31,7 +31,7 @@ class Stuck(AssertionError):
 
 @dataclass(eq=False)
 class Process:
-    """What dies at once: all tasks of it, with its connections."""
+    """A process: all its tasks die at once, with its connections."""
 
     name: str
     alive: bool = True
@@ -279,7 +279,7 @@ class VirtualThreads:
         self._slots = slots
 
     @contextmanager
-    def started(self, most: int) -> Iterator[Callable[[Work], object]]:
+    def open_threads(self, most: int) -> Iterator[Callable[[Work], object]]:
         """See `Threads`."""
         me, tasks = self._slots.current, list[Task]()
 

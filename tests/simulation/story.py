@@ -64,7 +64,7 @@ PORT: Final = (
     "records",
     "occurrence",
     "find",
-    "named",
+    "find_by_id",
     "events",
     "backlog",
     "look",
@@ -121,7 +121,7 @@ OF_VERBS: Final[Mapping[Verb, tuple[str, ...]]] = {
 """The boundaries that are crossed in stories with a verb alone: faults fall there with it."""
 
 OF_BELLS: Final = (
-    "mark_bells",
+    "make_bells_pending",
     "pending_bells",
     "take_bell",
     "end_bell",
@@ -175,7 +175,7 @@ CLOCK_CHANGES: Final = tuple(
 
 
 class Act(NamedTuple):
-    """What somebody does at an instant."""
+    """An action of somebody at an instant."""
 
     at: int
     verb: Verb
@@ -185,7 +185,7 @@ class Act(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What happens at the nth crossing of a boundary."""
+    """A fault at the nth crossing of a boundary."""
 
     boundary: str
     nth: int
@@ -193,7 +193,7 @@ class Fault(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """What the network makes of the nth delivery."""
+    """The network's trouble with the nth delivery."""
 
     nth: int
     way: Way
@@ -237,7 +237,7 @@ class Story:
 
     @property
     def size(self) -> int:
-        """How much there is to tell."""
+        """Return the length of the story."""
         return sum(map(len, (self.acts, self.faults, self.troubles, self.outages)))
 
 
@@ -301,7 +301,10 @@ class Teller(Chances):
 
     def _edits_at_once(self) -> list[Act]:
         at, key = self.start + self.randrange(1, self.span), f"k{self.randrange(2)}"
-        return [Act(at + self.randrange(200), "retime", key, self._schedule(key)) for _ in range(3)]
+        within = self.choice((200, 4_000))
+        return [
+            Act(at + self.randrange(within), "retime", key, self._schedule(key)) for _ in range(3)
+        ]
 
     def _faults_of_bells(self) -> list[Fault]:
         names = [one for one in OF_BELLS if self.happens(0.4)]

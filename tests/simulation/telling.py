@@ -27,7 +27,7 @@ MOST_LINES: Final = 120
 
 @dataclass
 class Ended:
-    """How a story ended. `history` is what is the same on every store."""
+    """The end of a story. `history` is the part that is the same on every store."""
 
     story: Story
     flaws: list[str] = field(default_factory=list)

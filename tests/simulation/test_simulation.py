@@ -51,7 +51,7 @@ OUTSIDE = {
     "locks",
     "workers",
     "free_bell",
-    "alike",
+    "read_alike",
     "walk_units",
 }
 """What no simulated process calls by that name, or seldom: changes have names of their own."""
@@ -115,6 +115,7 @@ def tell_packed(ground: Ground, seeds: range, *, inside: bool = False) -> None:
             pytest.fail(explain(teller.shrink(story)))
 
 
+@pytest.mark.slow
 def test_q01_no_story_through_the_queue_breaks_a_promise(sqlite: Ground) -> None:
     tell_packed(sqlite, range(300, 308))
 

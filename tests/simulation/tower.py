@@ -38,6 +38,11 @@ BELLS: Final = replace(TICKS, group="bells", role="bell", dispatch="dispatch", t
 CALL_SECONDS: Final = 29
 """Seconds that a ring has, as a call of dispatch by a tick has."""
 
+SLOW_MS: Final = 9_000
+"""The time that a call of EventBridge takes at times, with its tries. Its process has the bell for
+longer.
+"""
+
 HOLDING: Final = frozenset({"take_bell", "row", "bells.put", "bells.delete", "end_bell"})
 """The boundaries where a process has a bell, and may stand still for longer than it has it."""
 
@@ -102,6 +107,9 @@ class Tower:
             self._wakes.add(at)
 
     def _cross(self, name: str, call: Callable[[], T]) -> T:
+        if self._draw(f"{name} {self._world.slots.now}") % 5 == 1:
+            self._tell(f"`{name}` takes {SLOW_MS // 1_000} s")
+            self._world.slots.pause(SLOW_MS)
         try:
             return self._world.boundaries.cross(name, call, of_store=False)
         except StoreUnavailable as away:
@@ -195,7 +203,7 @@ class Tower:
         ringer = Ringer(
             host.store,
             deliver,
-            heal=managed.mark if managed else ignore,
+            heal=managed.mend if managed else ignore,
             wake=managed.wake if managed else ignore,
             tell=tell_nobody,
             sleep=lambda seconds: world.slots.pause(max(1, round(seconds * 1_000))),

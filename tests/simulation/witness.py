@@ -32,7 +32,7 @@ STILL: Final = 12
 
 
 class Definition(NamedTuple):
-    """What a schedule was from `since` on, up to the next one; `record` is None if it was gone.
+    """The record of a schedule from `since` on, up to the next one; None if it was gone.
 
     `counts` is False if its limit was used up: no time is owed then, and any may be accounted for.
     """
@@ -58,7 +58,7 @@ def snapshot(book: Book) -> Snapshot:
 
 @dataclass
 class Witness:
-    """What was seen so far. `flaws` are what must not happen."""
+    """The observations so far. `flaws` are those that must not happen."""
 
     slots: Slots
     skewed: bool = False

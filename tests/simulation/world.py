@@ -157,6 +157,7 @@ class World:
             look = min(self._next_look(next_tick), self.tower.next_ring())
             at = min(acts[0].at if acts else self.story.end, look)
             self._wait_until(min(at, self.story.end))
+            self.tower.look()
             self.tower.ring(silent=bool(self._silences(self.slots.now)))
             if acts and acts[0].at <= at:
                 self._act(acts.pop(0))
@@ -253,7 +254,7 @@ class World:
             user,
             key,
             self.slots.now,
-            lambda book: Peeked(book.view(), book.row, tuple(book.pages.unfinished())),
+            lambda book: Peeked(book.view(), book.row, tuple(book.pages.find_unfinished())),
         )
 
     def _ticks(self) -> None:
@@ -286,7 +287,7 @@ class World:
             sleep=self._sleep,
             threads=VirtualThreads(self.slots),
             on_dispatch=self._sees_late(host),
-            late=host.managed.late() if host.managed else 0,
+            late=host.managed.late_ms() if host.managed else 0,
         )
         if host.managed:
             host.managed.go_on(always)

@@ -32,7 +32,7 @@ class Deployment:
         }
 
     def holds(self, condition: str) -> bool:
-        """Whether a condition is true."""
+        """Return True if a condition holds."""
         return bool(self._logic(template()["Conditions"][condition]))
 
     def _logic(self, value: Value) -> Value:
@@ -51,7 +51,7 @@ class Deployment:
         return decide[name]()
 
     def refused_by(self) -> list[str]:
-        """What the template's rules say against these parameters."""
+        """Return the refusals of these parameters by the template's rules."""
         return [
             one["AssertDescription"]
             for rule in template()["Rules"].values()
@@ -62,7 +62,7 @@ class Deployment:
 
     @property
     def resources(self) -> Values:
-        """What is made, each with its `Fn::If`s decided."""
+        """Return the resources that are made, each with its `Fn::If`s decided."""
         return {
             name: self.decided(one)
             for name, one in template()["Resources"].items()
@@ -80,7 +80,7 @@ class Deployment:
         return {**every, **own}
 
     def statements(self, function: str) -> list[Values]:
-        """What a function's role allows."""
+        """Return the statements of a function's role."""
         role = self.resources[function]["Properties"]["Role"]["Fn::GetAtt"][0]
         inline = self.resources[role]["Properties"]["Policies"]
         attached = [

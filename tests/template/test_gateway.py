@@ -1,4 +1,4 @@
-"""What API Gateway lets in, how much of it, and what it answers and writes down by itself."""
+"""API Gateway: the calls that it lets in, their limits, and its own answers and logs."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def definition(deployment: Deployment, api: str) -> Values:
 
 
 def stage(deployment: Deployment, api: str) -> Values:
-    """What is set of an API's stage."""
+    """Return the settings of an API's stage."""
     properties: Values = deployment.resources[api]["Properties"]
     return properties
 
@@ -170,7 +170,7 @@ def test_g08_an_outside_id_is_looked_up_by_one_function_and_dispatched_by_anothe
 
 
 def allowed(policy: Values, principal: Value, method: str, path: str) -> bool:
-    """Whether a resource policy lets somebody in who comes from the VPC."""
+    """Return True if a resource policy lets a caller in who comes from the VPC."""
     wanted = f"execute-api:/v1/{method}{path}"
     for statement in policy["Statement"]:
         named = statement["Resource"]

@@ -25,7 +25,7 @@ def test_sam_finds_nothing_wrong(sam: Sam) -> None:
 
 @pytest.fixture(scope="module")
 def translated(sam: Sam, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What AWS makes of the template, with each choice of each parameter."""
+    """Yield AWS's translations of the template, with each choice of each parameter."""
     made = sam.translate(TEMPLATE, tmp_path_factory.mktemp("translated"), covering())
     return [DEPLOYMENT.sub("Deployment", one) for one in made]
 
@@ -53,7 +53,7 @@ def test_the_linter_looks_behind_every_condition(
 def test_the_linter_finds_nothing_where_no_parameter_is_empty(
     sam: Sam, translated: list[str], tmp_path: Path
 ) -> None:
-    """What the template asks it to ignore is about empty parameters alone."""
+    """The template's exceptions are about empty parameters alone."""
     made = yaml.safe_load(translated[0])
     del made["Metadata"]["cfn-lint"]
     for name, parameter in made["Parameters"].items():

@@ -56,7 +56,7 @@ def split(parameter: str) -> Value:
 
 
 def answers_cloudformation(deployment: Deployment, function: str) -> bool:
-    """Whether a custom resource is its work."""
+    """Return True if a function answers a custom resource."""
     tokens = [
         one["Properties"]["ServiceToken"]
         for one in deployment.resources.values()

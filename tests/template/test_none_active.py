@@ -47,7 +47,7 @@ def calculate(node: ast.expr, known: dict[str, Series], hour: int) -> float | No
 
 
 def rings(counts: Sequence[int | None]) -> bool:
-    """Whether the alarm rings after these counts, hour by hour; None is a count that is missing."""
+    """Return True if the alarm rings after these counts, hour by hour; None is a missing count."""
     given = alarm()
     window = dict(enumerate(counts[-given["EvaluationPeriods"] :]))
     known: dict[str, Series] = {}

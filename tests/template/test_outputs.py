@@ -1,11 +1,16 @@
-"""What a deployment tells at its end: where to look, who is told, how to sign in and operate."""
+"""The outputs of a deployment: the places to look, the ways to sign in and to operate."""
 
 import re
+from importlib.resources import files
 
 import pytest
 from duetick.cli.main import main
+from duetick.cli.template import read_template
 
 from tests.template.parsed import Deployment, Values, template
+
+POOL = {"UserPoolArn": "arn:aws:cognito-idp:x:1:userpool/x_y", "UserPoolClientId": "z"}
+"""A pool of users that a team has already."""
 
 
 def shown(**parameters: str) -> Values:
@@ -28,10 +33,25 @@ def test_the_default_deployment_has_users_of_its_own_whom_its_owner_creates() ->
 
 
 def test_a_pool_of_yours_has_a_sign_in_of_its_own() -> None:
-    given = {"UserPoolArn": "arn:aws:cognito-idp:x:1:userpool/x_y", "UserPoolClientId": "z"}
-    assert "UsersApiUrl" in shown(**given)
-    assert not {"UserPoolId", "SignIn"} & shown(**given).keys()
+    assert "UsersApiUrl" in shown(**POOL)
+    assert not {"UserPoolId", "SignIn"} & shown(**POOL).keys()
     assert "UsersApiUrl" not in shown(Users="none")
+
+
+@pytest.mark.parametrize("given", [{}, POOL])
+def test_a_new_project_shows_what_the_stack_that_it_nests_has(given: dict[str, str]) -> None:
+    skeleton = files("duetick.cli").joinpath("skeleton/template.yaml")
+    project = read_template(skeleton.read_text())
+    passed = project["Resources"]["Duetick"]["Properties"]["Parameters"]
+    assert all(passed[name] == {"Ref": name} for name in POOL)
+    assert project["Conditions"] == {"MakesUserPool": {"Fn::Equals": [{"Ref": "UserPoolArn"}, ""]}}
+    nested = {
+        one["Value"]["Fn::GetAtt"][1].removeprefix("Outputs.")
+        for one in project["Outputs"].values()
+        if "Condition" not in one or not given
+    }
+    assert nested <= shown(**given).keys()
+    assert ("SignIn" in nested) is not bool(given)
 
 
 def test_the_link_leads_to_the_dashboard_of_this_region() -> None:

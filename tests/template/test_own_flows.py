@@ -1,4 +1,4 @@
-"""What a team gives of its own: the layer of its flows, rights of actions, settings, a secret."""
+"""A team's own parts: the layer of its flows, rights of actions, settings, a secret."""
 
 import json
 import os

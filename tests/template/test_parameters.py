@@ -1,4 +1,4 @@
-"""What a parameter may say: all that is accepted works, and what cannot work is told at once."""
+"""The values of parameters: all that is accepted works, and others are refused at once."""
 
 import re
 from dataclasses import fields
@@ -79,7 +79,7 @@ def test_what_works_is_not_refused(parameters: dict[str, str]) -> None:
 
 
 def allows(name: str, value: str) -> bool:
-    """Whether a parameter's pattern takes a value."""
+    """Return True if a parameter's pattern takes a value."""
     return bool(re.fullmatch(template()["Parameters"][name]["AllowedPattern"], value))
 
 

@@ -36,7 +36,7 @@ def policies(deployment: Deployment) -> list[Values]:
 
 
 def resources(statement: Values) -> list[Value]:
-    """What a statement is about."""
+    """Return the resources of a statement."""
     named = statement["Resource"]
     return named if isinstance(named, list) else [named]
 

@@ -4,7 +4,13 @@ import json
 import re
 
 import pytest
-from duetick.cli.costs import ALARMS_OF_PACKS, METRICS_OF_PACKS, Usage
+from duetick.cli.costs import (
+    ALARMS_OF_BELLS,
+    ALARMS_OF_PACKS,
+    METRICS_OF_BELLS,
+    METRICS_OF_PACKS,
+    Usage,
+)
 from duetick.core.audit import Audit
 from duetick.core.dispatch.packs import PackReport
 from duetick.core.gone import Gone
@@ -259,6 +265,10 @@ def test_what_is_billed_for_watching_is_what_there_is(
     assert Usage().alarms == len(Deployment().of_type("AWS::CloudWatch::Alarm"))
     with_queue = Deployment(Transport="queue").of_type("AWS::CloudWatch::Alarm")
     assert Usage().alarms + ALARMS_OF_PACKS == len(with_queue)
+    emitted_managed = emitted(capsys, monkeypatch, managed=True)
+    assert len(emitted_unmanaged) + METRICS_OF_BELLS == len(emitted_managed)
+    with_bells = Deployment(Trigger="managed", TickMinutes="60").of_type("AWS::CloudWatch::Alarm")
+    assert Usage().alarms + ALARMS_OF_BELLS == len(with_bells)
 
 
 def test_every_alarm_has_a_time_that_cloudwatch_takes() -> None:

@@ -29,7 +29,7 @@ class ListedPages:
     def in_place(self) -> Sequence[Occurrence]:
         return [one for one in self.kept if is_in_place(one)]
 
-    def queued_before(self, nominal_at: int) -> Sequence[Occurrence]:
+    def find_queued_before(self, nominal_at: int) -> Sequence[Occurrence]:
         queued = (one for one in self.kept if one.state is State.QUEUED and not one.attempts)
         return [one for one in queued if one.nominal_at < nominal_at]
 
@@ -43,7 +43,7 @@ class ListedPages:
     def ranges_beyond(self, at: int) -> Sequence[Occurrence]:
         return [one for one in self._own() if (one.range_end or 0) > at]
 
-    def unfinished(self) -> Sequence[Occurrence]:
+    def find_unfinished(self) -> Sequence[Occurrence]:
         return [one for one in self.kept if not has_ended(one)]
 
     def complete(self, found: Record) -> Record:

@@ -1,4 +1,4 @@
-"""Where a webhook may go: the internet, and nothing that is one's own."""
+"""The addresses of webhooks: the internet, and nothing that is one's own."""
 
 import pytest
 from duetick.actions.addresses import is_allowed, is_public, resolve

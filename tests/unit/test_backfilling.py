@@ -75,7 +75,7 @@ def step(book: Book, this: StandingOrder, now: int = NOON) -> tuple[Book, Standi
 
 def ended(book: Book, outcome: Outcome = SUCCEEDED, now: int = NOON) -> Book:
     """The book after what is leased has run to this end."""
-    for one in book.pages.unfinished():
+    for one in book.pages.find_unfinished():
         begun = book.begin(one, now)
         assert isinstance(begun, Begun)
         book = reopen(book)
@@ -104,7 +104,7 @@ def own(at: int, state: State, reason: Reason | None = None) -> Occurrence:
 def test_a03_it_brings_times_before_the_schedule_was_made_oldest_first() -> None:
     book, this, brought = step(stored(), order(stored()))
     assert brought == hours_ago(5)
-    (one,) = book.pages.unfinished()
+    (one,) = book.pages.find_unfinished()
     assert (one.origin, one.due_at, one.state) == ("backfill:b1", NOON, State.QUEUED)
     assert (one.fence, one.priority) == (1, LEAST_PRIORITY)
     assert Backfill.load(this).under_way == (NOON - 5 * HOUR,)
@@ -214,13 +214,13 @@ def test_d08_what_it_brought_before_a_pause_is_held(until: int | None) -> None:
     book, _, _ = step(stored(), order(stored()))
     book.put(pause(record_of(book), "", until, NOON), NOON + 1)
     book = reopen(book)
-    (one,) = book.pages.unfinished()
+    (one,) = book.pages.find_unfinished()
     refused = book.begin(one, NOON + 2)
     assert isinstance(refused, Refused)
     assert (refused.state, refused.reason) == (State.RETRYING, Reason.PAUSED)
     book = reopen(book)
     book.put(resume(record_of(book)), NOON + 3)
-    (one,) = reopen(book).pages.unfinished()
+    (one,) = reopen(book).pages.find_unfinished()
     assert (one.state, one.due_at, one.attempts) == (State.RETRYING, NOON + 3, 0)
 
 
@@ -228,7 +228,7 @@ def test_t04_a_disabling_without_a_pause_cancels_what_it_brought() -> None:
     book, this, _ = step(stored(), order(stored()))
     book.put(replace(record_of(book), enabled=False), NOON + 1)
     book = reopen(book)
-    (one,) = book.pages.unfinished()
+    (one,) = book.pages.find_unfinished()
     refused = book.begin(one, NOON + 2)
     assert isinstance(refused, Refused)
     assert refused.reason is Reason.DISABLED
@@ -242,7 +242,7 @@ def test_a03_the_delete_of_its_schedule_ends_it() -> None:
     book.delete(NOON + 1)
     book, this, brought = step(reopen(book), this, NOON + 2)
     assert (brought, Backfill.load(this).phase) == ([], "schedule_deleted")
-    (one,) = book.pages.unfinished()
+    (one,) = book.pages.find_unfinished()
     refused = book.begin(one, NOON + 2)
     assert isinstance(refused, Refused)
     assert refused.reason is Reason.SCHEDULE_DELETED
@@ -255,7 +255,7 @@ def test_a03_a_schedule_that_is_made_again_is_another_one() -> None:
     book = reopen(book)
     book.put(HOURLY, NOON + 2)
     book = reopen(book)
-    (one,) = book.pages.unfinished()
+    (one,) = book.pages.find_unfinished()
     refused = book.begin(one, NOON + 3)
     assert isinstance(refused, Refused)
     assert refused.reason is Reason.SCHEDULE_DELETED
@@ -279,7 +279,7 @@ def test_a03_an_edit_of_timing_moves_none_of_its_times() -> None:
     book.put(replace(record_of(book), cron="30 4 * * *"), NOON + 1)
     book, this, brought = step(reopen(book), this, NOON + 2)
     assert brought == hours_ago(5)
-    (one,) = book.pages.unfinished()
+    (one,) = book.pages.find_unfinished()
     assert one.cron == "0 * * * *"
     assert isinstance(book.begin(one, NOON + 3), Begun)
 
@@ -299,14 +299,14 @@ def test_d08_it_neither_has_the_place_of_its_schedule_nor_needs_it(overlap: Over
     book = stored(schedule, NOON - 30 * MINUTE)
     book.claim(Templates(NOON, 0))
     book = reopen(book)
-    (mine,) = book.pages.unfinished()
+    (mine,) = book.pages.find_unfinished()
     book, _, _ = step(book, order(book))
-    theirs = next(one for one in book.pages.unfinished() if one.origin != "schedule")
+    theirs = next(one for one in book.pages.find_unfinished() if one.origin != "schedule")
     assert isinstance(book.begin(theirs, NOON), Begun)
     book = reopen(book)
     assert isinstance(book.begin(mine, NOON), Begun)
     book = reopen(book)
-    states = {one.origin: one.state for one in book.pages.unfinished()}
+    states = {one.origin: one.state for one in book.pages.find_unfinished()}
     assert states == {"schedule": State.PROCESSING, "backfill:b1": State.PROCESSING}
 
 
@@ -316,11 +316,11 @@ def test_d08_one_that_waits_for_its_schedule_displaces_none_of_a_backfill() -> N
     for at in (NOON - MINUTE, NOON):
         book.claim(Templates(at, 0))
         book = reopen(book)
-    first, second = sorted(book.pages.unfinished(), key=lambda one: one.nominal_at)
+    first, second = sorted(book.pages.find_unfinished(), key=lambda one: one.nominal_at)
     book.begin(first, NOON - MINUTE)
     book, _, _ = step(reopen(book), order(book))
     assert isinstance(book.begin(second, NOON), Refused)
-    brought = next(o for o in reopen(book).pages.unfinished() if o.origin != "schedule")
+    brought = next(o for o in reopen(book).pages.find_unfinished() if o.origin != "schedule")
     assert brought.state is State.QUEUED
 
 

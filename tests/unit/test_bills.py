@@ -8,7 +8,6 @@ from duetick.cli.costs import (
     BACKENDS,
     DAYS,
     WAYS,
-    Prices,
     Usage,
     at_rest,
     over,
@@ -16,6 +15,7 @@ from duetick.cli.costs import (
     storage,
 )
 from duetick.cli.main import main
+from duetick.cli.prices import Prices
 
 from tests.documents import TEXT
 
@@ -32,7 +32,7 @@ def asked(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, dict[s
 
 def test_a_bill_is_what_is_kept_what_rests_and_what_fires() -> None:
     usage = over("queue")
-    fires = Usage(transport="queue", log_successes=0.0, pack_fires=10)
+    fires = Usage(way="queue", log_successes=0.0, pack_fires=10)
     millions = 1_000 * 24 * DAYS / 1_000_000
     parts = (
         sum(at_rest("dynamodb", usage).values()),
@@ -51,11 +51,11 @@ def test_two_kinds_of_schedules_add_up() -> None:
     assert sum(both.values()) + rest == pytest.approx(sum(first.values()) + sum(second.values()))
 
 
-def test_the_command_bills_each_backend_over_each_transport(
+def test_the_command_bills_each_backend_in_each_way(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     found = asked(capsys, *SHOP_ASKED)
-    assert len(found) == 6
+    assert len(found) == 9
     assert found.keys() == bills(SHOP, Usage(), Prices()).keys()
     assert found["dynamodb, queue, a month of yours"] == pytest.approx(
         bills(SHOP, Usage(), Prices())["dynamodb, queue, a month of yours"]
@@ -94,6 +94,7 @@ def test_a_wrong_number_is_refused_by_its_option(
 def test_the_readme_repeats_the_bill_of_a_shop() -> None:
     found = bills(SHOP, Usage(), Prices())
     for name in BACKENDS:
-        api, queue = (sum(found[f"{name}, {way}, a month of yours"].values()) for way in WAYS)
-        assert f"| {name} | {api:.0f} $ | {queue:.0f} $ |" in TEXT
+        bills_of = [sum(found[f"{name}, {way}, a month of yours"].values()) for way in WAYS]
+        row = f"| {name} |" + "".join(f" {cost:.0f} $ |" for cost in bills_of)
+        assert row in TEXT, row
     assert f"duetick costs {' '.join(SHOP_ASKED)}" in TEXT

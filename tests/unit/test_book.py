@@ -305,7 +305,7 @@ def test_m01_policies_travel_to_the_row() -> None:
 
 
 def defined(now: int, *, behind: bool = False) -> int:
-    """When a change takes effect after one at noon, behind a range up to the next noon or not."""
+    """Return the start of a change after one at noon, behind a range up to the next noon or not."""
     missed = Missed(NOON, NOON + DAY, 2)
     row = row_of(Record.of(WANTED), 0)
     told = range_of(row, missed, Reason.MISSED, NOON + DAY)

@@ -248,5 +248,5 @@ def test_j09_a_backlog_of_many_times_is_decided_by_few_looks() -> None:
 
 
 def vars_of(templates: Templates) -> Iterator[tuple[int, int]]:
-    """What is known of each expression."""
+    """Return the known facts of each expression."""
     return ((one.since, one.busy) for one in templates._quiet.values())

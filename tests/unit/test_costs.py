@@ -1,4 +1,4 @@
-"""What a deployment costs, calculated: inputs decide, and the READMEs repeat what comes out."""
+"""The calculated costs of a deployment: inputs decide, and the READMEs repeat the results."""
 
 import re
 from dataclasses import fields, replace
@@ -6,14 +6,13 @@ from dataclasses import fields, replace
 import pytest
 from duetick.cli.costs import (
     BACKENDS,
-    GB_SECOND,
     LOOK_AHEADS,
-    PUBLISHED,
-    SOURCES,
+    WAYS,
     Backend,
-    Prices,
     Usage,
     at_rest,
+    bells_at_rest,
+    bells_per_million,
     every,
     look_ahead,
     over,
@@ -24,6 +23,7 @@ from duetick.cli.costs import (
     table,
 )
 from duetick.cli.main import main
+from duetick.cli.prices import GB_SECOND, PUBLISHED, SOURCES, Prices
 
 from tests.documents import TEXT
 from tests.template.parsed import template
@@ -113,9 +113,9 @@ def test_a_pack_costs_three_requests_and_one_call_however_many_fires_it_has() ->
 
 def test_a_line_for_each_success_costs_its_kilobytes_on_each_transport() -> None:
     line = Usage().success_log_kb / 1_024**2 * 0.50 * 1_000_000
-    for way in ("api", "queue"):
+    for way in WAYS:
         none, each = (
-            per_million("postgres", replace(Usage(), transport=way, log_successes=share))
+            per_million("postgres", replace(Usage(), way=way, log_successes=share))
             for share in (0.0, 1.0)
         )
         assert each["CloudWatch, logs"] - none["CloudWatch, logs"] == pytest.approx(line)
@@ -125,6 +125,42 @@ def test_an_empty_queue_costs_its_polls_and_its_alarms() -> None:
     with_queue, without = (sum(at_rest("postgres", over(way)).values()) for way in ("queue", "api"))
     assert with_queue - without == pytest.approx(sum(queue_at_rest().values()))
     assert queue_at_rest()["SQS, polls"] == pytest.approx(5 * 3 * 60 * 730.5 * 0.40 / 1_000_000)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_s01_a_ring_pays_eventbridge_and_neither_the_gateway_nor_a_tick(backend: Backend) -> None:
+    rung, by_tick = per_million(backend, over("managed")), per_million(backend)
+    assert rung["EventBridge Scheduler"] == 1.00
+    assert {"API Gateway", "Lambda, ticks", "SQS"}.isdisjoint(rung)
+    assert sum(rung.values()) < sum(by_tick.values())
+
+
+def test_s01_a_ring_on_dynamodb_costs_its_counted_units() -> None:
+    lines = per_million("dynamodb", over("managed"))
+    assert lines["DynamoDB, writes"] == pytest.approx(6 * 0.625)
+    assert lines["DynamoDB, reads"] == pytest.approx(2 * 0.125)
+
+
+def test_s01_a_managed_stack_ticks_each_hour_whatever_the_cadence_of_others() -> None:
+    each, seldom = (at_rest("dynamodb", over("managed", Usage(tick_minutes=n))) for n in (1, 30))
+    assert each == seldom
+    for line in WITH_EACH_TICK:
+        assert each[line] == pytest.approx(at_rest("dynamodb")[line] / 60)
+
+
+def test_s01_a_managed_stack_pays_for_two_more_metrics_and_an_alarm() -> None:
+    ticks, bells = at_rest("postgres"), at_rest("postgres", over("managed"))
+    assert bells["CloudWatch, of bells"] == pytest.approx(2 * 0.30 + 0.10)
+    assert "CloudWatch, of bells" not in ticks
+
+
+def test_s01_a_bell_costs_the_units_of_its_mark_and_the_time_of_a_call() -> None:
+    lines = bells_per_million("dynamodb", Usage(bell_seconds=0.5))
+    assert lines["DynamoDB, writes"] == pytest.approx(2 * 0.625)
+    assert lines["DynamoDB, reads"] == pytest.approx(0.125)
+    call = bells_per_million("postgres", Usage(bell_seconds=0.5))
+    assert call == {"Lambda, calls of EventBridge": pytest.approx(500_000 * 0.5 * 0.0000133334)}
+    assert call.items() <= lines.items()
 
 
 def test_every_price_says_where_it_is_published() -> None:
@@ -166,7 +202,8 @@ def test_no_price_and_no_use_is_no_cost(backend: Backend) -> None:
     free = Prices(**dict.fromkeys((one.name for one in fields(Prices)), 0.0))
     assert at_rest(backend, prices=free) == {}
     assert sum(per_million(backend, prices=free).values()) == 0
-    assert sum(per_million(backend, over("queue"), free).values()) == 0
+    assert {sum(per_million(backend, over(way), free).values()) for way in WAYS} == {0}
+    assert sum(bells_per_million(backend, prices=free).values()) == 0
     assert sum(storage(backend, prices=free).values()) == 0
 
 
@@ -207,3 +244,19 @@ def test_the_readme_of_operators_repeats_what_packs_cost() -> None:
         row = f"| {name} | {api:.1f} $ | {packs:.1f} $ | {alone:.1f} $ |"
         assert row in TEXT, row
     assert f"An empty queue costs {sum(queue_at_rest().values()):.2f} $ a month" in TEXT
+
+
+def test_the_readme_of_operators_repeats_what_bells_cost() -> None:
+    rung = over("managed")
+    for name in BACKENDS:
+        api, bells = (sum(per_million(name, usage).values()) for usage in (Usage(), rung))
+        put = sum(bells_per_million(name).values())
+        row = f"| {name} | {api:.1f} $ | {bells:.1f} $ | {put:.1f} $ |"
+        assert row in TEXT, row
+    of_ticks, of_bells = (
+        sum(at_rest("dynamodb", usage)[line] for line in WITH_EACH_TICK)
+        for usage in (Usage(), rung)
+    )
+    assert of_bells < 0.01
+    more = sum(bells_at_rest().values())
+    assert f"below 0.01 $ a month instead of {of_ticks:.2f} $, and {more:.2f} $" in TEXT

@@ -9,7 +9,7 @@ import pytest
 from duetick import Context, Flow
 from duetick.core.explain import Explanation, explain
 from duetick.core.store import Store
-from duetick.core.wording import FORESEEN, RECORDED, explanation_json, said
+from duetick.core.wording import FORESEEN, RECORDED, explanation_json, say
 from duetick.domain.attempts import SUCCEEDED, Outcome, reject
 from duetick.domain.occurrence import Occurrence
 from duetick.domain.pausing import pause
@@ -82,7 +82,7 @@ def test_a02_each_verdict_has_its_words() -> None:
 def test_a02_fired(store: Store) -> None:
     put(store, timezone="UTC")
     ended(store, SUCCEEDED)
-    assert said(asked(store, now=NINE + HOUR), operator=False) == [
+    assert say(asked(store, now=NINE + HOUR), operator=False) == [
         "It fired, and its action ran to its end.",
         "The history has it as succeeded, fired, since 2026-12-01T09:00:01Z.",
         "It began at 2026-12-01T09:00:00Z, 0 s after the fire time.",
@@ -119,7 +119,7 @@ def test_a02_a_retry_that_a_pause_holds_is_said_to_be_held(store: Store) -> None
     made = put(store, policies=RETRIED)
     ended(store, BROKEN)
     store.schedules.put(pause(made, "", None, NINE + 2_000), now=NINE + 2_000)
-    lines = said(asked(store, now=NINE + 3_000), operator=False)
+    lines = say(asked(store, now=NINE + 3_000), operator=False)
     assert "The schedule is paused: it follows when the pause is over." in lines
 
 
@@ -128,7 +128,7 @@ def test_a02_rejected(store: Store) -> None:
     ended(store, reject("no such action"))
     found = asked(store, now=NINE + HOUR)
     assert found.verdict == "rejected"
-    assert any("no such action" in line for line in said(found, operator=False))
+    assert any("no such action" in line for line in say(found, operator=False))
 
 
 def test_a02_running_and_lost(store: Store) -> None:
@@ -139,7 +139,7 @@ def test_a02_running_and_lost(store: Store) -> None:
     store.ledger.claim_waiting(NINE + HOUR)
     found = asked(store, now=NINE + HOUR)
     assert found.verdict == "lost"
-    assert any("never settled" in line for line in said(found, operator=False))
+    assert any("never settled" in line for line in say(found, operator=False))
 
 
 def test_a02_missed_says_what_the_misfire_policy_does(store: Store) -> None:
@@ -150,15 +150,15 @@ def test_a02_missed_says_what_the_misfire_policy_does(store: Store) -> None:
     assert before.verdict == after.verdict == "missed"
     assert before.occurrence is None
     rule = "A time is late after 60 s. Of late times, `misfire` skip fires none of them."
-    assert rule in said(before, operator=False)
-    assert rule in said(after, operator=False)
+    assert rule in say(before, operator=False)
+    assert rule in say(after, operator=False)
 
 
 def test_a02_a_late_time_that_the_next_tick_fires(store: Store) -> None:
     put(store)
     found = asked(store, now=NINE + HOUR)
     assert found.verdict == "will_fire"
-    assert any("no tick has claimed it yet" in line for line in said(found, operator=False))
+    assert any("no tick has claimed it yet" in line for line in say(found, operator=False))
 
 
 def test_a02_paused_says_until_when_and_why(store: Store) -> None:
@@ -167,7 +167,7 @@ def test_a02_paused_says_until_when_and_why(store: Store) -> None:
     store.schedules.put(pause(made, "rain", until, NINE - MINUTE), now=NINE - MINUTE)
     found = asked(store)
     told = "The pause (rain) began at 2026-12-01T08:59:00Z and lasts until 2026-12-01T10:00:00Z."
-    assert (found.verdict, told in said(found, operator=False)) == ("paused", True)
+    assert (found.verdict, told in say(found, operator=False)) == ("paused", True)
 
 
 @pytest.mark.parametrize("now", [NINE - MINUTE, NINE + DAY])
@@ -176,7 +176,7 @@ def test_a02_paused_without_an_end(store: Store, now: int) -> None:
     store.schedules.put(pause(made, "", None, NINE - HOUR), now=NINE - HOUR)
     found = asked(store, now=now)
     assert found.verdict == "paused"
-    assert any("lasts until it is resumed" in line for line in said(found, operator=False))
+    assert any("lasts until it is resumed" in line for line in say(found, operator=False))
 
 
 def test_d08_a_late_edit_cancels_what_was_claimed(store: Store) -> None:
@@ -204,7 +204,7 @@ def test_d08_overlap_is_foreseen_while_another_runs(
     begin(store)
     found = asked(store, NINE + MINUTE, NINE + 30_000)
     assert found.verdict == "may_overlap"
-    assert any(then in line for line in said(found, operator=False))
+    assert any(then in line for line in say(found, operator=False))
 
 
 def test_d08_overlap_that_happened(store: Store) -> None:
@@ -220,7 +220,7 @@ def test_l01_a_used_up_limit(store: Store) -> None:
     ended(store, SUCCEEDED)
     found = asked(store, NINE + DAY, NINE + HOUR)
     assert found.verdict == "quota"
-    assert "It has had 1 of 1 runs." in said(found, operator=False)
+    assert "It has had 1 of 1 runs." in say(found, operator=False)
     assert found.upcoming == ()
     assert verdict(store, NINE + DAY, NINE + 2 * DAY) == "quota"
 
@@ -229,7 +229,7 @@ def test_l01_a_used_up_limit(store: Store) -> None:
 def test_a02_outside_of_the_window(store: Store, at: int) -> None:
     put(store, policies=Policies(starts_at=NINE + HOUR, ends_at=NINE + 3 * DAY))
     found = asked(store, at)
-    lines = said(found, operator=False)
+    lines = say(found, operator=False)
     assert found.verdict == "outside_window"
     assert "The window ends at 2026-12-04T09:00:00Z." in lines
 
@@ -246,7 +246,7 @@ def test_c01_a_skipped_time_and_the_rule_of_the_clock(store: Store) -> None:
     put(store, "30 2 * * *", timezone=BERLIN)
     fires = asked(store, FORWARD, FORWARD - HOUR)
     assert fires.verdict == "will_fire"
-    assert said(fires, operator=False)[-2:] == [
+    assert say(fires, operator=False)[-2:] == [
         "Clocks go forward at 2027-03-28T01:00:00Z: "
         "the local times from 02:00 to before 03:00 do not exist.",
         "With `gap` run, a fire time among them fires once, right then.",
@@ -257,7 +257,7 @@ def test_c01_gap_skip_leaves_a_skipped_time_out(store: Store) -> None:
     put(store, "30 2 * * *", Policies(gap="skip"), BERLIN)
     found = asked(store, FORWARD, FORWARD - HOUR)
     assert found.verdict == "skipped_by_clock"
-    assert "With `gap` skip, a fire time among them does not fire." in said(found, operator=False)
+    assert "With `gap` skip, a fire time among them does not fire." in say(found, operator=False)
 
 
 def test_c01_the_second_pass_of_a_repeated_time(store: Store) -> None:
@@ -266,7 +266,7 @@ def test_c01_the_second_pass_of_a_repeated_time(store: Store) -> None:
     assert verdict(store, first, first - HOUR) == "will_fire"
     found = asked(store, second, first - HOUR)
     assert found.verdict == "repeated_by_clock"
-    assert said(found, operator=False)[-1] == (
+    assert say(found, operator=False)[-1] == (
         "With `repeat` first, a fire time among them fires on the first pass only."
     )
 
@@ -280,7 +280,7 @@ def test_c01_what_a_clock_change_is_to_other_expressions(
     put(store, cron, timezone=BERLIN, now=FORWARD - 2 * HOUR)
     found = asked(store, FORWARD, FORWARD - HOUR)
     assert found.verdict == "will_fire"
-    assert says in said(found, operator=False)[-1]
+    assert says in say(found, operator=False)[-1]
 
 
 def test_a02_no_schedule_before_and_after(store: Store) -> None:
@@ -289,7 +289,7 @@ def test_a02_no_schedule_before_and_after(store: Store) -> None:
     store.schedules.delete("ann", "k", now=NINE - MINUTE)
     found = asked(store, NINE, NINE + DAY)
     assert found.verdict == "no_schedule"
-    assert "The schedule was deleted at 2026-12-01T08:59:00Z." in said(found, operator=False)
+    assert "The schedule was deleted at 2026-12-01T08:59:00Z." in say(found, operator=False)
 
 
 def test_m03_unreadable_says_what_cannot_be_read(store: Store) -> None:
@@ -303,7 +303,7 @@ def test_m03_unreadable_says_what_cannot_be_read(store: Store) -> None:
     assert verdict(store, now=NINE + 1) == "poisoned"
     found = asked(store, NINE + DAY, NINE + 1)
     assert found.verdict == "unreadable"
-    assert any("75" in line for line in said(found, operator=False))
+    assert any("75" in line for line in say(found, operator=False))
 
 
 def test_m05_a_row_without_a_record(store: Store) -> None:
@@ -315,7 +315,7 @@ def test_m05_a_row_without_a_record(store: Store) -> None:
 
 def test_t08_the_spread_is_told(store: Store) -> None:
     put(store, policies=Policies(spread=600))
-    lines = said(asked(store), operator=False)
+    lines = say(asked(store), operator=False)
     assert any(line.startswith("Its place in the spread of 600 s is ") for line in lines)
 
 
@@ -326,7 +326,7 @@ def test_a03_a_run_by_hand_at_the_very_time_is_told_besides(store: Store) -> Non
     store.ledger.bring(new_occurrence(wanted, NINE + 5, "run:1", NINE + 5), now=NINE + 5)
     found = asked(store, NINE + 5, NINE + 6)
     assert found.verdict == "not_a_fire_time"
-    assert any("run:1" in line for line in said(found, operator=False))
+    assert any("run:1" in line for line in say(found, operator=False))
 
 
 def test_a02_the_next_ten_come_with_it(store: Store) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from duetick.domain.expression import fires
-from duetick.domain.firing import Decision, Times, decide, unfired
+from duetick.domain.firing import Decision, Times, decide, move_past_mark
 from duetick.domain.occurrence import Missed
 from duetick.domain.policies import Misfire, Policies
 from duetick.domain.schedule import IndexRow
@@ -160,14 +160,14 @@ def test_t09_times_of_an_interval_count_from_their_anchor() -> None:
 
 def test_j13_a_row_that_was_never_claimed_is_as_it_is() -> None:
     row = row_at("* * * * *")
-    assert unfired(row, None) is row
-    assert unfired(row, NOON - 1) is row
+    assert move_past_mark(row, None) is row
+    assert move_past_mark(row, NOON - 1) is row
 
 
 def test_j13_a_row_that_was_set_back_goes_on_after_the_mark() -> None:
-    moved = unfired(row_at("* * * * *", NOON - HOUR), NOON)
+    moved = move_past_mark(row_at("* * * * *", NOON - HOUR), NOON)
     assert moved == row_at("* * * * *", NOON + MINUTE)
 
 
 def test_j13_a_single_time_that_was_set_back_never_fires_again() -> None:
-    assert unfired(row_at("at(2027-03-01T12:00:00)"), NOON) is None
+    assert move_past_mark(row_at("at(2027-03-01T12:00:00)"), NOON) is None

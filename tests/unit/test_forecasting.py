@@ -1,4 +1,4 @@
-"""What is due in each minute ahead: rows that fire alike count as each of them alone."""
+"""The occurrences due in each minute ahead: rows that fire alike count as each of them alone."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 from duetick.domain import forecasting
-from duetick.domain.alike import Alike, Waits, alike
+from duetick.domain.alike import Alike, Waits, make_alike
 from duetick.domain.claims import spread_ms
 from duetick.domain.firing import Times
 from duetick.domain.forecasting import Outlook
@@ -43,9 +43,9 @@ def outlook(
     waiting: Sequence[Waits] = (),
     limits: Sequence[Limit] = (),
 ) -> Outlook:
-    """What is due in a span, as of noon."""
+    """Return the outlook of a span, as of noon."""
     made = Outlook(span, NOON, Pauses(tuple(pauses)), Limits(tuple(limits)))
-    made.add(one if isinstance(one, Alike) else alike(one, None) for one in rows)
+    made.add(one if isinstance(one, Alike) else make_alike(one, None) for one in rows)
     made.add_waiting(waiting)
     made.finish()
     return made
@@ -75,7 +75,7 @@ def test_each_fire_of_a_cron_counts_in_its_minute() -> None:
     ],
 )
 def test_a_thousand_rows_that_fire_alike_count_as_each_alone(cron: str, policies: Policies) -> None:
-    one = alike(row(cron, policies=policies), None)
+    one = make_alike(row(cron, policies=policies), None)
     together = outlook([one._replace(number=1_000)])
     alone = outlook([one] * 1_000)
     assert minutes(together) == minutes(alone) != {}
@@ -92,7 +92,7 @@ def test_rates_of_one_phase_fire_in_the_same_minutes_whatever_their_anchors() ->
 def test_names_say_where_in_the_spread_rows_are_due() -> None:
     spread = Policies(spread=3_600)
     rows = [row("0 14 * * *", key=f"k{n}", policies=spread) for n in range(50)]
-    first = alike(rows[0], None)
+    first = make_alike(rows[0], None)
     named = first._replace(number=50, names=tuple((one.user_id, one.key) for one in rows))
     places = [at(14) + spread_ms("ada", one.key, 3_600) // MINUTE for one in rows]
     wanted = {place: places.count(place) for place in places}
@@ -102,7 +102,7 @@ def test_names_say_where_in_the_spread_rows_are_due() -> None:
 
 def test_rows_without_names_are_spread_evenly() -> None:
     spread = Policies(spread=600)
-    copies = alike(row("0 14 * * *", policies=spread), None)._replace(number=25, names=())
+    copies = make_alike(row("0 14 * * *", policies=spread), None)._replace(number=25, names=())
     assert list(minutes(outlook([copies])).values()) == [2, 3] * 5
 
 
@@ -118,17 +118,17 @@ def test_rows_without_names_are_spread_evenly() -> None:
 def test_each_minute_has_its_share_of_a_spread(
     cron: str, spread: int, wanted: dict[int, int]
 ) -> None:
-    one = alike(row(cron, policies=Policies(spread=spread)), None)
+    one = make_alike(row(cron, policies=Policies(spread=spread)), None)
     copies = one._replace(number=1_000, names=())
     assert minutes(outlook([copies])) == wanted
 
 
 @pytest.mark.parametrize("cron", ["*/7 * * * *", "rate(11 minutes)", "rate(90 seconds)"])
 def test_copies_are_due_as_often_as_as_many_names(cron: str) -> None:
-    """Where the spreads of several fires overlap, and where they reach over an end of the span."""
+    """The spreads of several fires overlap, or reach over an end of the span."""
     chosen = Policies(spread=1_800)
     rows = [row(cron, key=f"k{n}", policies=chosen) for n in range(2_000)]
-    copies = alike(rows[0], None)._replace(number=2_000, names=())
+    copies = make_alike(rows[0], None)._replace(number=2_000, names=())
     even, named = outlook([copies], NEXT_DAY), outlook(rows, NEXT_DAY)
     assert even.totals["fires"] == sum(even.sums[0].due)
     assert abs(even.totals["fires"] - named.totals["fires"]) < named.totals["fires"] / 100
@@ -186,7 +186,7 @@ def test_what_is_due_by_now_is_due_now_as_its_misfire_policy_says() -> None:
 
 
 def test_runs_that_are_spent_or_wait_leave_fewer() -> None:
-    one = alike(row("0 * * * *", policies=Policies(max_runs=5)), None, spent=3)
+    one = make_alike(row("0 * * * *", policies=Policies(max_runs=5)), None, spent=3)
     assert minutes(outlook([one])) == {60: 1, 120: 1}
     assert minutes(outlook([one._replace(spent=5)])) == {}
 
@@ -230,7 +230,7 @@ def test_rows_that_cannot_be_read_are_counted_and_keep_nothing_from_being_counte
 
 def test_each_limit_has_the_sums_of_its_scope() -> None:
     limits = [Limit("user:ada"), Limit("flow:other"), Limit("action:flow/mail")]
-    mail = alike(row("0 14 * * *"), None, action="mail")
+    mail = make_alike(row("0 14 * * *"), None, action="mail")
     rows = [mail, mail._replace(action="call"), mail._replace(flow="other", user_id="bob")]
     made = outlook(rows, limits=limits)
     assert [minutes(made, place) for place in range(4)] == [
@@ -268,7 +268,11 @@ def test_a_changed_clock_counts_as_it_fires() -> None:
         first = Times(cron, "Europe/Berlin", 0, chosen).after(eve)
         made = Outlook(span, eve)
         made.add(
-            [alike(IndexRow("a", "k", cron, "Europe/Berlin", first or 0, policies=chosen), None)]
+            [
+                make_alike(
+                    IndexRow("a", "k", cron, "Europe/Berlin", first or 0, policies=chosen), None
+                )
+            ]
         )
         made.finish()
         return [n for n, due in enumerate(made.sums[0].due) if due]

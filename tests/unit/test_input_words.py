@@ -1,4 +1,4 @@
-"""What somebody is told whose input does not fit: at the right field, and in nobody's jargon."""
+"""The words for an input that does not fit: at the right field, and in nobody's jargon."""
 
 import logging
 import re
@@ -93,7 +93,7 @@ class Everything(BaseModel):
 
 
 def told(wanted: object, value: Json) -> Sequence[tuple[str, str, str]]:
-    """Where, which kind, and what is said; nothing of Python's, and each field once."""
+    """Return path, kind and words; nothing of Python's, and each field once."""
     with pytest.raises(InvalidSchedule) as refused:
         InputType(wanted).read(value)
     found = [(flaw.name, flaw.code, flaw.problem) for flaw in refused.value.flaws]

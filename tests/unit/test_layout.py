@@ -1,9 +1,7 @@
 """The tree holds what DESIGN lists, and nothing else; pins stand in agreement."""
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import tomllib
 from importlib.resources import files
@@ -13,6 +11,7 @@ import pytest
 from duetick.version import VERSION
 from packaging.requirements import Requirement
 
+from tests.lab.layer import make_layer
 from tests.template.parsed import template
 
 TOP = Path(__file__).parents[2]
@@ -57,24 +56,15 @@ def test_every_function_is_a_folder_with_one_thin_app() -> None:
 
 
 def test_no_readme_is_shipped_to_lambda() -> None:
-    """What stands in a function's folder, or among the flows, is shipped as it is."""
+    """Files in a function's folder, or among the flows, are shipped as they are."""
     shipped = [*TOP.glob("functions/*/*.md"), *(TOP / "layers/flows").rglob("*.md")]
     assert shipped == []
 
 
 def test_the_layer_is_made_without_its_readmes(tmp_path: Path) -> None:
-    python = tmp_path / "bin/python3.13"
-    python.parent.mkdir()
-    python.symlink_to(shutil.which("true") or "")  # nothing needs to be compiled here
-    subprocess.run(
-        ["make", "build-DuetickLayer", f"ARTIFACTS_DIR={tmp_path}/made"],
-        cwd=TOP / "layers/duetick",
-        env={**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        check=True,
-    )
-    assert (tmp_path / "made/python/duetick/stores/__init__.py").is_file()
-    assert [*(tmp_path / "made").rglob("*.md")] == []
+    made = make_layer(tmp_path)
+    assert (made / "python/duetick/stores/__init__.py").is_file()
+    assert [*made.rglob("*.md")] == []
 
 
 def test_the_layer_installs_the_versions_that_are_tested() -> None:
@@ -85,7 +75,7 @@ def test_the_layer_installs_the_versions_that_are_tested() -> None:
 
 
 def requirements(extra: str = "") -> list[Requirement]:
-    """What the package asks for, for an extra, as ranges."""
+    """Return the package's requirements for an extra, as ranges."""
     project = tomllib.loads(_pyproject())["project"]
     given = project["optional-dependencies"][extra] if extra else project["dependencies"]
     return [Requirement(one) for one in given]

@@ -1,4 +1,4 @@
-"""What the lab cannot run is said out loud."""
+"""The lab says out loud what it cannot run."""
 
 import pytest
 

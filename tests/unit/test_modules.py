@@ -1,8 +1,10 @@
 """A short module has two users, or somebody would look for it by its name: here is who, and why."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -18,11 +20,14 @@ LOOKED_FOR: Final = {
     "api.writes": "the operations of the API that read a body",
     "api.records": "the operations of the API that are about no user alone",
     "api.__main__": "`python -m duetick.api` writes the document",
+    "api.views.forecasts": "the answers about forecasts",
+    "api.views.timelines": "the answers about timelines",
+    "api.views.users": "the answers about all that is kept of a user",
     "cli.upcoming": "`duetick upcoming`",
     "cli.local_flows": "the flows of the local stack, loaded again after a change",
     "cli.new": "`duetick new`",
+    "cli.own_wheel": "the wheel that a new repository gets",
     "cli.projects": "`duetick new` and `duetick package`, as the command takes them",
-    "cli.package": "the deployable of a release",
     "cli.redrive": "`duetick redrive`",
     "cli.start": "the command's start: it says which extra is missing",
     "cli.template": "the template of a release",
@@ -72,6 +77,7 @@ LOOKED_FOR: Final = {
     "stores.dynamodb.own_writes": "the check of an action's own writes",
     "stores.dynamodb.erasure": "erase on DynamoDB",
     "stores.dynamodb.operations": "the record of operations on DynamoDB: O-01",
+    "stores.postgres.releases": "the functions of the database, made and dropped by migrate alone",
     "stores.postgres.roles": "the users of the database and their rights",
     "stores.sql.operations": "the record of operations on SQL: O-01",
     "stores.sql.accounts": "what verify reads on SQL",
@@ -93,15 +99,22 @@ def modules() -> dict[str, Path]:
     }
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """A file as Python reads it."""
+    return ast.parse(path.read_text())
+
+
 def imported(path: Path) -> Iterator[str]:
     """The modules that a file imports, without the name of the layer."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("duetick"):
             base = str(node.module).removeprefix("duetick").removeprefix(".")
             yield base
             yield from (f"{base}.{alias.name}".removeprefix(".") for alias in node.names)
 
 
+@cache
 def users() -> dict[str, set[Path]]:
     """The files of the layer and the functions that import each module."""
     found = defaultdict(set)
@@ -120,3 +133,25 @@ def test_a_short_module_has_two_users_or_a_reason() -> None:
         if len(found[name]) < 2 and len(path.read_text().splitlines()) < SHORT
     }
     assert lonely == set(LOOKED_FOR)
+
+
+def named(tree: ast.Module) -> Iterator[str]:
+    """The names that a module gives to its functions, types and values."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.decorator_list:
+            yield node.name
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+
+
+def test_a_name_of_a_module_is_read_there_or_elsewhere() -> None:
+    """The routes name the API's functions in a text. Applications use the last."""
+    routes = (LAYER / "api/routes.py").read_text()
+    dead = set()
+    for module, path in modules().items():
+        source, others = path.read_text(), [one.read_text() for one in users()[module]]
+        for name in named(parsed(path)):
+            alone = len(re.findall(rf"\b{name}\b", source)) == 1
+            if alone and not any(re.search(rf"\b{name}\b", one) for one in [routes, *others]):
+                dead.add(f"{module}.{name}")
+    assert dead == {"transports.inline.InlineTransport"}

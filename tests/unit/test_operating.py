@@ -211,6 +211,8 @@ def test_what_is_not_there_is_not_found() -> None:
 
 def test_a_users_note_does_not_name_the_operator() -> None:
     assert without_operator("retried by op: the partner is back") == "retried by an operator"
+    assert without_operator("cancelled by the user") == "cancelled by the user"
+    assert without_operator("cancelled by the user of eve") == "cancelled by an operator"
     assert without_operator("attempt 1: retried by op") == "attempt 1: retried by op"
 
 

@@ -1,4 +1,4 @@
-"""What a command says to a number that is none, or cannot be: no stack, and no word of Python's."""
+"""A command's answer to a number that is none, or cannot be: no stack, and no word of Python's."""
 
 import pytest
 from duetick.cli.main import main

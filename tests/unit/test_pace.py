@@ -1,6 +1,6 @@
 """The pace that ticks have shown, and what they delivered in each minute."""
 
-from duetick.domain.pace import best_pace, delivered_by_minute
+from duetick.domain.pace import best_pace, count_delivered
 from duetick.domain.workers import Worker
 from duetick.testing.conformance.samples import MINUTE, NOON, SECOND
 
@@ -41,4 +41,4 @@ def test_what_was_delivered_counts_in_the_minute_in_which_its_tick_began() -> No
         tick(NOON + 5 * MINUTE, SECOND, delivered=6),
         tick(NOON, SECOND, kind="background", delivered=7),
     ]
-    assert delivered_by_minute(reports, NOON, 3) == [3, 9, 0]
+    assert count_delivered(reports, NOON, 3) == [3, 9, 0]

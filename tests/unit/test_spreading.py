@@ -1,9 +1,9 @@
-"""Where too much is due, until when that takes, and the spread with which nothing is too much."""
+"""Windows with too much due, their lengths, and the spread with which nothing is too much."""
 
 from dataclasses import replace
 
 import pytest
-from duetick.domain.alike import alike
+from duetick.domain.alike import make_alike
 from duetick.domain.firing import Times
 from duetick.domain.forecasting import Outlook
 from duetick.domain.limits import Per
@@ -19,7 +19,7 @@ BY_HOUR = Grid(SPAN, "hour")
 
 
 def due(**at: int) -> list[int]:
-    """What is due, by the minute (`m60`)."""
+    """Return the fires due, by the minute (`m60`)."""
     made = [0] * SPAN.minutes
     for minute, number in at.items():
         made[int(minute[1:])] = number
@@ -60,10 +60,10 @@ def rows(kind: str, number: int, seed: int) -> list[IndexRow]:
 
 
 def sums(made: list[IndexRow], spread: int = 0, others: int = 0) -> Sums:
-    """What is due of them, with a spread, beside others that have none."""
+    """Return the sums of rows with a spread, beside others that have none."""
     outlook = Outlook(SPAN, NOON)
     policies = Policies(spread=spread)
-    outlook.add(alike(replace(one, policies=policies), None) for one in made)
+    outlook.add(make_alike(replace(one, policies=policies), None) for one in made)
     outlook.finish()
     found = outlook.sums[0]
     found.due[180] += others

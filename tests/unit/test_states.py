@@ -12,7 +12,7 @@ from duetick.domain.states import (
     State,
     check_reason,
     check_transition,
-    ended_as,
+    end_state,
 )
 
 ALLOWED = {
@@ -82,7 +82,7 @@ def test_j13_a_deleted_one_keeps_the_reason_of_its_end(reason: Reason) -> None:
     check_reason(State.DELETED, reason)
     with pytest.raises(IllegalTransition):
         check_reason(State.DELETED, None)
-    assert reason in REASONS[ended_as(State.DELETED, reason)]
+    assert reason in REASONS[end_state(State.DELETED, reason)]
 
 
 @pytest.mark.parametrize("state", sorted(set(State) - TERMINAL - {State.DELETED}))

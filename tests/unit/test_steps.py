@@ -1,4 +1,4 @@
-"""What somebody sends costs no more than it is long: twice of it is at most twice the steps."""
+"""The steps of an input grow with its length: twice as much takes at most twice the steps."""
 
 import json
 import sys
@@ -31,7 +31,7 @@ NOW = 1_796_115_600_000
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What an action takes."""
+    """The input of an action."""
 
     to: str = ""
     more: list[dict[str, int]] | None = None
@@ -129,7 +129,7 @@ SHAPES: dict[str, Callable[[int], dict[str, Json]]] = {
 
 
 def grows(call: Callable[[int], Callable[[], object]]) -> bool:
-    """Whether twice as much takes more than twice the steps, and a little."""
+    """Return True if twice as much takes more than twice the steps, and a little."""
     few, many = steps(call(200)), steps(call(400))
     return many > 2.3 * few + 2_000
 

@@ -40,7 +40,7 @@ def test_i14_a_fake_clock_never_goes_back() -> None:
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
-    """What a process of its own says."""
+    """Return the output of a process of its own."""
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 

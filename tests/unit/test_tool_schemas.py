@@ -20,7 +20,7 @@ from jsonschema_rs import Draft202012Validator
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """What one of two actions takes."""
+    """The input of one of two actions."""
 
     to: str
     copies: int = 1

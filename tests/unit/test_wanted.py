@@ -1,4 +1,4 @@
-"""What a history is filtered by is read, or refused with what is right."""
+"""The filters of a history are read, or refused with the right ones."""
 
 import pytest
 from duetick.core.histories import Wanted

@@ -29,7 +29,7 @@ DEEP = "[" * 5_000 + "]" * 5_000
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Where money goes."""
+    """The account that gets the money."""
 
     iban: str
     note: str = ""
@@ -41,7 +41,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """Whom to pay."""
+    """A payment to an account."""
 
     to: list[Account]
     cents: int = 0

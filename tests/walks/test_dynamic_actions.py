@@ -182,7 +182,7 @@ def test_d02_the_secret_does_not_make_its_bearer_the_user_of_the_url(
 def test_d09_a_resolver_of_ones_own_is_checked_at_each_dispatch(
     running: Product, app: Reminders
 ) -> None:
-    """When to use a custom resolver: 404, 400, 500, and the principal that it names."""
+    """Resolvers of one's own: 404, 400, 500, and the principal that they name."""
 
     def job(
         key: str, action: str = "send", cron: str = "0 9 * * MON", runs_as: str = "agent"

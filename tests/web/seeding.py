@@ -83,7 +83,7 @@ def _billed(cron: str, fails: str) -> Fields:
 
 
 def _asked(asked: Operators) -> None:
-    """What operators ordered in between."""
+    """Order something, as operators do in between."""
     asked.pause("flow:billing", note=f"the bank is down {HOSTILE}", until="2026-12-01T12:00:00Z")
     asked.pause("user:cat", note="asked for by cat", until="2026-12-01T00:00:00Z")
     asked.limit("user:bob", parallel=2, note="a noisy neighbour")
@@ -93,7 +93,7 @@ def _asked(asked: Operators) -> None:
 
 
 def _now(running: Product) -> None:
-    """What is under way now: handed on, running, waiting, unreadable, jobs, a backfill."""
+    """Put something under way: handed on, running, waiting, unreadable, jobs, a backfill."""
     store, clock = running.store, running.clock
     ann, bob = running.operator("ann"), running.operator("bob")
     _jobs(ann)

@@ -31,7 +31,7 @@ def record(running: Product, user: str, key: str) -> Record:
 
 
 def states(running: Product, user: str, key: str) -> Mapping[str, int]:
-    """How many occurrences are in each state."""
+    """Count the occurrences in each state."""
     found = [one.state.value for one in running.store.ledger.find(user, key, limit=1_000)]
     return {one: found.count(one) for one in set(found)}
 
@@ -66,6 +66,40 @@ def test_a_schedule_is_paused_resumed_run_changed_and_deleted(desk: Desk) -> Non
         desk.recorded(verb, why)
 
 
+def test_a_spread_is_told_and_a_change_of_other_fields_keeps_it(desk: Desk) -> None:
+    late = "It starts up to 2 hours later, each time by the same span."
+    desk.go("schedule/bob/spread", late)
+    fields = {"Cron": "0 11 * * *"}
+    desk.act(
+        "Change",
+        "Change it",
+        why="later",
+        touches=f"At 11:00, every day, in UTC. {late}",
+        fields=fields,
+    )
+    changed = record(desk.running, "bob", "spread")
+    assert (changed.cron, changed.policies.spread) == ("0 11 * * *", 7_200)
+    expect(desk.main).to_contain_text(late)
+
+
+def test_a_policy_or_a_label_that_is_taken_out_goes_back_to_its_default(desk: Desk) -> None:
+    running = desk.running
+    running.operator("ann").change("digest", {"policies": {"spread": 60, "maxRuns": 5}})
+    desk.go("schedule/ann/digest", "1 minute later")
+    policies = running.operator("ann").get("digest").body["policies"]
+    fields = {
+        "Policies (JSON)": json.dumps(
+            {name: one for name, one in policies.items() if name != "spread"}
+        ),
+        "Labels (JSON)": json.dumps({"floor": "2"}),
+    }
+    desk.act("Change", "Change it", why="not any more", touches="policies", fields=fields)
+    changed = record(running, "ann", "digest")
+    assert (changed.policies.spread, changed.policies.max_runs) == (0, 5)
+    assert changed.labels == {"floor": "2"}
+    expect(desk.main).not_to_contain_text("1 minute later")
+
+
 def test_a_wrong_field_is_shown_beside_it_and_nothing_is_changed(desk: Desk) -> None:
     desk.go("schedule/ann/invoice", "30 6 * * *")
     desk.press("Change")
@@ -80,6 +114,18 @@ def test_a_wrong_field_is_shown_beside_it_and_nothing_is_changed(desk: Desk) -> 
     dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_be_hidden()
     assert record(desk.running, "ann", "invoice").cron == "30 6 * * *"
+
+
+def test_what_is_wrong_inside_of_json_is_named(desk: Desk) -> None:
+    desk.go("schedule/ann/invoice", "30 6 * * *")
+    desk.press("Change")
+    dialog = desk.page.get_by_role("dialog")
+    dialog.get_by_label("Policies (JSON)").fill('{"spread": "soon", "retry": {"attempts": 0}}')
+    error = dialog.locator("#act-policies-error")
+    expect(error).to_contain_text("spread: expected a whole number from 0 to 86400, got 'soon'.")
+    expect(error).to_contain_text("retry.attempts: expected a whole number from 1 to")
+    dialog.get_by_label("Policies (JSON)").fill("[1]")
+    expect(error).to_have_text("expected an object, got a list.")
 
 
 def test_a_dialog_that_asks_for_a_name_does_nothing_without_it(desk: Desk) -> None:
@@ -200,6 +246,37 @@ def test_groups_are_paused_resumed_limited_and_let_go(desk: Desk) -> None:
         ("lift_limit", "quiet now"),
     ):
         desk.recorded(verb, why)
+
+
+def test_a_number_that_is_none_lifts_no_limit(desk: Desk) -> None:
+    desk.go("orders", "a noisy neighbour")
+    desk.press("Change the limit of user:bob")
+    dialog = desk.page.get_by_role("dialog")
+    dialog.get_by_label("At once", exact=True).fill("")
+    dialog.get_by_label("At once", exact=True).press_sequentially("2e")
+    dialog.get_by_label("Begins", exact=True).fill("ten")
+    dialog.get_by_role("button", name="Limit", exact=True).click()
+    for name in ("parallel", "rate"):
+        said = "expected a whole number, got text."
+        expect(dialog.locator(f"#act-{name}-error")).to_have_text(said)
+    found = operators(desk.running).limits()["limits"]
+    assert [one["parallel"] for one in found if one["scope"] == "user:bob"] == [2]
+
+
+def test_a_time_that_is_half_filled_in_makes_no_pause_without_an_end(desk: Desk) -> None:
+    desk.go("schedule/ann/invoice", "30 6 * * *")
+    desk.press("Pause")
+    dialog = desk.page.get_by_role("dialog")
+    dialog.get_by_label("Until (UTC)").press_sequentially("12")
+    dialog.get_by_role("button", name="Pause it", exact=True).click()
+    expect(dialog.locator("#act-until-error")).to_contain_text("not complete")
+    assert record(desk.running, "ann", "invoice").enabled
+    dialog.get_by_label("Until (UTC)").fill("2026-12-24T00:00:00")
+    dialog.get_by_role("button", name="Pause it", exact=True).click()
+    expect(dialog).to_be_hidden()
+    paused = record(desk.running, "ann", "invoice").pause
+    assert paused
+    assert paused.until
 
 
 def test_for_a_user_a_schedule_and_jobs_are_made(desk: Desk) -> None:

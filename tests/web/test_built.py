@@ -1,10 +1,8 @@
-"""What is built is of these sources, small, all of it from here, and in no function."""
+"""The built pages are of these sources, small, all of them from here, and in no function."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 from duetick.version import VERSION
 
 from tests.lab.cache import TOP
+from tests.lab.layer import make_layer
 from tests.lab.node import WEB, node, node_modules
 from tests.lab.pages import BUILT, build, contents
 from tests.lab.process import run
@@ -63,17 +62,7 @@ def test_the_client_has_the_version_of_the_package() -> None:
 
 
 def test_no_page_is_in_the_layer(tmp_path: Path) -> None:
-    python = tmp_path / "bin/python3.13"
-    python.parent.mkdir()
-    python.symlink_to(shutil.which("true") or "")  # nothing needs to be compiled here
-    subprocess.run(
-        ["make", "build-DuetickLayer", f"ARTIFACTS_DIR={tmp_path}/made"],
-        cwd=TOP / "layers/duetick",
-        env={**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        check=True,
-    )
-    made = tmp_path / "made"
+    made = make_layer(tmp_path)
     assert (made / "python/duetick/api/routes.py").is_file()
     of_pages = {".css", ".html", ".js", ".svg", ".ts"}
     assert [path for path in made.rglob("*") if path.suffix in of_pages] == []

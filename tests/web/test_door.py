@@ -9,7 +9,16 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import pytest
-from duetick.cli.door import CONSOLE, PAGES, PICKER, POLICY, PROOF, PageDoor
+from duetick.cli.door import (
+    CONSOLE,
+    PAGES,
+    PICKER,
+    POLICY,
+    PROOF,
+    PageDoor,
+    Shown,
+    Visit,
+)
 from duetick.cli.main import main
 
 from tests.integration.local_product import NINE, Clock, Product, product
@@ -37,7 +46,7 @@ def knock(
 
 
 def hand_in(local: Product, link: str, page: str = CONSOLE) -> tuple[int, dict[str, str]]:
-    """What a page gets for the code of its link."""
+    """Return the answer to a page for the code of its link."""
     code = link.partition("#open=")[2]
     answer, content = knock(local, "POST", f"{page}/open", body=json.dumps({"code": code}))
     return answer.status, json.loads(content)
@@ -106,6 +115,20 @@ def test_v01_this_machine_is_known_by_both_of_its_names(local: Product) -> None:
     for name in ("127.0.0.1", "localhost"):
         asked = {"Host": f"{name}:{port}", "Origin": f"http://{name}:{port}", **token(local)}
         assert knock(local, "GET", OVERVIEW, asked)[0].status == 200
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LocalHost"])
+@pytest.mark.parametrize("port", ["", ":80"])
+def test_v01_on_the_port_of_http_a_host_may_name_it_or_not(name: str, port: str) -> None:
+    door = PageDoor(80, lambda _: Shown(200, b"", {}))
+    assert door.link().startswith(f"http://127.0.0.1:80{CONSOLE}#open=")
+    sent = {"host": f"{name}{port}", "origin": f"http://{name.lower()}"}
+    assert b"old_link" in door.answer(Visit("POST", f"{CONSOLE}/open", "", sent, b"")).body
+    for wrong in ("evil.example", "evil.example:80", "127.0.0.1:8080", f"{name}:80:80"):
+        answer = door.answer(Visit("GET", CONSOLE, "", {"host": wrong}, b""))
+        assert answer.status == 421, wrong
+    foreign = {**sent, "origin": "http://evil.example"}
+    assert b"wrong_origin" in door.answer(Visit("POST", OVERVIEW, "", foreign, b"")).body
 
 
 @pytest.mark.parametrize(

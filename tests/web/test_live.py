@@ -129,6 +129,19 @@ def test_times_are_shown_in_the_readers_zone_if_asked(desk: Desk) -> None:
     expect(desk.main).to_contain_text("2026-11-30 08:00:00")
 
 
+def test_a_time_that_is_half_filled_in_is_no_wider_filter(desk: Desk) -> None:
+    desk.go("occurrences?state=dead", "it failed for good")
+    field = desk.main.get_by_label("From (UTC)")
+    field.press_sequentially("12")
+    desk.main.get_by_label("Reason").select_option("failed")
+    assert field.evaluate("one => one.validity.badInput")
+    assert "reason=" not in desk.page.url
+    field.fill("2026-12-02T09:30:00")
+    desk.main.get_by_label("Reason").select_option("poisoned")
+    expect(desk.main).to_contain_text("broken")
+    assert "from=2026-12-02T09%3A30%3A00Z" in desk.page.url
+
+
 def test_pages_of_a_list_follow_one_another(desk: Desk) -> None:
     for number in range(60):
         desk.running.operator("zoe").put(f"k{number:02}", order("0 9 * * *"))

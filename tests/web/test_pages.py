@@ -11,6 +11,7 @@ from tests.web.seeding import HOSTILE_KEY, HOSTILE_USER
 from tests.web.watching import inaccessible, overflow
 
 HOSTILE: Final = f"{quote(HOSTILE_USER, safe='')}/{quote(HOSTILE_KEY, safe='')}"
+SHOWN: Final = "button, .error-text, a, .tag"
 PAGES: Final = {
     "": "What is failing, and for whom",
     "schedules": "New schedule",
@@ -54,6 +55,32 @@ def test_each_page_fits_a_phone_and_a_wide_screen(
             for width in (360, 1_920):
                 console.set_viewport_size({"width": width, "height": 740})
                 assert overflow(console) <= 0, width
+
+
+def test_on_a_phone_a_row_shows_its_error_and_its_buttons_without_a_scroll(
+    console: Page, running: Product, subtests: pytest.Subtests
+) -> None:
+    console.set_viewport_size({"width": 360, "height": 740})
+    for place, table in (
+        ("occurrences?user=bob&key=sync", "Occurrences"),
+        ("schedule/bob/sync", "History"),
+        ("jobs?user=ann&state=all", "Jobs"),
+        ("unreadable", "Rows that cannot be read"),
+        ("orders", "Limits"),
+    ):
+        with subtests.test(place):
+            console.goto(f"{running.stack.server.url}/console#/{place}")
+            row = console.get_by_role("table", name=table).get_by_role("row").nth(1)
+            expect(row).to_be_visible()
+            expect(row.locator(SHOWN).first).to_be_visible()
+            box = row.bounding_box()
+            last = row.get_by_role("cell").and_(row.locator(":visible")).last.bounding_box()
+            assert box
+            assert last
+            assert box["x"] + box["width"] <= 360
+            for inside in filter(None, (one.bounding_box() for one in row.locator(SHOWN).all())):
+                assert inside["x"] + inside["width"] <= box["x"] + box["width"]
+            assert box["y"] + box["height"] - last["y"] - last["height"] < 12, "no empty lines"
 
 
 def shows(page: Page, running: Product, place: str) -> None:

@@ -55,7 +55,7 @@ class Form:
         self.element.get_by_role("button", name=name, exact=True).click()
 
     def error(self, name: str) -> Locator:
-        """What is said beside a field."""
+        """Return the text beside a field."""
         return self.element.locator(f"#{name}-error")
 
 
@@ -328,6 +328,22 @@ def test_the_next_times_are_those_of_the_schedules_own_policies(form: Form, you:
     form.page.reload()
     fires = form.preview.get_by_role("listitem")
     expect(fires.first).to_have_text(re.compile("10 January 2027 at 09:00"))
+
+
+def test_a_spread_is_told_and_stays_whatever_else_is_changed(form: Form, you: Client) -> None:
+    policies: Fields = {"spread": 7_200, "maxRuns": 9}
+    more: Fields = {"timezone": None, "input": {"topic": "news"}, "labels": {"team": "garden"}}
+    before = you.put("reminder", {**DAILY, **more, "policies": policies}).body
+    form.page.reload()
+    form.says("At 09:00, every day, in UTC. It starts up to 2 hours later, each time by the same")
+    form.set("At", "10:30")
+    form.says("At 10:30, every day, in UTC. It starts up to 2 hours later")
+    form.choose("weekly")
+    form.save()
+    after = you.get("reminder").body
+    assert (before["cron"], after["cron"]) == ("0 9 * * *", "30 10 * * 1")
+    for name in ("policies", "labels", "input", "flow", "action", "timezone"):
+        assert after[name] == before[name], name
 
 
 def test_whoever_is_signed_out_is_told_so(form: Form) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from http.client import HTTPConnection
@@ -15,6 +14,8 @@ from duetick.cli.console import SENT, SignedApi, serve
 from duetick.cli.deployed import Deployed
 from duetick.cli.door import CONSOLE, PROOF
 from duetick.cli.gateway import LocalServer
+
+from tests.lab.serving import serve_in_thread
 
 ANSWER = {
     "content-type": "application/json",
@@ -89,12 +90,8 @@ class Call(BaseHTTPRequestHandler):
 @pytest.fixture
 def api() -> Iterator[Api]:
     made = Api()
-    serving = threading.Thread(target=made.serve_forever, args=(0.01,))
-    serving.start()
-    yield made
-    made.shutdown()
-    made.server_close()
-    serving.join()
+    with serve_in_thread(made):
+        yield made
 
 
 @pytest.fixture
@@ -103,12 +100,8 @@ def console(api: Api, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalServer]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     signed = SignedApi(Deployed({"ApiUrl": api.url}, get_session()))
     server = serve(signed, 0)
-    serving = threading.Thread(target=server.serve_forever, args=(0.01,))
-    serving.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    serving.join()
+    with serve_in_thread(server):
+        yield server
     signed.close()
 
 

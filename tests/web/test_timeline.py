@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.integration.local_product import Product
 from tests.web.desk import Desk
-from tests.web.seeding import HOUR, operators, order
+from tests.web.seeding import HOUR, order
 
 LEFT = 68
 """The pixels before the first instant of a timeline."""
@@ -26,7 +26,7 @@ def slider(desk: Desk) -> Locator:
 
 
 def legend(desk: Desk) -> list[str]:
-    """What the timeline says that it shows."""
+    """Return the legend of the timeline."""
     return desk.main.locator(".legend li").all_inner_texts()
 
 
@@ -183,32 +183,3 @@ def test_v02_the_history_has_the_lines_of_the_api(desk: Desk) -> None:
     expect(shown).to_have_count(len(told))
     times = shown.locator("td:first-child button").evaluate_all("all => all.map(one => one.title)")
     assert times == [one["nominalFireTime"] for one in told]
-
-
-def test_the_week_is_that_of_a_user_or_a_flow_and_says_what_exceeds_a_number(desk: Desk) -> None:
-    desk.go("week", "fires ahead")
-    filters = desk.main.get_by_role("search", name="Filters")
-    filters.get_by_label("User", exact=True).fill("bob")
-    filters.get_by_label("Most", exact=True).fill("1")
-    filters.get_by_role("button", name="Find").click()
-    expect(desk.main).to_contain_text("1 a minute are allowed, as was given. Over it:")
-    whole = {"to": "2026-12-04T00:00:00Z"}
-    due = desk.running.operator("bob").forecast(whole)["sums"]["due"]
-    expect(desk.main).to_contain_text(f"{due:,} fires ahead")
-    week = desk.main.get_by_role("slider")
-    week.press("ArrowRight")
-    expect(week).to_have_attribute("aria-valuetext", re.compile("^2026-12-02 10:02 UTC: .* due$"))
-    desk.go("week?flow=billing", "fires ahead")
-    expect(desk.main.get_by_role("listitem").filter(has_text="user:bob")).to_have_count(0)
-
-
-def test_bounds_of_one_scope_are_each_said_once_however_often_the_page_is_drawn(
-    desk: Desk,
-) -> None:
-    operators(desk.running).limit("user:bob", parallel=2, rate=50, per="hour")
-    desk.go("week", "fires ahead")
-    week = desk.main.get_by_role("slider")
-    for _ in range(3):
-        week.press("ArrowRight")
-    expect(desk.main.get_by_text("Operators limit user:bob to 50 a hour.")).to_have_count(1)
-    expect(desk.main.get_by_text("Operators let 2 of user:bob run at once.")).to_have_count(1)

@@ -33,7 +33,7 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compiled(folder: Path, *names: str) -> str:
-    """What the compiler says of files there; empty if they are right."""
+    """Return the compiler's output for files there; empty if they are right."""
     config = json.loads((folder / "tsconfig.json").read_text()) | {"include": names}
     (folder / "tsconfig.json").write_text(json.dumps(config))
     tsc = node_modules() / "typescript" / "bin" / "tsc"
@@ -43,7 +43,7 @@ def compiled(folder: Path, *names: str) -> str:
 
 @pytest.fixture(scope="module")
 def told(application: Path) -> str:
-    """What the compiler says of the application, of the mistakes, and of what the README shows."""
+    """Return the compiler's output for the application, the mistakes and the README's code."""
     session = "declare const session: { idToken(): Promise<string> };\n"
     for place, code in enumerate(blocks("ts")):
         (application / f"shown{place}.ts").write_text(session + code)

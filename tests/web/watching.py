@@ -49,7 +49,7 @@ def _axe() -> str:
 
 
 def inaccessible(page: Page) -> list[str]:
-    """What axe finds, each with the elements that are meant."""
+    """Return axe's findings, each with its elements."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(_axe())
     found: dict[str, Any] = page.evaluate(

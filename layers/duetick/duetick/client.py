@@ -302,11 +302,11 @@ class Client:
         return answer.body
 
     def job_history(self, name: str, *, limit: int = 50) -> Iterator[OccurrenceView]:
-        """Yield what became of a job, and what told of its death."""
+        """Yield the history of a job, with the failure hook that told of its death."""
         return self.pages(f"{self._job(name)}/history", "history", limit, {})
 
     def explain_job(self, name: str) -> ExplanationView:
-        """Return what became of a job, or what will, and why."""
+        """Return the outcome of a job, or the one to come, and why."""
         answer: Reply[ExplanationView] = self.call("GET", f"{self._job(name)}/explain")
         return answer.body
 
@@ -453,7 +453,7 @@ class Client:
     def pages(
         self, path: str, name: str, limit: int, filters: Mapping[str, str | None]
     ) -> Iterator[Any]:
-        """Yield what the pages of any route list under a name."""
+        """Yield the items that the pages of any route list under a name."""
         query: dict[str, object] = {"limit": limit}
         query |= {name: text for name, text in filters.items() if text is not None}
         while True:

@@ -151,8 +151,8 @@ class Operators:
     def operations(
         self, *, user: str | None = None, who: str | None = None, limit: int = 100
     ) -> Iterator[OperationView]:
-        """Yield what operators did, the newest first: all of it, or what is about a user, or what
-        somebody did whose name has the text `who` in it.
+        """Yield what operators did, the newest first: all of them, those about a user, or those of
+        somebody whose name contains the text `who`.
         """
         filters = {"user": user, "who": who}
         return self.client.pages("/api/operations", "operations", limit, filters)
@@ -225,6 +225,6 @@ class Operators:
         return answer.body
 
     def unlimit(self, scope: str) -> LimitsView:
-        """Lift the limit of a scope. Return what this ends."""
+        """Lift the limit of a scope. Return the limit that this ends."""
         answer: Reply[LimitsView] = self.client.call("DELETE", f"{LIMITS}/{to_path(scope)}")
         return answer.body

@@ -1,3 +1,3 @@
-"""The version of Duetick, in its one home. `layers/duetick/CHANGELOG.md` says what it brings."""
+"""The version of Duetick, in its one home. `layers/duetick/CHANGELOG.md` lists its changes."""
 
 VERSION = "0.1.0"

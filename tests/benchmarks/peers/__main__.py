@@ -42,7 +42,7 @@ class Rates(NamedTuple):
 
 
 def node_modules() -> Path:
-    """What npm installs from the lock, with a node that is new enough for all of it."""
+    """Install the lock's packages with npm, and a node that is new enough for all of them."""
     if shutil.which("npm") is None:
         missing("The peers", "npm is not on the PATH", "Install Node.js, then run again.")
     digest = hashlib.sha256((HERE / PACKAGES[1]).read_bytes()).hexdigest()[:12]

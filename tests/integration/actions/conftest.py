@@ -1,4 +1,4 @@
-"""Whom webhooks are sent to."""
+"""The targets of webhooks."""
 
 import subprocess
 from collections.abc import Iterator

@@ -14,6 +14,7 @@ from duetick.actions import Webhook
 from duetick.actions.webhook import Network
 
 from tests.lab.process import LOCALHOST
+from tests.lab.serving import serve_in_thread
 
 HOST, OTHER = "hooks.example.org", "other.example.org"
 SIGNING = "only for this test"
@@ -81,12 +82,8 @@ def serving(state: Hooks) -> Iterator[Hooks]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(state.certificate)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    state.port = server.server_port
-    state.answers.set()
-    yield state
-    state.answers.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serve_in_thread(server):
+        state.port = server.server_port
+        state.answers.set()
+        yield state
+        state.answers.set()

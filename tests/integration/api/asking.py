@@ -1,4 +1,4 @@
-"""What the tests of the API ask with."""
+"""Callers for the tests of the API."""
 
 from collections.abc import Callable
 from typing import Final

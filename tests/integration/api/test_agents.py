@@ -48,6 +48,13 @@ def test_a_connection_has_the_version_that_its_client_asked_for(agent: Agent, ve
     assert "list_actions" in result["instructions"]
 
 
+def test_the_query_of_the_endpoint_is_no_part_of_a_tools_call(agent: Agent) -> None:
+    params = {"name": "list_schedules", "arguments": {"limit": 1}}
+    asked = request("tools/call", params)
+    status, answer = agent.running.call("POST", f"{PATH}?limit=2&limit=3", asked)
+    assert (status, answer["result"]["isError"]) == (200, False)
+
+
 @pytest.mark.parametrize("version", ["1999-01-01", SAYING, "", "newest"])
 def test_a_client_that_asks_for_another_version_is_offered_the_newest(
     agent: Agent, version: str

@@ -41,6 +41,16 @@ def test_c01_the_rules_of_a_preview_are_the_policies(client: Client) -> None:
     assert real["warnings"] == []
 
 
+@pytest.mark.parametrize(
+    ("spread", "said"),
+    [(45, "45 seconds"), (60, "1 minute"), (5_400, "90 minutes"), (7_200, "2 hours")],
+)
+def test_the_words_of_a_preview_tell_the_spread(client: Client, spread: int, said: str) -> None:
+    found = client.preview("0 9 * * *", policies={"spread": spread})
+    late = f"It starts up to {said} later, each time by the same span."
+    assert found["words"] == f"At 09:00, every day, in UTC. {late}"
+
+
 def test_g05_a_preview_takes_a_day_map(client: Client) -> None:
     found = client.preview({"mon": "09:00", "tue": None})
     assert (found["cron"], found["words"]) == ("days(mon 09:00)", "At 09:00 on Monday, in UTC.")

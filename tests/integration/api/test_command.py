@@ -32,7 +32,7 @@ class Terminal:
         return code, printed.out, printed.err
 
     def lines(self, *arguments: str) -> list[dict[str, object]]:
-        """What a command that succeeds answers: one document, which may be a list."""
+        """Return the answer of a command that succeeds: one document, which may be a list."""
         shown = () if arguments[0] == "delete" else ("--json",)
         code, out, err = self.run(*arguments, *shown)
         assert code == 0, err

@@ -16,12 +16,12 @@ Act = Callable[[Client, str], object]
 
 
 def told(reply: Reply[ScheduleView]) -> tuple[int, ScheduleView, str, str]:
-    """What a caller sees of an answer."""
+    """Return the parts of an answer that a caller sees."""
     return reply.status, reply.body, reply.etag, reply.headers["location"]
 
 
 def nothing(_client: Client, _key: str) -> None:
-    """What was made stays as it is."""
+    """Change nothing."""
 
 
 def patched(client: Client, key: str) -> None:

@@ -118,6 +118,12 @@ def test_a_key_is_a_users(office: Operators, client: Client) -> None:
     with pytest.raises(ApiError) as refused:
         client.forecast({"schedule": {"key": "mine", "copies": 5}})
     assert problems(refused) == {"/schedule/copies"}
+    with pytest.raises(ApiError, match="names no schedule of this user") as refused:
+        client.forecast({"schedule": {"key": "mnie", "policies": {"spread": 60}}})
+    assert problems(refused) == {"/schedule/key"}
+    with pytest.raises(ApiError) as refused:
+        client.forecast({"schedule": {"key": "..", "cron": "@daily"}})
+    assert problems(refused) == {"/schedule/key"}
 
 
 def test_more_than_is_allowed_is_over_and_the_spread_that_is_told_mends_it(
@@ -151,6 +157,15 @@ def test_the_spread_of_what_is_added_is_told_beside_what_is_there(
     copies["policies"] = {"spread": spread}
     (given,) = client.forecast({"schedule": copies, "most": 50})["bounds"]
     assert given["overCount"] == 0
+
+
+def test_a_spread_that_is_too_short_is_told_the_one_that_fits(client: Client) -> None:
+    copies: dict[str, Any] = {"cron": "0 12 * * *", "copies": 1_000}
+    (without,) = client.forecast({"schedule": copies, "most": 50})["bounds"]
+    copies["policies"] = {"spread": 300}
+    (given,) = client.forecast({"schedule": copies, "most": 50})["bounds"]
+    assert (given["overCount"], given["over"][0]["due"]) == (5, 200)
+    assert (given["spread"], given["spreadSaid"]) == (without["spread"], without["spreadSaid"])
 
 
 def test_each_limit_that_lies_within_is_a_bound(running: Product, office: Operators) -> None:
@@ -319,7 +334,7 @@ def test_on_dynamodb_the_cost_is_told_first_and_nothing_is_read_without_a_yes(
 
 
 class Told(NamedTuple):
-    """What the command told."""
+    """The output of the command."""
 
     code: int
     out: str

@@ -195,6 +195,16 @@ def test_o01_operators_act_on_the_jobs_of_any_user(running: Product, client: Cli
     assert list(running.operator("nobody").jobs()) == []
 
 
+def test_o01_a_user_reads_who_cancelled_a_job(running: Product, client: Client) -> None:
+    """Both have the reason `operator`: somebody cancelled it by hand."""
+    cancels = client.cancel_job, running.operator("you").cancel_job
+    names = [client.enqueue(JOB | {"delay": 60}).body["id"] for _ in cancels]
+    for cancel, name in zip(cancels, names, strict=True):
+        cancel(name)
+    notes = [client.explain_job(name)["events"][-1]["note"] for name in names]
+    assert notes == ["cancelled by the user", "cancelled by an operator"]
+
+
 def test_j07_operators_find_a_job_among_occurrences(running: Product, client: Client) -> None:
     name = client.enqueue(JOB | {"delay": 60}).body["id"]
     status, found = running.call(

@@ -15,7 +15,7 @@ METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 def may_be(path: str, target: str) -> bool:
-    """Whether the path of a call has that form: a name may be the word of another path."""
+    """Return True if the path of a call has that form: a name may be the word of another path."""
     return re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), target) is not None
 
 

@@ -30,7 +30,7 @@ def recorded(running: Product, query: str = "") -> list[dict[str, object]]:
 
 
 def short(one: dict[str, object]) -> tuple[object, ...]:
-    """What was done to whom, and what came of it."""
+    """Return each operation in short: verb, target and outcome."""
     return one["verb"], one["user"], one["target"], one["why"], one["outcome"]
 
 

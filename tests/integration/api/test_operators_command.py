@@ -137,7 +137,7 @@ def test_j07_an_overview_says_what_is_wrong_and_the_next_command(
     assert code == 0
     assert [re.split(r"[:,]", line.removeprefix("WRONG  "))[0] for line in wrong] == [
         "No tick has ended for 3 minutes",
-        "Rows due for more than 150 s",
+        "Rows and jobs due for more than 150 s",
         "Ticks that never ended",
         "Deliveries of the last ticks that failed",
         "Occurrences that died in the last day",

@@ -55,7 +55,7 @@ def test_no_path_leads_to_anothers(town: Town, method: str, path: str) -> None:
 
 
 def test_no_user_is_called_like_a_flow_and_acts_beside_its_static_schedules(town: Town) -> None:
-    """What a nightly job makes is of the user `flow:digests`."""
+    """The schedules that a nightly job makes are the user `flow:digests`'s."""
     town.product.operator("flow:digests").put(KEY, SCHEDULE)
     token = town.product.stack.token_of("flow:digests")
     for method, path in (("GET", "/api/schedules"), ("DELETE", f"/api/schedules/{KEY}")):

@@ -13,7 +13,7 @@ SERVICE: Json = {"userId": "svc", "orgId": "acme", "attributes": {"plan": "pro"}
 
 
 def principal_of(shown: ScheduleView) -> object:
-    """Whom an operator reads that it runs as."""
+    """Return the principal as an operator reads it."""
     return shown["principal"]
 
 

@@ -134,6 +134,30 @@ def test_a_parameter_and_a_header_stand_there_by_their_names(running: Product) -
     assert [each["field"] for each in refused.value.problems] == ["/If-Match"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "field"),
+    [
+        ("GET", "/api/schedules?limit=1&state=all&limit=2", "/limit"),
+        ("PUT", f"{PATH}?dryRun=true&dryRun=false", "/dryRun"),
+        ("GET", "/api/schedules?label=a=b&label=a=b", "/label"),
+        ("DELETE", f"{PATH}?x=&x=", "/x"),
+    ],
+)
+def test_a_parameter_that_comes_twice_is_refused(
+    running: Product, method: str, path: str, field: str
+) -> None:
+    running.client().put("hello", HELLO)
+    body = {"input": "another"} if method == "PUT" else None
+    status, answer = running.call(method, path, body)
+    assert (status, answer["error"], told(answer)) == (
+        400,
+        "invalid_schedule",
+        [(field, "duplicate_key")],
+    )
+    assert answer["message"] == f"{field[1:]}: comes twice in the query; leave one of them out."
+    assert running.client().get("hello").body["version"] == 1
+
+
 def test_an_old_schema_is_told_to_users_without_what_operators_do(
     running: Product,
     client: Client,

@@ -57,7 +57,7 @@ def test_no_way_to_write_it_evades_the_smallest_gap(
 
 
 def test_a_policy_alone_does_not_evade_the_smallest_gap(client: Client, hourly: None) -> None:
-    """When clocks go back by half an hour, both passes of one local hour are 30 minutes apart."""
+    """If clocks go back by half an hour, both passes of one local hour are 30 minutes apart."""
     body = HELLO | {"cron": "45 1 * * *", "timezone": "Australia/Lord_Howe"}
     client.put("hello", body)
     both: Fields = {"policies": {"repeat": "both"}}

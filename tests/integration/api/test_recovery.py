@@ -8,7 +8,7 @@ from duetick.domain.errors import StoreRestored
 from duetick.domain.states import Reason
 from duetick.operators import Operators
 from duetick.runtime import wiring
-from duetick.testing.conformance.restoring import AFTER, KeptWitness, restored
+from duetick.testing.conformance.restoring import AFTER, KeptWitness, restore
 from duetick.testing.conformance.samples import NOON, SECOND, schedule
 
 from tests.integration.local_product import Product
@@ -19,7 +19,7 @@ def witness(anywhere: Product, monkeypatch: pytest.MonkeyPatch) -> KeptWitness:
     """The witness of a store with an hourly schedule, which was restored from a backup."""
     hourly = schedule(cron="0 * * * *")
     anywhere.store.schedules.put(hourly, now=NOON - SECOND)
-    kept = restored(anywhere.store)
+    kept = restore(anywhere.store)
     anywhere.clock.now = AFTER
     monkeypatch.setattr(wiring, "witness", lambda: kept)
     return kept

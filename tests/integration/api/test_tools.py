@@ -11,7 +11,7 @@ from duetick.api.agents.tools import TOOLS
 from duetick.cli.main import main
 from duetick.client import Client, Fields
 from duetick.core.flows import Flows
-from duetick.domain.errors import StoreUnavailable
+from duetick.domain.errors import StoreUnavailable, kind_of
 from duetick.runtime import wiring
 
 from tests.integration.api.agents import Agent, request
@@ -322,6 +322,33 @@ def test_a_page_goes_on_after_its_cursor(agent: Agent, client: Client) -> None:
     assert agent.refused("list_schedules", cursor="nonsense")["error"] == "invalid_cursor"
     for limit in (0, 101, "x", 1.5, [1], True):
         assert agent.refused("list_schedules", limit=limit)["error"] == "invalid_schedule"
+
+
+WRONG_KINDS: Final[tuple[tuple[str, str, str, tuple[object, ...]], ...]] = (
+    ("list_schedules", "limit", "a whole number", (True, 1.5, [1], {"a": 1})),
+    ("list_jobs", "limit", "a whole number", (False, 20.5)),
+    ("preview_schedule", "limit", "a whole number", (True, 1.5, [1], {"a": 1}, "x")),
+    ("schedule_history", "from", "text", (5, True, [NINE_TEXT])),
+    ("list_schedules", "text", "text", (5, {"a": 1}, ["pay"])),
+    ("list_schedules", "cursor", "text", (0, [])),
+    ("create_schedule", "dryRun", "true or false", (1, [True], {})),
+    ("create_schedule", "idempotencyKey", "text", (5, True)),
+    ("create_schedule", "timezone", "text", (5, False)),
+    ("enqueue_job", "delay", "a number", (True, [5], {})),
+    ("pause_schedule", "note", "text", (5, {})),
+)
+
+
+@pytest.mark.parametrize(("tool", "name", "wanted", "values"), WRONG_KINDS)
+def test_an_argument_of_another_kind_is_refused_with_the_kind_that_came(
+    agent: Agent, tool: str, name: str, wanted: str, values: tuple[object, ...]
+) -> None:
+    needed = {**HELLO, "key": "k"}
+    rest = {each: needed[each] for each in TOOLS[tool].takes() if each in needed}
+    for value in values:
+        told = agent.refused(tool, **{**rest, name: value})
+        said = [one["message"] for one in told["problems"] if one["field"] == f"/{name}"]
+        assert said == [f"expected {wanted}, got {kind_of(value)}."], value
 
 
 def test_the_headers_of_a_message_are_no_headers_of_its_call(agent: Agent, client: Client) -> None:

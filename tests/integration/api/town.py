@@ -26,7 +26,7 @@ VOLATILE = ("date", "server", "location")
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What is sent along on a route."""
+    """The headers and body of a call on a route."""
 
     body: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What happens to the canaries: each act lets some outlets speak, those that fail too."""
+"""The acts of the canaries: each lets some outlets speak, those that fail too."""
 
 import json
 import os
@@ -416,7 +416,7 @@ def a_backup_is_restored(office: Office) -> None:
 
 
 def users_leave(office: Office) -> None:
-    """What is deleted is told once more."""
+    """Delete users: the log tells of each once more."""
     for base in (MINE, ANYS):
         office.ask(f"DELETE {base}{ONE}", key="k" if base == MINE else "twice")
     told(office)

@@ -49,6 +49,6 @@ def listening(written: Written) -> Iterator[None]:
 
 
 def as_lambda_logs(problem: BaseException) -> str:
-    """What Lambda's runtime writes of an error: to the log, and to the destination of failures."""
+    """Return an error as Lambda's runtime writes it: to the log, and to the failures' place."""
     stack = traceback.format_tb(problem.__traceback__)
     return json.dumps([type(problem).__name__, str(problem), stack])

@@ -81,6 +81,7 @@ def test_every_canary_stands_somewhere() -> None:
     assert [one for one in PLACES if planted.count(f'"{one}":') >= planted.count(one)] == []
 
 
+@pytest.mark.slow
 def test_j11_a_leak_is_found(written: Written) -> None:
     """If an outlet repeated what was planted, it would be told which canary, and from where."""
     for outlet, reader in OUTLETS.items():

@@ -190,10 +190,10 @@ def a_bell_that_cannot_be_made(scene: Scene) -> None:
     put(scene)
     store, _, patch = scene
     keep_trigger(store, Trigger("", "bells", "role", "dispatch", "tick", None, settled=True))
-    store.shelf.mark_bells([("ann", "hello")], NINE)
+    store.shelf.make_bells_pending([("ann", "hello")], NINE)
     patch.setattr(wiring, "is_managed", lambda: True)
     patch.setattr(
-        wiring, "managed", lambda: Managed(store, bells=lambda _trigger: cast("Bells", Mute()))
+        wiring, "bells", lambda: Managed(store, bells=lambda _trigger: cast("Bells", Mute()))
     )
 
 

@@ -1,4 +1,4 @@
-"""What the tests of readers ask: the items of a text, by what becomes of them."""
+"""Parts for tests of readers: the items of a text, by their fate."""
 
 from collections.abc import Iterable
 from typing import TypeVar

@@ -64,7 +64,7 @@ def terminal(
 
 
 def kinds(document: dict[str, Any]) -> dict[str, int]:
-    """How many parts of the source have each verdict."""
+    """Count the parts of the source by verdict."""
     found: dict[str, int] = document["counts"]
     return found
 

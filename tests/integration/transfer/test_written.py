@@ -1,4 +1,4 @@
-"""What is exported is read back by an import, and fires alike; what a form cannot say is told."""
+"""An import reads an export back, and it fires alike; the export tells what a form cannot say."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -85,7 +85,7 @@ def exported(
 
 
 class Told:
-    """What a form cannot say, by the key."""
+    """The losses of a form, by key."""
 
     def __init__(self) -> None:
         self.by_key: dict[str, list[str]] = {}

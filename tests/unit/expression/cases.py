@@ -132,7 +132,7 @@ def _dates(random: Random, near: datetime.datetime) -> list[tuple[str, str]]:
 
 @dataclass
 class Tally:
-    """What was checked, and what was wrong; `again` are cases under a clock's further names."""
+    """The checks and their faults; `again` are cases under a clock's further names."""
 
     cases: int = 0
     again: int = 0

@@ -1,4 +1,4 @@
-"""What an answer costs, whatever else this process does meanwhile."""
+"""The cost of an answer, whatever else this process does meanwhile."""
 
 import time
 from collections.abc import Callable

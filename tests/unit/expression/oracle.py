@@ -150,10 +150,10 @@ class Named(Protocol):
 
     @property
     def fixed(self) -> bool:
-        """Whether it is fixed (C-01)."""
+        """Return True if it is fixed (C-01)."""
 
     def names(self, minute: int) -> bool:
-        """Whether it names that minute."""
+        """Return True if it names that minute."""
 
 
 def read(text: str) -> Named:

@@ -1,4 +1,4 @@
-"""What a tick pays before it knows a single time: the import, and memory that is bounded."""
+"""The cost of a tick before its first time: the import, and bounded memory."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a claim asks besides the next fire: ranges, the newest, counts, gaps, targets."""
+"""A claim's questions besides the next fire: ranges, the newest, counts, gaps, targets."""
 
 from typing import TypedDict, get_args
 

@@ -23,6 +23,7 @@ from duetick.domain.schedule import Schedule
 from duetick.ports import tell_nobody
 from duetick.runtime.managed import LATE_MS, Managed
 from duetick.stores import open_store
+from duetick.testing.conformance.managing import Belfry
 from duetick.testing.conformance.samples import (
     DAY,
     EACH_MINUTE,
@@ -39,27 +40,12 @@ TICKS = Trigger("stack")
 ADA: ScheduleName = ("ada", "digest")
 
 
-class Tower:
-    """`ports.bells.Bells` in a dictionary, with the wakes that were asked for."""
+class Tower(Belfry):
+    """A belfry with the wakes that were asked for, and the names of its bells' schedules."""
 
     def __init__(self) -> None:
-        self.bells: dict[str, Bell] = {}
+        super().__init__()
         self.wakes: list[int] = []
-        self.away = False
-
-    def put(self, bell: Bell) -> None:
-        """See `Bells`."""
-        self._answer()
-        self.bells[bell.name] = bell
-
-    def delete(self, name: str) -> None:
-        """See `Bells`."""
-        self._answer()
-        self.bells.pop(name, None)
-
-    def names(self, prefix: str) -> Iterator[str]:
-        """See `Bells`."""
-        return iter([name for name in self.bells if name.startswith(prefix)])
 
     def schedule_of(self, name: str) -> ScheduleName | None:
         """See `Bells`."""
@@ -70,10 +56,6 @@ class Tower:
         """See `Bells`."""
         self._answer()
         self.wakes.append(at)
-
-    def _answer(self) -> None:
-        if self.away:
-            raise BellsUnavailable("away")
 
 
 @contextmanager
@@ -145,7 +127,7 @@ def stack() -> Iterator[Stack]:
 def test_s01_a_move_makes_the_bells_of_all_rows(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moving, "MARKED_AT_ONCE", 2)
+    monkeypatch.setattr(moving, "AT_ONCE", 2)
     for key in "abcde":
         stack.put(key)
     assert stack.tower.bells == {}, "no group is known before the move"
@@ -157,18 +139,18 @@ def test_s01_a_move_makes_the_bells_of_all_rows(
 def test_s01_a_move_whose_time_ends_goes_on_where_it_was(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moving, "MARKED_AT_ONCE", 2)
+    monkeypatch.setattr(moving, "AT_ONCE", 2)
     for key in "abcde":
         stack.plain.schedules.put(schedule(key, cron=EACH_MINUTE), now=NOON)
     answers = iter([True] * 6 + [False] * 2)
     stack.move(go_on=lambda: next(answers, False))
     assert not stack.settled()
-    assert stack.managed.late() == 0, "a tick leaves nothing to bells yet"
+    assert stack.managed.late_ms() == 0, "a tick leaves nothing to bells yet"
     stack.managed.go_on(always)
     stack.managed.go_on(always)
     assert set(stack.tower.bells) == {bell_name("ada", key) for key in "abcde"}
     assert stack.settled()
-    assert stack.managed.late() == LATE_MS
+    assert stack.managed.late_ms() == LATE_MS
 
 
 def test_s01_until_the_last_bell_is_made_a_tick_comes_each_minute(
@@ -218,7 +200,7 @@ def test_s01_after_a_move_to_ticks_they_claim_at_once_and_no_bell_is_written(
     stack.put()
     stack.move()
     stack.move(TICKS)
-    assert stack.managed.late() == 0
+    assert stack.managed.late_ms() == 0
     stack.tower.bells.clear()
     stack.put(cron=HOURLY)
     assert stack.tower.bells == {}
@@ -242,7 +224,7 @@ def test_s01_an_update_of_the_stack_marks_nothing_anew(stack: Stack) -> None:
 
 @dataclass
 class Answered:
-    """What a ringer did."""
+    """The deeds of a ringer."""
 
     delivered: list[Occurrence]
     healed: list[ScheduleName]
@@ -356,6 +338,24 @@ def test_s01_a_ring_on_a_restored_database_claims_nothing(stack: Stack) -> None:
 def never_called(_one: Occurrence, _seconds: float) -> int:
     """Fail: nothing may be delivered."""
     raise AssertionError("it was delivered")
+
+
+@pytest.mark.parametrize(("status", "lines"), [(202, 0), (500, 1)])
+def test_s01_a_ring_has_a_line_if_the_sample_of_successes_says_so(
+    stack: Stack, caplog: pytest.LogCaptureFixture, status: int, lines: int
+) -> None:
+    stack.put()
+    stack.now = NOON + MINUTE
+    ringer = Ringer(
+        *(stack.store, lambda _one, _seconds: status),
+        heal=print,
+        wake=print,
+        tell=tell_nobody,
+        has_line=lambda status: status >= 400,
+    )
+    with caplog.at_level(logging.INFO, "duetick.managed"):
+        assert ringer.answer(Ring("ada", "digest", "", ""), lambda: 20) == 1
+    assert [line.message for line in caplog.records].count("ring") == lines
 
 
 # Wakes.

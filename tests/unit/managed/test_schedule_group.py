@@ -11,7 +11,7 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.compat import HTTPHeaders
 from duetick.aws import client_of
 from duetick.core.managed.trigger import Trigger
-from duetick.domain.bells import RING_MARK, Bell
+from duetick.domain.bells import RING_FIELD, Bell
 from duetick.domain.errors import BellsUnavailable
 from duetick.runtime.eventbridge import CALL_TRIES, PATIENCE, ScheduleGroup
 from duetick.testing.conformance.samples import MINUTE, NOON
@@ -36,7 +36,7 @@ class Raw(BytesIO):
 
 @dataclass
 class Wire:
-    """What was sent, and what is answered: one after another, the last for ever."""
+    """The requests that were sent, and the answers: one after another, the last for ever."""
 
     answers: Sequence[tuple[int, dict[str, Any]]]
     sent: list[AWSPreparedRequest] = field(default_factory=list)
@@ -167,7 +167,7 @@ def test_s01_a_group_that_is_gone_has_no_names(group: Made) -> None:
 @pytest.mark.parametrize(
     ("told", "schedule"),
     [
-        (json.dumps({RING_MARK: {"user": "ann", "key": "k"}}), ("ann", "k")),
+        (json.dumps({RING_FIELD: {"user": "ann", "key": "k"}}), ("ann", "k")),
         (json.dumps({"source": "theirs"}), None),
         ("no JSON", None),
     ],

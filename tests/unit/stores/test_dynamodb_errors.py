@@ -1,4 +1,4 @@
-"""What DynamoDB answers, told apart: a conflict is decided anew, anything else says what it is."""
+"""DynamoDB's refusals: a conflict is decided anew, anything else says what it is."""
 
 from collections.abc import Sequence
 
@@ -64,7 +64,7 @@ def test_i12_a_reason_that_nobody_knows_is_no_conflict() -> None:
 
 
 def whole(code: str, operation: str = "TransactWriteItems") -> DuetickError:
-    """What is raised for a request that was refused as a whole."""
+    """Return the error for a request that was refused as a whole."""
     with pytest.raises(DuetickError) as told, errors("t"):
         raise ServiceRefusal(operation, code, "which")
     return told.value

@@ -58,8 +58,8 @@ def get_backfill(call: ApiCall) -> Answer:
 
 
 def stop_backfill(call: ApiCall) -> Answer:
-    """Stop a backfill: what it has brought goes on, and nothing more is brought. It can be
-    continued within 30 days.
+    """Stop a backfill: the occurrences that it has brought go on, and nothing more is brought. It
+    can be continued within 30 days.
     """
     found = Backfills(call.schedules.store).stop(_own(call).name, call.who)
     return Answer(200, backfill_json(found))

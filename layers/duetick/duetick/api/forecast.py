@@ -64,7 +64,7 @@ def _question(call: ApiCall, body: dict[str, Json]) -> Question:
             lambda: read.update(shape=check_shape(ForecastBody, body)),
             lambda: read.update(since=instant("from", body.get("from"))),
             lambda: read.update(until=instant("to", body.get("to"))),
-            lambda: read.update(added=_added(call, body.get("schedule"))),
+            lambda: read.update(added=_read_added(call, body.get("schedule"))),
             lambda: _check_action(body),
         ]
     )
@@ -89,13 +89,18 @@ def _check_action(body: dict[str, Json]) -> None:
         raise InvalidSchedule("action", "is one of a flow: name the `flow`, too.", "missing")
 
 
-def _added(call: ApiCall, given: Json) -> Added | None:
-    """Read a schedule that is not saved. What it leaves out, it has from the one of its key."""
+def _read_added(call: ApiCall, given: Json) -> Added | None:
+    """Read a schedule that is not saved. Fields that it leaves out come from the schedule of its
+    key.
+    """
     if not isinstance(given, dict):
         return None
     key, user_id = _key(call, given), call.own.user_id if call.own else None
     fields = {name: value for name, value in given.items() if name not in ("key", "copies")}
     current = call.own.find(key) if call.own and key else None
+    if key and not current and "cron" not in fields:
+        said = "names no schedule of this user: correct it, or give a new one its cron."
+        raise InvalidSchedule((SCHEDULE, "key"), said, "missing")
     if current:
         kept = definition_json(current)
         fields = merge({name: kept[name] for name in NAMED}, fields)
@@ -106,8 +111,7 @@ def _added(call: ApiCall, given: Json) -> Added | None:
         wanted = draft.with_defaults(call.flows.with_defaults).schedule(_check_timing)
         refuse_once(_check_timing(wanted))
     except Refusal as wrong:
-        inner = (Flaw((SCHEDULE, *one.path), one.code, one.problem) for one in wrong.flaws)
-        raise InvalidSchedule.of(inner) from None
+        raise _of_schedule(wrong) from None
     copies = given.get("copies")
     return Added(wanted, user_id if key else None, copies if isinstance(copies, int) else 1)
 
@@ -121,8 +125,18 @@ def _key(call: ApiCall, given: dict[str, Json]) -> str | None:
         raise InvalidSchedule(SCHEDULE, said)
     if given.get("copies") not in (None, 1):
         raise InvalidSchedule((SCHEDULE, "copies"), "are of one without a key: leave it out.")
-    check_key(call.own.user_id, key)
+    try:
+        check_key(call.own.user_id, key)
+    except Refusal as wrong:
+        raise _of_schedule(wrong) from None
     return key
+
+
+def _of_schedule(wrong: Refusal) -> InvalidSchedule:
+    """Return a refusal of the schedule that is not saved as one of the body."""
+    return InvalidSchedule.of(
+        Flaw((SCHEDULE, *one.path), one.code, one.problem) for one in wrong.flaws
+    )
 
 
 def _check_timing(wanted: Schedule) -> Sequence[Refusal]:

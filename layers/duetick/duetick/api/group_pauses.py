@@ -53,7 +53,7 @@ def pause_group(call: ApiCall) -> Answer:
 
 
 def resume_group(call: ApiCall) -> Answer:
-    """Let what comes due next fire again, and return the pauses that this ends; none if it is not
+    """Let the next fire times fire again, and return the pauses that this ends; none if it is not
     paused. Times up to the last one that a tick has left out already do not fire.
     """
     now = call.store.now()

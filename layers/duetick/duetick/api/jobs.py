@@ -61,7 +61,7 @@ def list_jobs(call: ApiCall) -> Answer:
 
 
 def get_job(call: ApiCall) -> Answer:
-    """Return a job. One that has ended is kept for 30 days, one that is dead for 90."""
+    """Return a job. One that has ended stays for the retention of its flow."""
     return Answer(200, _view(call, _jobs(call).get(call.key)))
 
 
@@ -75,7 +75,7 @@ def cancel_job(call: ApiCall) -> Answer:
 
 
 def job_history(call: ApiCall) -> Answer:
-    """Return what became of a job, and what told of its death. It outlives the job."""
+    """Return the history of a job, with the failure hook that told of its death."""
     query = call.read_query(HistoryQuery)
     wanted = Wanted.read(query.state, query.since, query.until)
     found = [one for one in _jobs(call).history(call.key) if wanted.takes(one)][: query.limit]

@@ -53,8 +53,8 @@ def set_limit(call: ApiCall) -> Answer:
 
 
 def lift_limit(call: ApiCall) -> Answer:
-    """Lift the limit of a scope, and return what this ends; nothing if it has none. What waits for
-    it begins with the next tick.
+    """Lift the limit of a scope, and return it; nothing if there is none. What waits for it begins
+    with the next tick.
     """
     now = call.store.now()
     ended = call.store.limits.lift(call.names["scope"], now=now)

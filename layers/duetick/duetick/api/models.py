@@ -95,7 +95,7 @@ class PoliciesShape(Shape):
 
 
 class PrincipalShape(Shape):
-    """Whom the action runs as; operators alone name one."""
+    """The principal of the action. Only operators name one."""
 
     user_id: Annotated[str, Field(min_length=1)]
     org_id: str | None = None
@@ -138,7 +138,7 @@ class JobBody(Shape):
     action: str
     input: JsonValue = None
     at: Instant | None = None
-    delay: Annotated[int | float | None, Field(ge=0)] = None
+    delay: Annotated[float | None, Field(ge=0)] = None
     key: Annotated[str | None, Field(min_length=1, max_length=256)] = None
     policies: JobPoliciesShape | None = None
     labels: dict[str, str] | None = None
@@ -166,7 +166,7 @@ class SchedulePut(ScheduleBody):
 
 
 class AnySchedulePut(SchedulePut):
-    """A schedule of a batch, and the user whose it is."""
+    """A schedule of a batch, with its user."""
 
     user: Id
 
@@ -192,8 +192,9 @@ class PreviewBody(Shape):
 
 
 class ForecastSchedule(Shape):
-    """A schedule that is not saved. With the `key` of one that is there, it takes its place, and
-    has from it what is left out. Without a key, each of so many users (`copies`) gets one.
+    """A schedule that is not saved. With the `key` of a schedule that is there, it takes that
+    schedule's place, and takes from it the fields that are left out. Without a key, each of so many
+    users (`copies`) gets one.
     """
 
     cron: Annotated[str, Field(examples=["0 9 * * *"])] | DayMap | None = None
@@ -206,9 +207,10 @@ class ForecastSchedule(Shape):
 
 
 class ForecastBody(Shape):
-    """What to look ahead at: `from` an instant (now) until another (a day later), at most eight
-    days; of a flow, or an action of it. `most` are allowed in each `per` of the clock, in UTC. A
-    run `lasts` so many seconds. `yes` agrees to the cost of the read, on DynamoDB.
+    """The question of a forecast: the occurrences due `from` an instant (now) until another (a
+    day later), at most eight days; of a flow, or of one of its actions. `most` are allowed in each
+    `per` of the clock, in UTC. A run `lasts` so many seconds. On DynamoDB, `yes` agrees to the cost
+    of the read.
     """
 
     since: Annotated[Instant | None, Field(alias="from")] = None
@@ -218,7 +220,7 @@ class ForecastBody(Shape):
     schedule: ForecastSchedule | None = None
     most: Annotated[int | None, Field(ge=1, le=10**9)] = None
     per: Per = "minute"
-    lasts: Annotated[float | int | None, Field(gt=0, le=86_400)] = None
+    lasts: Annotated[float | None, Field(gt=0, le=86_400)] = None
     yes: bool = False
     cursor: str | None = None
 
@@ -341,7 +343,9 @@ class JobsQuery(PageQuery):
 
 
 class OperationsQuery(PageQuery):
-    """A part of the record: of all, of what is about a user, of those with a text in their name."""
+    """A part of the record: of all operators, about one user, or of operators whose name contains a
+    text.
+    """
 
     user: str | None = None
     who: str | None = None

@@ -77,7 +77,7 @@ def document() -> Node:
         "paths": paths,
         "components": {
             "schemas": _schemas(),
-            "responses": {_refused(status): _response(status, ERROR) for status in _REFUSALS},
+            "responses": {_name_refusal(status): _response(status, ERROR) for status in _REFUSALS},
             "securitySchemes": _security_schemes(),
         },
     }
@@ -156,11 +156,11 @@ def _query_parameter(name: str, schema: Node) -> Node:
 def _responses(route: Route) -> Node:
     answers = {status: _response(status, shape) for status, shape in route.answers.items()}
     for status in (*ALWAYS, *route.refusals):
-        answers[status] = {"$ref": f"#/components/responses/{_refused(status)}"}
+        answers[status] = {"$ref": f"#/components/responses/{_name_refusal(status)}"}
     return {str(status): answers[status] for status in sorted(answers)}
 
 
-def _refused(status: int) -> str:
+def _name_refusal(status: int) -> str:
     """Return the name of the answer with that status, which all routes share."""
     return f"Refused{status}"
 

@@ -94,12 +94,12 @@ def export_user(call: ApiCall) -> Answer:
     """Return all data of a user, part by part: schedules, then jobs, then the history. Values with
     secret names are withheld.
     """
-    from duetick.core.histories import export_page, exported_lines  # each loads what it needs
+    from duetick.core.histories import export_lines, export_page  # each loads what it needs
     from duetick.core.jobs import lines_of_jobs
 
     cursor = call.read_query(CursorQuery).cursor
     part = export_page(call.schedules, cursor)
-    history = exported_lines(call.schedules.store.ledger, part, operator=call.operator)
+    history = export_lines(call.schedules.store.ledger, part, operator=call.operator)
     return Answer(
         200,
         {

@@ -69,8 +69,8 @@ def mend_schedule(call: ApiCall) -> Answer:
 
 
 def list_operations(call: ApiCall) -> Answer:
-    """Return a page of what operators did, the newest first: who, when, what, why, and what came of
-    it. A page may be short, or empty: go on until `cursor` is null. A change of a moment ago may be
+    """Return a page of what operators did, the newest first: who, when, what, why, and the outcome.
+    A page may be short, or empty: go on until `cursor` is null. A change of a moment ago may be
     missing.
     """
     query = call.read_query(OperationsQuery)

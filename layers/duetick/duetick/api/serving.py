@@ -10,7 +10,7 @@ from duetick.api.calls import ApiCall, TooLarge
 from duetick.api.routes import AGENTS, OWN, Route
 from duetick.api.routing import find, methods
 from duetick.core.answers import Answer, error, wrong_method
-from duetick.core.operations import Asked, in_words, pseudonym, recorded
+from duetick.core.operations import Asked, in_words, pseudonym, record_around
 from duetick.core.refusals import answer_to
 from duetick.core.schedules import UserSchedules
 from duetick.domain.errors import DuetickError, Flaw, InvalidSchedule, OccurrenceNotFound
@@ -194,7 +194,7 @@ def _run_recorded(route: Route, call: ApiCall, user_id: str) -> Answer:
     if route.erases:
         about, target = None, pseudonym(user_id)
     asked = Asked(call.who, route.name, about, target, call.why())
-    with recorded(call.store, asked) as recording:
+    with record_around(call.store, asked) as recording:
         try:
             answer = _run(route, call)
         except (ValueError, DuetickError) as problem:
@@ -259,10 +259,22 @@ def _call(
         who=caller.user_id if caller else "",
         names=names,
         key=names.get("key", ""),
-        query=event.get("queryStringParameters") or {},
+        query=_query(event),
         headers=gateway.headers(event),
         text=gateway.body(event),
     )
+
+
+def _query(event: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the parameters. Raise InvalidSchedule naming each that comes twice: the gateway would
+    drop all but its last value.
+    """
+    several: Mapping[str, list[str]] = event.get("multiValueQueryStringParameters") or {}
+    doubled = [name for name, values in several.items() if len(values) > 1]
+    if doubled:
+        why = "comes twice in the query; leave one of them out."
+        raise InvalidSchedule.of(Flaw((name,), "duplicate_key", why) for name in doubled)
+    return event.get("queryStringParameters") or {}
 
 
 def _refusal(problem: Exception, user_id: str, *, operator: bool) -> Answer:

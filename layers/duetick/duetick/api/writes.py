@@ -8,7 +8,7 @@ from duetick.api.checking import check_shape
 from duetick.api.models import NewSchedule, PauseBody, ScheduleBody, ScheduleChange
 from duetick.api.operations import show, wanted_version
 from duetick.core.answers import Answer, error
-from duetick.core.definitions import carried_over, merge, refuse_once
+from duetick.core.definitions import carry_over, merge, refuse_once
 from duetick.core.refusals import with_problems
 from duetick.core.wire import instant
 from duetick.domain.errors import InvalidSchedule, VersionConflict, refusals_of
@@ -56,7 +56,7 @@ def change_schedule(call: ApiCall) -> Answer:
     patch = call.read_body()
 
     def change(current: Record) -> Schedule:
-        known = carried_over(current, patch, call.schedules.flows.usual(current))
+        known = carry_over(current, patch, call.schedules.flows.usual(current))
         body = merge(known | {"enabled": True}, patch)
         wanted = call.definition(ScheduleChange, current.key, body, header=call.condition)
         if "principal" not in patch:

@@ -1,4 +1,4 @@
-"""Whom the command asks, and as whom: a local stack, an address, or a deployed stack.
+"""The stack that a command asks (a local one, an address, or a deployed one), and the caller.
 
 A local stack is found by itself. A user is known by a token. An operator is known by the operator's
 token of a local stack, or signs with the credentials of the shell for a deployed one.
@@ -52,7 +52,7 @@ WRONG_TOKEN: Final = {
 
 
 class StackPlace(NamedTuple):
-    """Where a stack listens, and the tokens that are known of it."""
+    """The address of a stack, and the tokens that are known of it."""
 
     url: str
     token: str
@@ -146,7 +146,7 @@ def operators_of(chosen: argparse.Namespace) -> "Operators":
 
 def warn_of_unknown(operators: "Operators", kind: str, name: str) -> None:
     """Say that no flow, or no action, of the deployment has that name: it may be misspelled, and
-    nothing is held then. One that is gone may be meant, so it is no error.
+    nothing is held then. A name that is gone may be meant, so that is no error.
     """
     if kind not in ("flow", "action"):
         return

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from duetick.cli import asking
-from duetick.cli.parsing import known_by_its_parser, whole
+from duetick.cli.parsing import not_empty, note_parser, whole
 from duetick.cli.problem import WrongUsage
 from duetick.cli.showing import field, say, show_many, show_one
 from duetick.core.backfills import BackfillRequest, Backfills, backfill_json, plan_json
@@ -64,14 +64,16 @@ def add_backfill(commands: Commands) -> None:
     noun = commands.add_parser("backfill", help="operators: make fire times of the past again")
     verbs = noun.add_subparsers(required=True, dest="verb")
     for verb, told in _VERBS.items():
-        one = known_by_its_parser(verbs.add_parser(verb, help=told, description=told))
+        one = note_parser(verbs.add_parser(verb, help=told, description=told))
         if verb == "start":
             _add_start(one)
         elif verb != "list":
             one.add_argument("id", help="of the backfill: a list shows it")
         asking.add_place(one)
         one.add_argument("--store", help="work on this store itself, without an API")
-        one.add_argument("--user", help="whose schedules; of a store also none, for all")
+        one.add_argument(
+            "--user", type=not_empty, help="whose schedules; of a store also none, for all"
+        )
         asking.add_why(one)
         asking.add_json(one)
     noun.set_defaults(command=_run)
@@ -79,7 +81,9 @@ def add_backfill(commands: Commands) -> None:
 
 def _add_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("key", help="of the schedule; with --flow, a static one's id")
-    parser.add_argument("--flow", help="with --store: the flow of a static schedule")
+    parser.add_argument(
+        "--flow", type=not_empty, help="with --store: the flow of a static schedule"
+    )
     parser.add_argument("--from", dest="since", required=True, help="such as 2026-12-01T00:00:00Z")
     parser.add_argument("--to", dest="until", required=True, help="before that time")
     parser.add_argument(
@@ -159,9 +163,9 @@ def _door(chosen: argparse.Namespace) -> Iterator[Door]:
         return
     if chosen.stack or chosen.url:
         raise WrongUsage("Either --store, or --stack or --url.")
-    from duetick.cli.stores import opened
+    from duetick.cli.stores import open_checked
 
-    with opened(chosen.store) as store:
+    with open_checked(chosen.store) as store:
         yield OfStore(store, chosen)
 
 
@@ -211,7 +215,7 @@ class OfStore:
         with operating(self._store, verb, why, user_id=user_id or None, target=target):
             yield
 
-    def _recorded_of(self, name: str) -> AbstractContextManager[None]:
+    def _record_of(self, name: str) -> AbstractContextManager[None]:
         return self._record(self._backfills.get(name).one.user_id, name)
 
     def all(self) -> list[Mapping[str, Any]]:
@@ -224,12 +228,12 @@ class OfStore:
 
     def stop(self, name: str) -> Mapping[str, Any]:
         """Stop one."""
-        with self._recorded_of(name):
+        with self._record_of(name):
             return backfill_json(self._backfills.stop(name, self._by))
 
     def go_on(self, name: str) -> Mapping[str, Any]:
         """Continue one."""
-        with self._recorded_of(name):
+        with self._record_of(name):
             return backfill_json(self._backfills.go_on(name, self._by))
 
 

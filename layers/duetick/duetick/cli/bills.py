@@ -10,12 +10,10 @@ from duetick.cli.asking import add_json
 from duetick.cli.costs import (
     BACKENDS,
     DAYS,
-    GB_SECOND,
     MILLION,
     WAYS,
     Backend,
     Lines,
-    Prices,
     Usage,
     at_rest,
     every,
@@ -24,7 +22,8 @@ from duetick.cli.costs import (
     storage,
     table,
 )
-from duetick.cli.parsing import known_by_its_parser, more_than_nothing, several, whole
+from duetick.cli.parsing import more_than_nothing, note_parser, several, whole
+from duetick.cli.prices import GB_SECOND, Prices
 from duetick.cli.problem import CliProblem
 from duetick.cli.showing import show_one
 
@@ -72,17 +71,22 @@ def bills(loads: Sequence[Load], usage: Usage, prices: Prices) -> dict[str, dict
 
 def add_costs(commands: Commands) -> None:
     """Add the command."""
-    parser = known_by_its_parser(
+    parser = note_parser(
         commands.add_parser(
             "costs",
             help="what a deployment costs, and a million fires",
             description="Without --schedules, the costs at rest, of a million fires, and of what "
-            "is kept. With it, the bill of a month, for each backend and transport. Several "
-            "numbers, such as --schedules 100000,1000 --fires 1,288, are kinds of schedules that "
-            "fire differently.",
+            "is kept. With it, the bill of a month, for each backend: over the API, over the "
+            "queue, and with Trigger=managed. Several numbers, such as --schedules 100000,1000 "
+            "--fires 1,288, are kinds of schedules that fire differently.",
         )
     )
-    parser.add_argument("--tick-minutes", type=more_than_nothing, default=1.0)
+    parser.add_argument(
+        "--tick-minutes",
+        type=more_than_nothing,
+        default=1.0,
+        help="minutes between two ticks; 60 with Trigger=managed, whatever this says",
+    )
     parser.add_argument("--memory", type=whole(*MEMORY), default=512, help="MB of each function")
     parser.add_argument("--architecture", choices=("arm64", "x86_64"), default="arm64")
     numbers = several(more_than_nothing)

@@ -16,7 +16,7 @@ from duetick.cli import asking
 from duetick.cli.asking import add_place
 from duetick.cli.door import LINKS, PageDoor, Shown, Visit
 from duetick.cli.gateway import LocalServer, listen, other_port
-from duetick.cli.parsing import known_by_its_parser, whole
+from duetick.cli.parsing import note_parser, whole
 from duetick.cli.problem import CliProblem
 from duetick.transports.http import split_url
 
@@ -43,7 +43,7 @@ Ctrl-C stops.
 def add_console(commands: "Commands") -> None:
     """Add `console`."""
     told = "operators: the console of a stack, in a browser of this machine"
-    parser = known_by_its_parser(commands.add_parser("console", help=told, description=told))
+    parser = note_parser(commands.add_parser("console", help=told, description=told))
     add_place(parser)
     parser.add_argument(
         "--port", type=whole(), default=PORT, help=f"of a deployed stack's; default {PORT}"

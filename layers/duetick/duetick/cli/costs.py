@@ -5,83 +5,38 @@ and logs again, `python -m tests.benchmarks.storage` measures bytes, and
 `python -m tests.benchmarks.dynamodb_units` counts units.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
+from duetick.cli.prices import LISTED, PUBLISHED, SOURCES, Prices
+
 Backend: TypeAlias = Literal["dynamodb", "aurora", "postgres"]
-Way: TypeAlias = Literal["api", "queue"]
-Architecture: TypeAlias = Literal["arm64", "x86_64"]
+Way: TypeAlias = Literal["api", "queue", "managed"]
 Lines: TypeAlias = dict[str, float]
 
-WAYS: Final[tuple[Way, ...]] = ("api", "queue")
-"""The ways from a tick to dispatch: the template's `Transport`."""
+WAYS: Final[tuple[Way, ...]] = ("api", "queue", "managed")
+"""The ways from a row that is due to dispatch: over the template's `Transport` from a tick, or by
+`Trigger=managed`.
+"""
 BACKENDS: Final[tuple[Backend, ...]] = ("dynamodb", "aurora", "postgres")
 MILLION: Final = 1_000_000
 GB: Final = 1024**3
 HOURS: Final = 730.5
 DAYS: Final = HOURS / 24
 """The days of an average month; `HOURS` has its hours."""
-GB_SECOND: Final[Mapping[Architecture, float]] = {"arm64": 0.0000133334, "x86_64": 0.0000166667}
-PUBLISHED: Final = "for us-east-1 in November 2026"
-SOURCES: Final[Mapping[str, str]] = {
-    "lambda_gb_second": "lambda",
-    "lambda_million": "lambda",
-    "api_million": "api-gateway",
-    "scheduler_million": "eventbridge",
-    "queue_million": "sqs",
-    "fair_queue_million": "sqs",
-    "write_million": "dynamodb",
-    "read_million": "dynamodb",
-    "table_gb": "dynamodb",
-    "table_backup_gb": "dynamodb",
-    "log_gb": "cloudwatch",
-    "metric": "cloudwatch",
-    "alarm": "cloudwatch",
-    "dashboard": "cloudwatch",
-    "secret": "secrets-manager",
-    "aurora_unit_hour": "rds/aurora",
-    "aurora_io_million": "rds/aurora",
-    "aurora_gb": "rds/aurora",
-    "proxy_unit_hour": "rds/proxy",
-    "endpoint_hour": "privatelink",
-    "nat_hour": "vpc",
-}
-"""The page that publishes each price: https://aws.amazon.com/…/pricing/."""
 SECRETS: Final = 2
 """On Aurora: the passwords of the owner and of the functions' user."""
 METRICS_OF_PACKS: Final = 2
 ALARMS_OF_PACKS: Final = 2
 """The metrics and alarms that a stack with a queue has besides the others."""
+METRICS_OF_BELLS: Final = 2
+ALARMS_OF_BELLS: Final = 1
+"""The same of a stack whose schedules have bells."""
+MANAGED_TICK_MINUTES: Final = 60.0
+"""The only `TickMinutes` that the template takes with `Trigger=managed`."""
 LOOK_AHEADS: Final = (60, 120)
 """The seconds of look-ahead that the template offers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Prices in dollars, as published at `SOURCES`, `PUBLISHED`."""
-
-    lambda_gb_second: float = GB_SECOND["arm64"]
-    lambda_million: float = 0.20
-    api_million: float = 3.50
-    scheduler_million: float = 1.00
-    queue_million: float = 0.40
-    fair_queue_million: float = 0.50
-    write_million: float = 0.625
-    read_million: float = 0.125
-    table_gb: float = 0.25
-    table_backup_gb: float = 0.20
-    log_gb: float = 0.50
-    metric: float = 0.30
-    alarm: float = 0.10
-    dashboard: float = 3.00
-    secret: float = 0.40
-    aurora_unit_hour: float = 0.12
-    aurora_io_million: float = 0.20
-    aurora_gb: float = 0.10
-    proxy_unit_hour: float = 0.015
-    endpoint_hour: float = 0.01
-    nat_hour: float = 0.045
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +46,13 @@ class Usage:
     Units are counted. Seconds, as billed at `memory_gb`, and kilobytes of log are measured. Units
     and seconds are those of DynamoDB, which needs the most of both. `log_successes` is the share of
     the fires that succeed and have a line of their own. A pack of `pack_fires` is sent, received
-    and deleted; its dispatch waits for its second. `pollers` ask an empty queue all the time.
+    and deleted; its dispatch waits for its second. `pollers` ask an empty queue all the time. A
+    ring claims, begins and settles in one invocation. A bell that is put, moved or deleted is one
+    call of EventBridge, which takes most of `bell_seconds`; its units come on top of those of the
+    schedule's change.
     """
 
-    transport: Way = "api"
+    way: Way = "api"
     tick_minutes: float = 1.0
     memory_gb: float = 0.5
     tick_seconds: float = 0.02
@@ -117,6 +75,13 @@ class Usage:
     pack_log_kb: float = 1.7
     pollers: int = 5
     poll_seconds: float = 20.0
+    ring_seconds: float = 0.035
+    ring_writes: float = 6.0
+    ring_reads: float = 2.0
+    ring_log_kb: float = 1.5
+    bell_seconds: float = 0.070
+    bell_writes: float = 2.0
+    bell_reads: float = 1.0
     fire_ios: float = 2.0
     schedules: int = 100_000
     kept_days: float = 30.0
@@ -138,7 +103,7 @@ class Usage:
     nat: bool = False
 
 
-def at_rest(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+def at_rest(backend: Backend, usage: Usage = Usage(), prices: Prices = LISTED) -> Lines:
     """Return the costs of a month in which nothing fires."""
     ticks = _ticks(usage)
     lines = {
@@ -151,18 +116,25 @@ def at_rest(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices())
         "NAT gateway": usage.nat * HOURS * prices.nat_hour,
         "Interface endpoints": usage.endpoints * usage.zones * HOURS * prices.endpoint_hour,
         **_database_at_rest(backend, ticks, usage, prices),
-        **(queue_at_rest(usage, prices) if usage.transport == "queue" else {}),
+        **(queue_at_rest(usage, prices) if usage.way == "queue" else {}),
+        **(bells_at_rest(prices) if usage.way == "managed" else {}),
     }
     return {name: cost for name, cost in lines.items() if cost}
 
 
-def queue_at_rest(usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+def queue_at_rest(usage: Usage = Usage(), prices: Prices = LISTED) -> Lines:
     """Return the costs of a month of an empty queue: Lambda polls it, and alarms watch it."""
     polls = usage.pollers * HOURS * 3_600 / usage.poll_seconds
     return {
         "SQS, polls": polls * prices.queue_million / MILLION,
         "CloudWatch, of packs": METRICS_OF_PACKS * prices.metric + ALARMS_OF_PACKS * prices.alarm,
     }
+
+
+def bells_at_rest(prices: Prices = LISTED) -> Lines:
+    """Return the costs of a month in which no bell rings: metrics and an alarm watch them."""
+    cost = METRICS_OF_BELLS * prices.metric + ALARMS_OF_BELLS * prices.alarm
+    return {"CloudWatch, of bells": cost}
 
 
 def _database_at_rest(backend: Backend, ticks: float, usage: Usage, prices: Prices) -> Lines:
@@ -181,13 +153,15 @@ def _database_at_rest(backend: Backend, ticks: float, usage: Usage, prices: Pric
     }
 
 
-def per_million(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+def per_million(backend: Backend, usage: Usage = Usage(), prices: Prices = LISTED) -> Lines:
     """Return the costs of a million fires more, without the work of the action itself."""
-    handed_on = _by_queue if usage.transport == "queue" else _by_api
-    lines = handed_on(usage, prices)
+    lines = _BY_WAY[usage.way](usage, prices)
     if backend == "dynamodb":
-        lines["DynamoDB, writes"] = usage.fire_writes * prices.write_million
-        lines["DynamoDB, reads"] = usage.fire_reads * prices.read_million
+        rings = usage.way == "managed"
+        writes = usage.ring_writes if rings else usage.fire_writes
+        reads = usage.ring_reads if rings else usage.fire_reads
+        lines["DynamoDB, writes"] = writes * prices.write_million
+        lines["DynamoDB, reads"] = reads * prices.read_million
     if backend == "aurora":
         lines["Aurora, I/O"] = usage.fire_ios * prices.aurora_io_million
     item, row = usage.fire_item_bytes, usage.fire_row_bytes
@@ -219,7 +193,36 @@ def _by_queue(usage: Usage, prices: Prices) -> Lines:
     }
 
 
-def storage(backend: Backend, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+def _by_bells(usage: Usage, prices: Prices) -> Lines:
+    """Return the costs of a million rings, each an invocation of dispatch by EventBridge."""
+    log_kb = usage.ring_log_kb - (1 - usage.log_successes) * usage.success_log_kb
+    return {
+        "EventBridge Scheduler": prices.scheduler_million,
+        "Lambda, dispatch": _lambda(MILLION, usage.ring_seconds, usage, prices),
+        "CloudWatch, logs": MILLION * log_kb / 1024**2 * prices.log_gb,
+    }
+
+
+_BY_WAY: Final[Mapping[Way, Callable[[Usage, Prices], Lines]]] = {
+    "api": _by_api,
+    "queue": _by_queue,
+    "managed": _by_bells,
+}
+
+
+def bells_per_million(backend: Backend, usage: Usage = Usage(), prices: Prices = LISTED) -> Lines:
+    """Return the costs of a million bells put, moved or deleted, besides the changes of their rows.
+
+    EventBridge takes nothing for the call.
+    """
+    lines = {"Lambda, calls of EventBridge": _seconds(MILLION * usage.bell_seconds, usage, prices)}
+    if backend == "dynamodb":
+        lines["DynamoDB, writes"] = usage.bell_writes * prices.write_million
+        lines["DynamoDB, reads"] = usage.bell_reads * prices.read_million
+    return lines
+
+
+def storage(backend: Backend, usage: Usage = Usage(), prices: Prices = LISTED) -> Lines:
     """Return the costs of keeping the schedules for a month, even if none fires."""
     items, rows = usage.schedule_item_bytes, usage.schedule_row_bytes
     lines = _storage(backend, usage.schedules * items, usage.schedules * rows, prices)
@@ -245,7 +248,7 @@ def _storage(backend: Backend, items: float, rows: float, prices: Prices) -> Lin
             return {}
 
 
-def look_ahead(seconds: float, usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+def look_ahead(seconds: float, usage: Usage = Usage(), prices: Prices = LISTED) -> Lines:
     """Return the most that a look-ahead adds to a month: occurrences are due in every second.
 
     A tick runs until the last occurrence that it claimed is due, `seconds` after it began. If none
@@ -255,7 +258,7 @@ def look_ahead(seconds: float, usage: Usage = Usage(), prices: Prices = Prices()
     return {"Lambda, ticks": _seconds(_ticks(usage) * longer, usage, prices)}
 
 
-def scheduler_per_million(usage: Usage = Usage(), prices: Prices = Prices()) -> Lines:
+def scheduler_per_million(usage: Usage = Usage(), prices: Prices = LISTED) -> Lines:
     """Return the costs of the same million with EventBridge Scheduler, one schedule for each. They
     call a function that keeps no ledger and logs only what Lambda logs.
     """
@@ -279,11 +282,15 @@ def _seconds(seconds: float, usage: Usage, prices: Prices) -> float:
 
 
 def over(way: Way, usage: Usage = Usage()) -> Usage:
-    """Return the usage of a stack with that transport, which logs successes as it does unasked."""
-    return replace(usage, transport=way, log_successes=float(way == "api"))
+    """Return the usage of a stack of that way, which logs successes as it does unasked. With bells
+    a tick comes each hour, whatever the usage says.
+    """
+    minutes = MANAGED_TICK_MINUTES if way == "managed" else usage.tick_minutes
+    successes = float(way != "queue")
+    return replace(usage, way=way, tick_minutes=minutes, log_successes=successes)
 
 
-def every(usage: Usage = Usage(), prices: Prices = Prices()) -> dict[str, dict[str, float]]:
+def every(usage: Usage = Usage(), prices: Prices = LISTED) -> dict[str, dict[str, float]]:
     """Return the parts of each cost in dollars, by the title of the cost."""
     found: dict[str, Lines] = {}
     for backend in BACKENDS:
@@ -293,6 +300,12 @@ def every(usage: Usage = Usage(), prices: Prices = Prices()) -> dict[str, dict[s
             packed = replace(over("queue", usage), pack_fires=fires)
             title = f"{backend}, a million fires by the queue, {name}"
             found[title] = per_million(backend, packed, prices)
+        rung = over("managed", usage)
+        found[f"{backend}, at rest with Trigger=managed, a month"] = at_rest(backend, rung, prices)
+        title = f"{backend}, a million fires with Trigger=managed"
+        found[title] = per_million(backend, rung, prices)
+        title = f"{backend}, a million bells put or deleted, more than their schedules"
+        found[title] = bells_per_million(backend, rung, prices)
         title = f"{backend}, {usage.schedules:,} schedules kept, a month"
         found[title] = storage(backend, usage, prices)
     found["a queue, at rest, a month more"] = queue_at_rest(usage, prices)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from duetick.cli import local_note
 from duetick.cli.asking import add_json, add_place, operators_of, place_of
-from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.parsing import note_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import plain, show_many
 from duetick.cli.store_address import check_is_there, hide_secrets
@@ -55,7 +55,7 @@ class Look(NamedTuple):
 def add_doctor(commands: "Commands") -> None:
     """Add the command."""
     told = "look whether all is as it should be: on a store, a deployed stack, or the local one"
-    parser = known_by_its_parser(commands.add_parser("doctor", help=told, description=told))
+    parser = note_parser(commands.add_parser("doctor", help=told, description=told))
     parser.add_argument("--store", help="a store that is reached from here")
     add_place(parser)
     add_json(parser)
@@ -176,14 +176,14 @@ def _skew(name: str, there: int, whose: str) -> Look:
 
 def _look_at(found: Mapping[str, Any], asks: Asks, *, is_empty: bool = False) -> Iterator[Look]:
     """Look at what an overview tells, the causes before what they lead to."""
-    yield _try("backup", lambda: _restored(found.get("restored"), asks))
-    yield _try("ticks", lambda: _heard(found["ticks"], found["at"], asks, is_empty=is_empty))
+    yield _try("backup", lambda: _check_restore(found.get("restored"), asks))
+    yield _try("ticks", lambda: _check_tick(found["ticks"], found["at"], asks, is_empty=is_empty))
     yield _try("rows due", lambda: _due(found, asks))
     yield _try("rows", lambda: _read(found["unreadable"], asks))
     yield _try("rows of schedules", lambda: _count(found["counted"], asks))
-    yield _try("flows", lambda: _deployed(found["gone"], asks))
-    yield _try("deaths", lambda: _died(found["dead"], asks))
-    yield _try("verification", lambda: _verified(found["verified"], asks))
+    yield _try("flows", lambda: _check_flows(found["gone"], asks))
+    yield _try("deaths", lambda: _check_dead(found["dead"], asks))
+    yield _try("verification", lambda: _check_verification(found["verified"], asks))
     bells = found.get("bells")
     if bells:
         yield _try("bells", lambda: _check_bells(bells))
@@ -199,7 +199,7 @@ def _check_bells(bells: Mapping[str, Any]) -> str:
     return f"{count_of(bells['pending'])} are pending; a tick brings these in step"
 
 
-def _restored(restored: Mapping[str, Any] | None, asks: Asks) -> str:
+def _check_restore(restored: Mapping[str, Any] | None, asks: Asks) -> str:
     """Raise if the database is a backup that nobody has recovered."""
     if restored:
         raise CliProblem(
@@ -210,7 +210,7 @@ def _restored(restored: Mapping[str, Any] | None, asks: Asks) -> str:
     return "no tick has found that the database was restored from one"
 
 
-def _heard(ticks: Mapping[str, Any], at: str, asks: Asks, *, is_empty: bool) -> str:
+def _check_tick(ticks: Mapping[str, Any], at: str, asks: Asks, *, is_empty: bool) -> str:
     """Say how old the report of the last tick is; raise if it is too old, or could not claim."""
     if not ticks["last"]:
         if is_empty:
@@ -277,7 +277,7 @@ def _count(counted: Mapping[str, Any] | None, asks: Asks) -> str:
     return f"each schedule has the right one, at {counted['at']}"
 
 
-def _deployed(gone: Mapping[str, Any] | None, asks: Asks) -> str:
+def _check_flows(gone: Mapping[str, Any] | None, asks: Asks) -> str:
     """Say whether the flow of each active schedule is deployed, as it was last counted."""
     if gone is None:
         return "not counted yet: each deployment and each hour does"
@@ -292,7 +292,7 @@ def _deployed(gone: Mapping[str, Any] | None, asks: Asks) -> str:
     return f"each active schedule has its flow, at {gone['at']}"
 
 
-def _died(dead: Mapping[str, Any], asks: Asks) -> str:
+def _check_dead(dead: Mapping[str, Any], asks: Asks) -> str:
     if dead["count"]:
         raise CliProblem(
             f"{count_of(dead)} in the last day. `duetick occurrences list --state dead{asks.api}` "
@@ -302,7 +302,7 @@ def _died(dead: Mapping[str, Any], asks: Asks) -> str:
     return "none in the last day"
 
 
-def _verified(verified: Mapping[str, Any], asks: Asks) -> str:
+def _check_verification(verified: Mapping[str, Any], asks: Asks) -> str:
     faults = (verified["faults"] or 0) + verified["faultsSince"]
     if faults:
         raise CliProblem(

@@ -30,6 +30,9 @@ PROOF: Final = "duetick-console"
 """The header that has the token."""
 
 HERE: Final = ("127.0.0.1", "localhost")
+USUAL_PORT: Final = ":80"
+"""The port of HTTP: a browser names it neither in Host nor in Origin."""
+
 TYPES: Final = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -103,7 +106,7 @@ class PageDoor:
         self, port: int, api: CallApi, vouch: Callable[[str], bool] = lambda _header: False
     ) -> None:
         """`vouch` says of an Authorization header whether its bearer may have a new link."""
-        self._hosts = frozenset(f"{name}:{port}" for name in HERE)
+        self._hosts = frozenset(f"{name}:{port}".removesuffix(USUAL_PORT) for name in HERE)
         self._url = f"http://127.0.0.1:{port}"
         self._api = api
         self._vouch = vouch
@@ -122,7 +125,7 @@ class PageDoor:
 
     @staticmethod
     def takes(path: str) -> bool:
-        """Return True if a path is of a page, or of what is behind it."""
+        """Return True if a path is a page's, or leads to the API behind it."""
         return path in ("/", CONSOLE, PICKER) or path.startswith((f"{CONSOLE}/", f"{PICKER}/"))
 
     def answer(self, visit: Visit) -> Shown:
@@ -132,7 +135,7 @@ class PageDoor:
 
     def _refuse(self, visit: Visit) -> Shown | None:
         """Refuse a name that is not this machine's, and a page of another origin."""
-        host = visit.headers.get("host", "")
+        host = visit.headers.get("host", "").lower().removesuffix(USUAL_PORT)
         if host not in self._hosts:
             return _error(
                 421, "wrong_host", "The console answers to 127.0.0.1 and localhost alone."

@@ -44,7 +44,7 @@ def make_layer(
 
 
 def _check(packages: Sequence[Path], requirements: Path | None, folder: Path) -> None:
-    """Raise CliProblem for what is not there, and for a folder that holds anything but a layer."""
+    """Raise CliProblem for a missing part, and for a folder that holds anything but a layer."""
     for package in packages:
         if not package.exists() or package.name in ("", "..", "duetick"):
             raise CliProblem(f"{package} is no package of yours.")

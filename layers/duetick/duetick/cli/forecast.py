@@ -1,5 +1,5 @@
-"""`duetick forecast`: what is due in each minute ahead, what a schedule would add, and where that
-is too much.
+"""`duetick forecast`: the occurrences due in each minute ahead, those that a schedule would add,
+and the minutes with too many.
 """
 
 import argparse
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_place
 from duetick.cli.forecast_chart import lines
-from duetick.cli.parsing import known_by_its_parser, more_than_nothing, whole
+from duetick.cli.parsing import more_than_nothing, not_empty, note_parser, whole
 from duetick.cli.problem import WrongUsage
 from duetick.cli.putting import cron_of, object_of
 from duetick.cli.showing import plain, say, show_one, terminal_width
@@ -27,19 +27,19 @@ Allowed: TypeAlias = tuple[int, Per]
 def add_forecast(commands: "Commands") -> None:
     """Add the command."""
     told = "what is due in each minute ahead, and where that is too much"
-    parser = known_by_its_parser(commands.add_parser("forecast", help=told, description=told))
+    parser = note_parser(commands.add_parser("forecast", help=told, description=told))
     whose = parser.add_argument_group("whose; without any of these, operators see everything")
-    whose.add_argument("--user", help="operators: of this user")
+    whose.add_argument("--user", type=not_empty, help="operators: of this user")
     whose.add_argument("--mine", action="store_true", help="of the token's user")
     whose.add_argument("--token", help="the user's, with --mine; or set DUETICK_TOKEN")
-    whose.add_argument("--flow", help="of this flow")
+    whose.add_argument("--flow", type=not_empty, help="of this flow")
     whose.add_argument("--action", help="of this action of --flow")
     parser.add_argument("--from", dest="since", help="such as 2026-12-01T09:00:00Z; now without it")
     parser.add_argument("--to", dest="until", help="before that time; a day later without it")
     parser.add_argument("--yes", action="store_true", help="DynamoDB: agree to what the read costs")
     _add_schedule(parser.add_argument_group("a schedule that is not saved"))
     allowed = parser.add_argument_group("what is allowed")
-    allowed.add_argument("--most", type=_allowed, help="such as 60/minute, 5000/hour")
+    allowed.add_argument("--most", type=_read_allowed, help="such as 60/minute, 5000/hour")
     allowed.add_argument("--lasts", type=more_than_nothing, help="the seconds that a run takes")
     add_json(parser)
     add_place(parser)
@@ -54,7 +54,7 @@ def _add_schedule(parser: "asking.Options") -> None:
     parser.add_argument("--copies", type=whole(1), help="how many users get one")
 
 
-def _allowed(text: str) -> Allowed:
+def _read_allowed(text: str) -> Allowed:
     """Return the number and the window of `60/minute`."""
     number, _, window = text.partition("/")
     for per in get_args(Per):
@@ -139,7 +139,8 @@ def _cost_in_words(cost: Mapping[str, Any]) -> str:
             "The forecast would read every schedule of the table, and no hourly count has said yet "
             "how many there are: some 52,000 read units for each 100,000. Repeat it with --yes."
         )
-    from duetick.cli.costs import MILLION, Prices
+    from duetick.cli.costs import MILLION
+    from duetick.cli.prices import Prices
 
     dollars = cost["readUnits"] * Prices().read_million / MILLION
     return (

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from duetick.cli.showing import plain
-from duetick.domain.errors import counted
+from duetick.domain.errors import say_count
 
 WIDTH: Final = 80
 MOST_LINES: Final = 26
@@ -26,8 +26,8 @@ BESIDE: Final = 25
 
 
 class Bar(NamedTuple):
-    """A stretch of time: what was delivered in it, what is due, what is added to that, and the
-    fullest minute of it all. `mark` says that a bound is exceeded.
+    """A stretch of time: the numbers of occurrences that were delivered, are due and would be
+    added, and the fullest minute. `mark` says that a bound is exceeded.
     """
 
     start: datetime
@@ -48,17 +48,17 @@ def lines(found: Mapping[str, Any], width: int | None = None) -> Iterator[str]:
         yield from _chart(bars, min(width or WIDTH, WIDTH))
         yield ""
         yield from _wrap(_legend(found))
-    for said in (*_left_out(found), *_bounds(found["bounds"])):
+    for said in (*_tell_left_out(found), *_bounds(found["bounds"])):
         yield ""
         yield from _wrap(said)
 
 
 def _summary(found: Mapping[str, Any]) -> str:
     sums = found["sums"]
-    parts = [counted(sums["fires"], "fire time"), counted(sums["jobs"], "job")]
+    parts = [say_count(sums["fires"], "fire time"), say_count(sums["jobs"], "job")]
     parts.append(f"{sums['waiting']:,} recorded before")
     said = (
-        f"Due from {found['from']} to {found['to']}: {counted(sums['due'], 'occurrence')} "
+        f"Due from {found['from']} to {found['to']}: {say_count(sums['due'], 'occurrence')} "
         f"({', '.join(parts)}). Active schedules that were read: {found['schedules']:,}."
     )
     if found["added"] is not None:
@@ -119,10 +119,10 @@ def _chart(bars: Sequence[Bar], width: int) -> Iterator[str]:
     for bar, number, top in zip(bars, numbers, fullest, strict=True):
         at = f"{bar.fullest_at:%H:%M}" if bar.fullest else ""
         line = f"{bar.start:%m-%d %H:%M}  {number:>{widths[0]}}  {top:>{widths[1]}}  {at:5}  "
-        yield f"{line}{_drawn(bar, most, room)}{bar.mark}".rstrip()
+        yield f"{line}{_draw_bar(bar, most, room)}{bar.mark}".rstrip()
 
 
-def _drawn(bar: Bar, most: int, room: int) -> str:
+def _draw_bar(bar: Bar, most: int, room: int) -> str:
     """Return the bar of the fullest minute. Whatever is there has one character at least."""
     length = -(-bar.fullest * room // most) if bar.fullest > 0 else 0
     whole = max(1, bar.delivered + bar.due + max(0, bar.added))
@@ -131,12 +131,12 @@ def _drawn(bar: Bar, most: int, room: int) -> str:
     return "=" * delivered + "#" * (length - added - delivered) + "+" * added
 
 
-def _left_out(found: Mapping[str, Any]) -> Iterator[str]:
+def _tell_left_out(found: Mapping[str, Any]) -> Iterator[str]:
     if found["unreadable"]:
-        rows = counted(found["unreadable"], "row")
+        rows = say_count(found["unreadable"], "row")
         yield f"{rows} cannot be read and will not fire: `duetick unreadable` names them."
     if found["paused"]:
-        yield f"Pauses of groups leave out {counted(found['paused'], 'time')}: `duetick pauses`."
+        yield f"Pauses of groups leave out {say_count(found['paused'], 'time')}: `duetick pauses`."
     if found["partly"]:
         yield "More waits than was counted: the numbers of what waits are too low."
 
@@ -154,8 +154,8 @@ def _over(bound: Mapping[str, Any]) -> Iterator[str]:
         return
     told = "; ".join(map(_window, bound["over"][:MOST_OVER]))
     more = bound["overCount"] - MOST_OVER
-    others = f"; and {counted(more, bound['per'])} more" if more > 0 else ""
-    yield f"More is due in {counted(bound['overCount'], bound['per'])}: {told}{others}."
+    others = f"; and {say_count(more, bound['per'])} more" if more > 0 else ""
+    yield f"More is due in {say_count(bound['overCount'], bound['per'])}: {told}{others}."
     yield bound["spreadSaid"]
 
 

@@ -4,8 +4,10 @@ import errno
 import json
 import logging
 import sys
+import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, TypeAlias
@@ -25,6 +27,9 @@ PlainAnswer: TypeAlias = tuple[int, str, str]
 
 LOOPBACK: Final = "127.0.0.1"
 LARGEST_BODY: Final = 10 * 1024 * 1024
+CLOSES_WITHIN: Final = 3.0
+"""The seconds that a server which closes gives to the calls under way."""
+
 BROWSERS: Final = tuple(OWN + path for path in (*OF_USERS, AGENTS))
 
 logger = logging.getLogger("duetick.local")
@@ -60,7 +65,7 @@ class LocalRoute:
 
     @property
     def named(self) -> int:
-        """How much of a path the route names."""
+        """The number of characters of a path that the route names."""
         return len(self.prefix) + len(self.suffix)
 
 
@@ -78,6 +83,9 @@ class LocalServer(ThreadingHTTPServer):
 
     def __init__(self, port: int, routes: list[LocalRoute]) -> None:
         """Listen on the port. If `origin` is set later, a web page of that origin may call."""
+        self._calls = threading.Condition()
+        self._under_way = 0
+        self._is_closed = False
         super().__init__((LOOPBACK, port), LocalRequest)
         self.routes = routes
         self.origin = ""
@@ -88,6 +96,28 @@ class LocalServer(ThreadingHTTPServer):
         """The address of the server."""
         return f"http://{LOOPBACK}:{self.server_port}"
 
+    @contextmanager
+    def call(self) -> Iterator[bool]:
+        """Count a call as under way. Yield False if the server is closed: it answers none then."""
+        with self._calls:
+            is_open = not self._is_closed
+            self._under_way += is_open
+        try:
+            yield is_open
+        finally:
+            with self._calls:
+                self._under_way -= is_open
+                self._calls.notify_all()
+
+    def server_close(self) -> None:
+        """Close, once the calls under way are answered, so that none meets a store that is closed.
+        A connection that a client keeps open is answered no more.
+        """
+        super().server_close()
+        with self._calls:
+            self._is_closed = True
+            self._calls.wait_for(lambda: not self._under_way, CLOSES_WITHIN)
+
 
 class LocalRequest(BaseHTTPRequestHandler):
     """One connection."""
@@ -97,6 +127,13 @@ class LocalRequest(BaseHTTPRequestHandler):
     server: LocalServer
 
     def _serve(self) -> None:
+        with self.server.call() as is_open:
+            if is_open:
+                self._take()
+            else:
+                self.close_connection = True
+
+    def _take(self) -> None:
         length = self.headers.get("content-length", "0")
         if not length.isdecimal() or "transfer-encoding" in self.headers:
             self._refuse(411, "length_required", "Send the body's length as Content-Length.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit
-from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.parsing import note_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.putting import json_of, label
 from duetick.cli.schedules import HISTORY, add_connection
@@ -37,7 +37,7 @@ def add_jobs(commands: "Commands") -> None:
     add_connection(noun)
     verbs = noun.add_subparsers(required=True, dest="verb")
     for verb, told in _VERBS.items():
-        one = known_by_its_parser(verbs.add_parser(verb, help=told, description=told))
+        one = note_parser(verbs.add_parser(verb, help=told, description=told))
         if verb not in _OF_ALL:
             one.add_argument("id")
         _add_options(verb, one)

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
 from duetick.cli.asking import add_json, add_place, add_why, advice, operators_of, warn_of_unknown
-from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.parsing import note_parser
 from duetick.cli.showing import field, show_many
 from duetick.domain.limits import Per
 
@@ -55,7 +55,7 @@ def add_limits(commands: "Commands") -> None:
 
 
 def _add(commands: "Commands", name: str, told: str) -> argparse.ArgumentParser:
-    parser = known_by_its_parser(commands.add_parser(name, help=told, description=told))
+    parser = note_parser(commands.add_parser(name, help=told, description=told))
     add_json(parser)
     add_place(parser)
     return parser

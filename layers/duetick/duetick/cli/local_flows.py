@@ -36,7 +36,7 @@ class LocalFlows:
             sys.path.insert(0, str(self._root))
 
     def load(self) -> Flows:
-        """Return the flows. Raise ConfigurationError for what is wrong first."""
+        """Return the flows. Raise ConfigurationError for the first mistake."""
         self._read_settings()
         return _check(wiring.flows())
 
@@ -58,7 +58,7 @@ class LocalFlows:
         return wiring.flows()
 
     def files(self) -> list[Path]:
-        """Return the files of which a change matters. Those of the settings may be missing."""
+        """Return the files whose changes matter. Those of the settings may be missing."""
         named = [self._project / name for name in FILES]
         return [*sources(self._package, self._root), *named]
 

@@ -19,9 +19,9 @@ from duetick.cli.limits import add_limits
 from duetick.cli.local import LocalStack, LocalTransport
 from duetick.cli.occurrences import add_occurrences
 from duetick.cli.overview import add_overview
-from duetick.cli.parsing import known_by_its_parser, read, whole
+from duetick.cli.parsing import note_parser, read, whole
 from duetick.cli.pauses import add_pauses
-from duetick.cli.plain_log import kept_off_answers
+from duetick.cli.plain_log import log_to_stderr
 from duetick.cli.problem import CliProblem
 from duetick.cli.projects import add_projects
 from duetick.cli.purge import add_purge
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     chosen = read(_parser(), arguments)
     try:
-        with nullcontext() if chosen.command is _local else kept_off_answers():
+        with nullcontext() if chosen.command is _local else log_to_stderr():
             chosen.command(chosen)
         sys.stdout.flush()
     except CliProblem as problem:
@@ -81,9 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"duetick {VERSION}")
     commands = parser.add_subparsers(required=True)
-    local = known_by_its_parser(
-        commands.add_parser("local", help="run the whole product on this machine")
-    )
+    local = note_parser(commands.add_parser("local", help="run the whole product on this machine"))
     local.add_argument("--port", type=whole(), default=8080)
     local.add_argument(
         "--project", type=Path, default=Path(), help="the folder of your template.yaml and flows"

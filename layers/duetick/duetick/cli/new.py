@@ -2,18 +2,16 @@
 
 import json
 import re
-import sys
 from collections.abc import Mapping
 from importlib.metadata import distribution
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from duetick.cli.folders import copy, files_of
+from duetick.cli.own_wheel import is_in_an_index, rebuild_wheel, take_wheel
 from duetick.cli.problem import CliProblem, WrongUsage
-from duetick.cli.programs import run
 from duetick.cli.showing import say
 from duetick.version import VERSION
 
@@ -28,8 +26,8 @@ LONGEST: Final = 80
 """A stack's name has 128 characters, and names of what stands in it go on from there."""
 
 EXTRAS: Final = "duetick[cli,testing]"
+PINNED: Final = f"{EXTRAS}=={VERSION}\n"
 WHEELS: Final = "wheels"
-BUILDER: Final = "hatchling"
 
 
 def make_repository(folder: Path) -> None:
@@ -71,38 +69,28 @@ def _requirement(folder: Path) -> str:
     """Return the lines by which pip finds this Duetick. If it came from no index, its wheel is put
     into the repository.
     """
-    pinned = f"{EXTRAS}=={VERSION}\n"
-    told = distribution("duetick").read_text("direct_url.json")
-    if told is None:
-        return pinned
-    origin = json.loads(told)
-    place = Path(unquote(urlsplit(origin["url"]).path))
-    source = _source(origin)
-    if urlsplit(origin["url"]).scheme != "file":
-        return f"{EXTRAS} @ {source}\n"
-    if not place.exists():
-        say(f"{place} is gone, from which Duetick came: let pip find duetick {VERSION} elsewhere.")
-        return pinned
-    wheels = folder / WHEELS
+    installed = distribution("duetick")
+    told = installed.read_text("direct_url.json")
+    origin = json.loads(told) if told else {"url": ""}
+    address = urlsplit(origin["url"])
+    if address.scheme not in ("", "file"):
+        return f"{EXTRAS} @ {_source(origin)}\n"
+    if not told and is_in_an_index():
+        return PINNED
+    wheels, place = folder / WHEELS, Path(unquote(address.path))
     wheels.mkdir()
-    if place.suffix == ".whl":
-        copy(place, wheels / place.name)
+    if told and place.exists():
+        take_wheel(place, _source(origin), wheels)
     else:
-        _build_wheel(source, wheels)
-    return f"--find-links {WHEELS}\n{pinned}"
+        rebuild_wheel(installed, wheels)
+        say(f"pip finds duetick {VERSION} in no index: a wheel of what runs here is in {WHEELS}.")
+    return f"--find-links {WHEELS}\n{PINNED}"
 
 
 def _source(origin: Mapping[str, Any]) -> str:
-    """Return where Duetick came from, as pip reads it: of a repository the commit, too."""
+    """Return the origin of this Duetick, as pip reads it: of a repository the commit, too."""
     url: str = origin["url"]
     if found := origin.get("vcs_info"):
         url = f"{found['vcs']}+{url}@{found['commit_id']}"
     inside = origin.get("subdirectory")
     return f"{url}#subdirectory={inside}" if inside else url
-
-
-def _build_wheel(source: str, into: Path) -> None:
-    """Build the wheel. If this Python has what builds it, pip asks no index."""
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
-    here = ["--no-build-isolation"] if find_spec(BUILDER) else []
-    run([*pip, "--no-deps", *here, "--wheel-dir", into, source], into)

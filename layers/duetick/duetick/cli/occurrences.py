@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why
-from duetick.cli.parsing import known_by_its_parser, whole
+from duetick.cli.parsing import note_parser, whole
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import NOMINAL_TIME, field, say, show_many, show_one
 from duetick.core.occurrences import MOST_CHANGED, SHOWN_STATES
@@ -66,7 +66,7 @@ def add_occurrences(commands: "Commands") -> None:
     add_place(noun)
     verbs = noun.add_subparsers(required=True, dest="verb")
     for verb, told in _VERBS.items():
-        one = known_by_its_parser(verbs.add_parser(verb, help=told, description=told))
+        one = note_parser(verbs.add_parser(verb, help=told, description=told))
         if verb == "show":
             one.add_argument("id")
         if verb in CHANGED:

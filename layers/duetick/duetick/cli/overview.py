@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why, operators_of
 from duetick.cli.limits import in_words
-from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.parsing import not_empty, note_parser
 from duetick.cli.problem import WrongUsage
 from duetick.cli.showing import field, plain, show_many, show_one, table, terminal_width
 from duetick.cli.wrong import wrong_lines
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from duetick.cli.asking import Commands
 
 SAID: Final = {
-    "due": "rows whose time has come",
-    "late": "rows due for longer than two ticks: no tick takes them, or too few do",
+    "due": "rows and jobs whose time has come",
+    "late": "those due for longer than two ticks: no tick takes them, or too few do",
     "queued": "occurrences handed on, not begun",
     "running": "occurrences that run",
-    "scheduled": "occurrences claimed ahead of their time",
+    "scheduled": "occurrences claimed ahead of their time, and jobs that wait for theirs",
     "retrying": "occurrences that wait for another attempt",
     "dead": "occurrences of the last day that are dead",
     "unreadable": "rows whose cron or zone cannot be read",
@@ -55,7 +55,7 @@ def add_overview(commands: "Commands") -> None:
     overview = _add(commands, "overview", "operators: what is wrong, and what to do next")
     overview.set_defaults(command=_overview)
     operations = _add(commands, "operations", "operators: what operators did, the newest first")
-    operations.add_argument("--user", help="what is about this user")
+    operations.add_argument("--user", type=not_empty, help="what is about this user")
     operations.add_argument("--who", help="what somebody did with this text in the name")
     add_limit(operations)
     operations.set_defaults(command=_operations)
@@ -75,7 +75,7 @@ def add_overview(commands: "Commands") -> None:
 
 
 def _add(commands: "Commands", name: str, told: str) -> argparse.ArgumentParser:
-    parser = known_by_its_parser(commands.add_parser(name, help=told, description=told))
+    parser = note_parser(commands.add_parser(name, help=told, description=told))
     add_place(parser)
     add_json(parser)
     return parser

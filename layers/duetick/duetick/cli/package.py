@@ -63,7 +63,9 @@ def _sources() -> dict[str, list[Path]]:
 
 
 def _find_known(folder: Path) -> dict[str, str]:
-    """Return of what the deployable that is there was made; nothing unless each file is whole."""
+    """Return the digests of the sources of the deployable that is there; nothing unless each file
+    is whole.
+    """
     try:
         lines = (folder / SUMS).read_text().splitlines()
         if all(digest_of(folder / line[66:]) == line[:64] for line in lines):

@@ -21,7 +21,7 @@ def read(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> ar
     return chosen
 
 
-def known_by_its_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def note_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Let the arguments name the parser that read their last part."""
     parser.set_defaults(parser=parser)
     return parser
@@ -41,6 +41,15 @@ def whole(least: float = -inf, most: float = inf) -> Callable[[str], int]:
         return number
 
     return read
+
+
+def not_empty(text: str) -> str:
+    """Parse a name. An empty one, such as an unset variable of a script, is no name: it must not
+    count as an option that is left out.
+    """
+    if not text:
+        raise ArgumentTypeError("expected a name, got ''; leave the option out if you mean none")
+    return text
 
 
 def several(read: Callable[[str], _Number]) -> Callable[[str], list[_Number]]:

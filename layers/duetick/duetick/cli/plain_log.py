@@ -45,7 +45,7 @@ def speak_plainly() -> None:
 
 
 @contextmanager
-def kept_off_answers() -> Iterator[None]:
+def log_to_stderr() -> Iterator[None]:
     """Write logs to stderr, from warnings on: the answer of a command stands alone on stdout."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setLevel(logging.WARNING)

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.parsing import note_parser
 from duetick.cli.showing import say
 from duetick.version import VERSION
 
@@ -56,7 +56,7 @@ def add_projects(commands: "Commands") -> None:
 
 
 def _add(commands: "Commands", name: str, told: str) -> argparse.ArgumentParser:
-    return known_by_its_parser(commands.add_parser(name, help=told, description=told))
+    return note_parser(commands.add_parser(name, help=told, description=told))
 
 
 def _new(chosen: argparse.Namespace) -> None:

@@ -10,14 +10,14 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from duetick.cli.asking import add_json, add_why
-from duetick.cli.parsing import known_by_its_parser, whole
+from duetick.cli.parsing import note_parser, whole
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import say, show_one
 from duetick.cli.store_address import hide_secrets
-from duetick.cli.stores import add_store, opened, operating, store_of, take_step
+from duetick.cli.stores import add_store, open_checked, operating, store_of, take_step
 from duetick.core.done import Purged
 from duetick.core.ids import new_name
-from duetick.core.keeping import noted_retention
+from duetick.core.keeping import read_retention
 from duetick.core.purge import purge_within
 from duetick.core.store import Store
 from duetick.domain.retention import LONGEST_DAYS, USUAL, Retention
@@ -33,7 +33,7 @@ EACH: Final = 10_000
 def add_purge(commands: "Commands") -> None:
     """Add the command."""
     told = "delete what is over"
-    parser = known_by_its_parser(commands.add_parser("purge", help=told, description=told))
+    parser = note_parser(commands.add_parser("purge", help=told, description=told))
     add_store(parser)
     parser.add_argument(
         "--days", type=whole(1, LONGEST_DAYS), help="default: those of the last purge, or 30"
@@ -67,7 +67,7 @@ def _hide(address: str) -> str:
 
 
 def _purge_store(chosen: argparse.Namespace) -> Purged | None:
-    with opened(store_of(chosen)) as store, operating(store, "purge", chosen.why):
+    with open_checked(store_of(chosen)) as store, operating(store, "purge", chosen.why):
         return purge_within(
             LONGEST_SECONDS,
             store,
@@ -93,7 +93,7 @@ def _has_days(chosen: argparse.Namespace) -> bool:
 def _retention(store: Store, chosen: argparse.Namespace) -> Retention:
     """Return the retention that was asked for, or that of the last purge."""
     if not _has_days(chosen):
-        return noted_retention(store, USUAL)
+        return read_retention(store, USUAL)
     usual = USUAL.usual
     days = chosen.days or usual.ended, chosen.dead_days or usual.dead
     try:

@@ -6,10 +6,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from duetick.cli.asking import add_json, add_why
-from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.parsing import note_parser
 from duetick.cli.problem import CliProblem
 from duetick.cli.showing import show_one
-from duetick.cli.stores import add_store, opened, operating, store_of, take_step
+from duetick.cli.stores import add_store, open_checked, operating, store_of, take_step
 from duetick.core.recovery import RECOVERIES, Recovered, recover
 from duetick.runtime.witness import open_witness
 
@@ -30,7 +30,7 @@ TOLD: Final = {
 
 def add_recover(commands: Commands) -> None:
     """Add the command."""
-    parser = known_by_its_parser(
+    parser = note_parser(
         commands.add_parser(
             "recover",
             help="after a restore from a backup: what becomes of the unknown times",
@@ -68,7 +68,7 @@ def _of_stack(chosen: argparse.Namespace) -> Recovered:
 def _of_store(chosen: argparse.Namespace) -> Recovered:
     address = store_of(chosen)
     witness = open_witness(chosen.witness, address)
-    with opened(address) as store:
+    with open_checked(address) as store:
         if not chosen.yes:
             return recover(store, witness, chosen.how, now=store.now())
         with operating(store, "recover", chosen.why, target=chosen.how):

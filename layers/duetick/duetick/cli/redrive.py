@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from duetick.cli.asking import add_json, add_why
-from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.parsing import note_parser
 from duetick.cli.problem import CliProblem
 from duetick.cli.showing import show_one
 from duetick.cli.stores import take_step
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def add_redrive(commands: Commands) -> None:
     """Add the command."""
-    parser = known_by_its_parser(
+    parser = note_parser(
         commands.add_parser(
             "redrive",
             help="take the packs once more that came back too often",

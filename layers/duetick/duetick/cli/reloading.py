@@ -26,7 +26,7 @@ class Watch:
         self._files = files
         self._known = self._seen = self._stamps()
 
-    def changed(self) -> list[Path]:
+    def find_changed(self) -> list[Path]:
         """Return the files that were written, added or removed since this last returned any."""
         before, self._seen = self._seen, self._stamps()
         if self._seen != before or self._seen == self._known:
@@ -47,7 +47,7 @@ class Watch:
     def follow(self, stopping: threading.Event, act: Callable[[list[Path]], None]) -> None:
         """Act on each change, until the event is set."""
         while not stopping.wait(PAUSE):
-            if found := self.changed():
+            if found := self.find_changed():
                 act(found)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit, add_place, add_why
-from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.parsing import not_empty, note_parser
 from duetick.cli.problem import WrongUsage
 from duetick.cli.putting import add_fields, object_of, put
 from duetick.cli.showing import (
@@ -43,7 +43,7 @@ def add_schedules(commands: "Commands") -> None:
     add_connection(noun)
     verbs = noun.add_subparsers(required=True, dest="verb")
     for verb, told in _VERBS.items():
-        one = known_by_its_parser(verbs.add_parser(verb, help=told, description=told))
+        one = note_parser(verbs.add_parser(verb, help=told, description=told))
         if verb not in _OF_ALL:
             one.add_argument("key", metavar="outside-id" if verb in _BY_EXTERNAL else None)
         _add_options(verb, one)
@@ -55,7 +55,9 @@ def add_connection(parser: "Options", *, again: bool = False) -> None:
     add_place(parser, again=again)
     default = argparse.SUPPRESS if again else None
     parser.add_argument("--token", default=default, help="a user's; or set DUETICK_TOKEN")
-    parser.add_argument("--user", default=default, help="whose schedules, if an operator asks")
+    parser.add_argument(
+        "--user", type=not_empty, default=default, help="whose schedules, if an operator asks"
+    )
     add_why(parser, again=again)
 
 
@@ -99,7 +101,7 @@ def _add_options(verb: str, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--until", help="such as 2026-12-01T09:00:00Z; without it for ever")
     if verb in _OF_STATIC:
         told = "operators: the flow of a static schedule, whose name the key is then"
-        parser.add_argument("--flow", help=told)
+        parser.add_argument("--flow", type=not_empty, help=told)
     _add_filters(verb, parser)
     if verb in ("list", "history"):
         add_limit(parser)

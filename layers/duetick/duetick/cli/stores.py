@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from duetick.cli import local_note
 from duetick.cli.asking import add_json, add_why
-from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.parsing import note_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import field, say, show_many, show_one
 from duetick.cli.store_address import advice, check_is_there, hide_secrets
-from duetick.core.operations import Asked, record, recorded
+from duetick.core.operations import Asked, record, record_around
 from duetick.core.repair import repair
 from duetick.core.rows import SETTING, TAKEN_OVER
 from duetick.core.store import Store
@@ -53,7 +53,7 @@ def add_stores(commands: "Commands") -> None:
 
 
 def _add(commands: "Commands", name: str, told: str) -> argparse.ArgumentParser:
-    parser = known_by_its_parser(commands.add_parser(name, help=told, description=told))
+    parser = note_parser(commands.add_parser(name, help=told, description=told))
     add_store(parser)
     add_why(parser)
     return parser
@@ -87,7 +87,7 @@ def whoever() -> str:
 
 
 @contextmanager
-def opened(address: str, *, migrated: bool = True) -> Iterator[Store]:
+def open_checked(address: str, *, migrated: bool = True) -> Iterator[Store]:
     """Open a store whose schema is there. If it cannot be used, say what to look at."""
     if migrated:
         check_is_there(address)
@@ -109,7 +109,7 @@ def operating(
     store: Store, verb: str, why: str, *, user_id: str | None = None, target: str = ""
 ) -> Iterator[None]:
     """Record the block as an operation of whoever is logged in here."""
-    with recorded(store, Asked(whoever(), verb, user_id, target, why)):
+    with record_around(store, Asked(whoever(), verb, user_id, target, why)):
         yield
 
 
@@ -129,7 +129,7 @@ def _migrate(chosen: argparse.Namespace) -> None:
     address = store_of(chosen)
     if address == DEFAULT_STORE:
         Path(DEFAULT_FOLDER).mkdir(exist_ok=True)
-    with opened(address, migrated=False) as store:
+    with open_checked(address, migrated=False) as store:
         taken_over = store.migrate()
         store.check_schema()
         record(store, Asked(whoever(), "migrate", why=chosen.why))
@@ -182,7 +182,7 @@ def _what_mends(found: Mapping[str, object], chosen: argparse.Namespace) -> str:
 def _repair(chosen: argparse.Namespace, *, dry_run: bool) -> dict[str, object]:
     if chosen.stack:
         return take_step(chosen, Step="rebuild", DryRun=dry_run)
-    with opened(store_of(chosen)) as store:
+    with open_checked(store_of(chosen)) as store:
         if dry_run:
             return repair(store, store.now(), saw=progress()).json()
         with operating(store, "rebuild", chosen.why):

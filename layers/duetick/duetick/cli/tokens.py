@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from duetick.cli.parsing import known_by_its_parser, whole
+from duetick.cli.parsing import note_parser, whole
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import say
 from duetick.core.wire import iso
@@ -113,7 +113,7 @@ def verify(key: bytes, token: str, now: int) -> dict[str, Any] | None:
 def add_token(commands: "Commands") -> None:
     """Add the command."""
     told = "print a token of the local stack: a user's, or the operator's"
-    parser = known_by_its_parser(commands.add_parser("token", help=told, description=told))
+    parser = note_parser(commands.add_parser("token", help=told, description=told))
     who = parser.add_mutually_exclusive_group()
     who.add_argument("--user", default=USER, help=f"whose; default {USER}")
     who.add_argument("--operator", action="store_true", help="the operator's, which has no end")

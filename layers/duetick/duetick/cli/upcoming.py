@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING
 
 from duetick.cli.asking import add_json
-from duetick.cli.parsing import known_by_its_parser, whole
+from duetick.cli.parsing import note_parser, whole
 from duetick.cli.putting import cron_of
 from duetick.cli.schedules import UPCOMING
 from duetick.cli.showing import say, show_many
@@ -26,7 +26,7 @@ CRON = 'such as "0 9 * * MON", @daily, "rate(5 minutes)", or a day map in JSON'
 def add_upcoming(commands: "Commands") -> None:
     """Add the command."""
     told = "the next fire times of a cron, UTC and local, with changes of the clocks"
-    parser = known_by_its_parser(commands.add_parser("upcoming", help=told, description=told))
+    parser = note_parser(commands.add_parser("upcoming", help=told, description=told))
     parser.add_argument("cron", help=CRON)
     parser.add_argument("--timezone", help="an IANA name, such as Europe/Berlin; UTC without it")
     parser.add_argument("--count", type=whole(1, MOST), default=10)

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from duetick.cli.asking import add_json
-from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.parsing import note_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.showing import say, show_one
-from duetick.cli.stores import add_store, opened, progress, store_of, take_step
+from duetick.cli.stores import add_store, open_checked, progress, store_of, take_step
 from duetick.core.store import Store
 from duetick.core.verify import Progress, fault_json, verified_json, verify
 from duetick.core.wire import instant, iso
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def add_verify(commands: "Commands") -> None:
     """Add the command."""
     text = "show that every fire time has exactly one outcome"
-    parser = known_by_its_parser(commands.add_parser("verify", help=text, description=text))
+    parser = note_parser(commands.add_parser("verify", help=text, description=text))
     add_store(parser)
     add_json(parser)
     parser.add_argument("--since", help="such as 2026-12-01T09:00:00Z; default: a day before")
@@ -39,7 +39,7 @@ def _verify(chosen: argparse.Namespace) -> None:
     if chosen.stack:
         _verify_stack(chosen)
         return
-    with opened(store_of(chosen)) as store:
+    with open_checked(store_of(chosen)) as store:
         if chosen.covered:
             _show_covered(Progress.load(store), as_json=chosen.json)
         else:

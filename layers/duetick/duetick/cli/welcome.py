@@ -73,7 +73,7 @@ class _Example(NamedTuple):
 
 def welcome(flows: "Flows", *, url: str, token: str, **told: str) -> str:
     """Return the text, with a first schedule of an action that is there. `told` fills it."""
-    found = sorted(filter(None, (_example(*one) for one in flows.offered(to_users=True))))
+    found = sorted(filter(None, (_example(*one) for one in flows.list_offered(to_users=True))))
     first = ""
     if found:
         one = found[0]

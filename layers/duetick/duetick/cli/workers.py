@@ -7,7 +7,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from duetick.cli.asking import add_json, add_place, advice, operators_of
-from duetick.cli.parsing import known_by_its_parser, whole
+from duetick.cli.parsing import note_parser, whole
 from duetick.cli.problem import WrongUsage
 from duetick.cli.showing import Column, ShownItem, field, show_many
 from duetick.core.reports import MOST_WORKERS, locks_json, workers_json
@@ -40,7 +40,7 @@ def add_workers(commands: "Commands") -> None:
 
 def _add(commands: "Commands", name: str) -> argparse.ArgumentParser:
     told = _TOLD[name]
-    parser = known_by_its_parser(commands.add_parser(name, help=told, description=told))
+    parser = note_parser(commands.add_parser(name, help=told, description=told))
     add_place(parser)
     parser.add_argument("--store", help="read this store itself, without an API")
     add_json(parser)
@@ -50,9 +50,9 @@ def _add(commands: "Commands", name: str) -> argparse.ArgumentParser:
 def _workers(chosen: argparse.Namespace) -> None:
     found: Sequence[Mapping[str, object]]
     if _is_of_store(chosen):
-        from duetick.cli.stores import opened
+        from duetick.cli.stores import open_checked
 
-        with opened(chosen.store) as store:
+        with open_checked(chosen.store) as store:
             found = workers_json(store, chosen.limit)
     else:
         with advice(chosen):
@@ -63,9 +63,9 @@ def _workers(chosen: argparse.Namespace) -> None:
 def _locks(chosen: argparse.Namespace) -> None:
     found: Sequence[Mapping[str, object]]
     if _is_of_store(chosen):
-        from duetick.cli.stores import opened
+        from duetick.cli.stores import open_checked
 
-        with opened(chosen.store) as store:
+        with open_checked(chosen.store) as store:
             found = locks_json(store)
     else:
         with advice(chosen):

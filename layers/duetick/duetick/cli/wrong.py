@@ -1,4 +1,4 @@
-"""The lines of an overview that say what is wrong, each with the next command."""
+"""The lines of an overview about faults, each with the next command."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -28,8 +28,8 @@ LOOK: Final[Mapping[Kind, str]] = {
 
 
 def wrong_lines(found: Mapping[str, Any], where: str) -> list[str]:
-    """Return what is wrong, the worst first, with the command that shows more. `where` is what the
-    command needs to ask the same place.
+    """Return the faults, the worst first, each with the command that shows more. `where` is what
+    the command needs to ask the same place.
     """
     return [f"WRONG  {one.said} {_look(one, where)}" for one in wrong_in(found)] or [NOTHING]
 

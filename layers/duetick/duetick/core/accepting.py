@@ -57,7 +57,7 @@ def find_refusals(
 def doubts_of(
     schedule: Schedule, quotas: Quotas, now: int, *, may_be_done: bool = False
 ) -> list[Refusal]:
-    """Return what is wrong with the fire times of a schedule whose cron and zone can be read."""
+    """Return the faults of the fire times of a schedule whose cron and zone can be read."""
     times = [lambda: _check_pace(schedule, quotas), lambda: _check_gap(schedule, quotas, now)]
     if quotas.managed and schedule.enabled:
         times.append(lambda: _check_bell(schedule, now))

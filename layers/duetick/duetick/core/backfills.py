@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple, get_args
 
-from duetick.core.keeping import kept_since
+from duetick.core.keeping import find_kept_since
 from duetick.core.retrying import retry
 from duetick.core.store import Store
 from duetick.core.wire import held_json, iso
@@ -96,7 +96,7 @@ class Plan(NamedTuple):
 
 
 class Ordered(NamedTuple):
-    """A backfill as it was ordered, and how far it is. It is over since `ended_at`."""
+    """A backfill as it was ordered, with its progress. It is over since `ended_at`."""
 
     name: str
     since: int
@@ -147,13 +147,13 @@ class Backfills:
         order = StandingOrder(KIND, name, now, one.dump())
         if not self._store.shelf.keep_order(order):
             raise BackfillStands(NOBODY_WROTE)
-        return ordered(order)
+        return read_ordered(order)
 
     def find(
         self, user_id: str | None = None, key: str | None = None, *, ended_after: int = 0
     ) -> Sequence[Ordered]:
         """Return the backfills that stand, or that ended after an instant; the newest first."""
-        every = map(ordered, self._store.shelf.orders(KIND, ended_after))
+        every = map(read_ordered, self._store.shelf.orders(KIND, ended_after))
         named = ((user_id, "user_id"), (key, "key"))
         found = [
             each
@@ -164,11 +164,11 @@ class Backfills:
 
     def get(self, name: str) -> Ordered:
         """Return a backfill. Raises BackfillNotFound."""
-        return ordered(self._order(name))
+        return read_ordered(self._order(name))
 
     def stop(self, name: str, by: str = "") -> Ordered:
-        """Stop a backfill: what it has brought goes on, and nothing more is brought. A tick that is
-        at it may still bring what it has begun to bring.
+        """Stop a backfill: the occurrences that it has brought go on, and nothing more is brought.
+        A tick that works on it may still finish its step.
         """
         return self._change(name, lambda one: replace(one, phase="stopped", waits_for=None), by)
 
@@ -188,12 +188,12 @@ class Backfills:
             one = Backfill.load(order)
             after = way(one)
             if order.ended_at is not None or not one.brings_more or after.phase == one.phase:
-                return ordered(order)
+                return read_ordered(order)
             now = self._store.now()
             changed = order.change(replace(after, changed_at=now, changed_by=by).dump())
             if not self._store.shelf.keep_order(changed):
                 raise BackfillStands(NOBODY_WROTE)
-            return ordered(changed)
+            return read_ordered(changed)
 
         return retry(attempt, BackfillStands, TRIES)
 
@@ -202,7 +202,7 @@ class Backfills:
         each = list(_outcomes(self._store, one)) if one.total else []
         outcomes = Counter(outcome for _, outcome in each)
         if one.only_missing:
-            _check_known(each, found.created_at, kept_since(self._store, now))
+            _check_known(each, found.created_at, find_kept_since(self._store, now))
         fired = outcomes["fired"] + outcomes["under_way"]
         to_bring = one.total - fired if one.only_missing else one.total
         steps = max(-(-to_bring // one.at_once), -(-one.total // MOST_LOOKED_AT))
@@ -220,7 +220,7 @@ class Backfills:
         )
 
 
-def ordered(order: StandingOrder) -> Ordered:
+def read_ordered(order: StandingOrder) -> Ordered:
     """Return the backfill of an order."""
     return Ordered(id_of(order), order.since, order.ended_at, Backfill.load(order))
 
@@ -335,7 +335,7 @@ def _outcomes(store: Store, one: Backfill) -> Iterator[tuple[int, str]]:
     schedule costs a read for each time at most, whatever else its history has.
     """
     page: Sequence[Occurrence] = ()
-    for at in replace(one, newest_first=True, cursor=None).ahead():
+    for at in replace(one, newest_first=True, cursor=None).list_ahead():
         if not page or not _shows(page, at):
             page = store.ledger.find(one.user_id, one.key, before=at + 1, limit=AT_ONCE)
         yield at, _outcome(page, at)

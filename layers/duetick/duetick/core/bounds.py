@@ -1,12 +1,12 @@
-"""What the stack can deliver, and what operators or partners allow, beside what is due."""
+"""Bounds of a forecast: the most that the stack delivers, and that operators or partners allow."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from duetick.core.store import Store
 from duetick.core.wire import iso
-from duetick.domain.errors import counted
+from duetick.domain.errors import say_count
 from duetick.domain.forecasting import Outlook
 from duetick.domain.limits import OF_ACTION, OF_FLOW, Limit, Limits, Per
 from duetick.domain.minutes import Sums
@@ -25,6 +25,22 @@ Source: TypeAlias = Literal["measured", "ordered", "given", "unknown"]
 MOST_REPORTS: Final = 1_000
 MOST_SHOWN: Final = 100
 """The most windows of one bound that an answer names."""
+
+
+class Addition(NamedTuple):
+    """The sums of a schedule that is not saved: with the spread that it has, and without one."""
+
+    sums: Sums
+    without_spread: Sums
+
+
+class _Judged(NamedTuple):
+    """The occurrences that a bound is about, as they are due. A spread that fits is found from the
+    sums without the spread of what is added.
+    """
+
+    due: Sequence[int]
+    without_spread: Sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +63,7 @@ class Bound:
 
 
 def limits_within(limits: Limits, asked: "Question") -> Limits:
-    """Return the limits whose scope lies in what is asked: of the others, more than that counts."""
+    """Return the limits whose scope lies in the question: of the others, more than that counts."""
     if not asked.operator:
         return Limits()
     return Limits(tuple(one for one in limits.every if _lies_in(one.scope, asked)))
@@ -63,16 +79,18 @@ def _lies_in(scope: str, asked: "Question") -> bool:
     return scope == f"{OF_FLOW}{asked.flow}" or scope.startswith(f"{OF_ACTION}{asked.flow}/")
 
 
-def judge(store: Store, asked: "Question", outlook: Outlook, added: Sums | None) -> Sequence[Bound]:
-    """Return each bound that is known of what is asked, with the windows that exceed it."""
+def judge(
+    store: Store, asked: "Question", outlook: Outlook, added: Addition | None
+) -> Sequence[Bound]:
+    """Return each known bound of a question, with the windows that exceed it."""
     found = list(_bounds(store, asked, outlook, added))
-    return [_judge(bound, sums, outlook, has_added=added is not None) for bound, sums in found]
+    return [_judge(bound, judged, outlook, has_added=added is not None) for bound, judged in found]
 
 
 def _bounds(
-    store: Store, asked: "Question", outlook: Outlook, added: Sums | None
-) -> Iterator[tuple[Bound, Sums]]:
-    everything = _together(outlook.sums[0], added)
+    store: Store, asked: "Question", outlook: Outlook, added: Addition | None
+) -> Iterator[tuple[Bound, _Judged]]:
+    everything = _add_up(outlook.sums[0], added)
     if asked.allowed is not None:
         most, per = asked.allowed
         said = f"{most:,} a {per} are allowed, as was given."
@@ -82,18 +100,25 @@ def _bounds(
         yield _of_stack(best_pace(reports)), everything
     for place, limit in enumerate(outlook.limits.every, 1):
         of_limit = added if added and _covers_added(limit, asked) else None
-        sums = _together(outlook.sums[place], of_limit)
+        judged = _add_up(outlook.sums[place], of_limit)
         for bound in _of_limit(limit, asked.lasts):
-            yield bound, sums
+            yield bound, judged
 
 
-def _together(sums: Sums, added: Sums | None) -> Sums:
-    """Return the sums with what is added. Of these, only what is added would move."""
+def _add_up(sums: Sums, added: Addition | None) -> _Judged:
+    """Return the sums with the added occurrences. Only the added ones would move, even if they have
+    a spread: another one may fit.
+    """
     if added is None:
-        return sums
-    due = [one + other for one, other in zip(sums.due, added.due, strict=True)]
-    movable = [max(0, one) for one in added.movable]
-    return Sums(due, movable, added.ragged, added.densest)
+        return _Judged(sums.due, sums)
+    free = added.without_spread
+    movable = [max(0, one) for one in free.movable]
+    placed = Sums(_add(sums.due, free.due), movable, free.ragged, free.densest)
+    return _Judged(_add(sums.due, added.sums.due), placed)
+
+
+def _add(sums: Sequence[int], others: Sequence[int]) -> list[int]:
+    return [one + other for one, other in zip(sums, others, strict=True)]
 
 
 def _covers_added(limit: Limit, asked: "Question") -> bool:
@@ -143,15 +168,16 @@ def _of_limit(limit: Limit, lasts: float | None) -> Iterator[Bound]:
     yield Bound("limit", limit.scope, most, "minute", "ordered", said)
 
 
-def _judge(bound: Bound, sums: Sums, outlook: Outlook, *, has_added: bool) -> Bound:
+def _judge(bound: Bound, judged: _Judged, outlook: Outlook, *, has_added: bool) -> Bound:
     if bound.most is None:
         return bound
     grid = Grid(outlook.span, bound.per)
-    over = windows_over(sums.due, bound.most, grid)
+    over = windows_over(judged.due, bound.most, grid)
     if not over:
         return bound
-    spread = fitting_spread(sums, bound.most, grid)
-    held = windows_over(sums.fixed, bound.most, grid) if spread is None else ()
+    spread = fitting_spread(judged.without_spread, bound.most, grid)
+    fixed = judged.without_spread.fixed
+    held = windows_over(fixed, bound.most, grid) if spread is None else ()
     advice = _advice(spread, len(held), has_added=has_added)
     return replace(bound, over=over, spread=spread, advice=advice)
 
@@ -159,9 +185,8 @@ def _judge(bound: Bound, sums: Sums, outlook: Outlook, *, has_added: bool) -> Bo
 def _advice(spread: int | None, held: int, *, has_added: bool) -> str:
     whose = "the schedules that are added" if has_added else "all schedules without a spread"
     if held:
-        return (
-            f"No spread of {whose} is enough: {counted(held, 'window')} would be over without them."
-        )
+        windows = say_count(held, "window")
+        return f"No spread of {whose} is enough: {windows} would be over without them."
     if spread is None:
         return f"No spread of {whose} is enough: a day is the longest, and too much is due in it."
     return (

@@ -190,7 +190,7 @@ def _twice(names: Sequence[str]) -> list[Refusal]:
     ]
 
 
-def carried_over(current: Schedule, patch: Mapping[str, Json], usual: Policies) -> dict[str, Json]:
+def carry_over(current: Schedule, patch: Mapping[str, Json], usual: Policies) -> dict[str, Json]:
     """Return the definition into which a patch is merged.
 
     If the patch names another action, policies that equal the defaults of the action before

@@ -57,7 +57,7 @@ def in_words(cron: str) -> str:
     if form == "rate":
         return f"Every {inner.removeprefix('1 ')}, counted from when the schedule is made."
     if form == "at":
-        return _once(inner)
+        return _say_once(inner)
     if form == "days":
         said = "; ".join(_of_target(part) for part in inner.split("; "))
         return f"{said}." if ": " in inner else _sentence(said)
@@ -76,7 +76,7 @@ def _list(parts: Sequence[str], word: str = "and") -> str:
     return f"{', '.join(parts[:-1])} {word} {parts[-1]}"
 
 
-def _once(local: str) -> str:
+def _say_once(local: str) -> str:
     date, _, clock = local.partition("T")
     year, month, day = map(int, date.split("-"))
     return f"Once, on {day} {MONTHS[month - 1]} {year} at {clock.removesuffix(':00')}."
@@ -113,7 +113,7 @@ def _clock(minute: str, hour: str) -> str:
         return "every minute" if each_hour else f"every minute, in {_in_hours(hour)}"
     if minutes:
         of = "of every hour" if each_hour else f"of {_in_hours(hour)}"
-        return f"at {_counted('minute', minutes)} {of}"
+        return f"at {_say_numbers('minute', minutes)} {of}"
     said = f"at {_list(_items(minute, _MINUTE))}"
     start, _, step = minute.partition("/")
     if start == "*" and step.isdigit() and 60 % int(step) == 0:
@@ -123,10 +123,10 @@ def _clock(minute: str, hour: str) -> str:
 
 def _in_hours(hour: str) -> str:
     hours = _numbers(hour)
-    return f"the {_counted('hour', hours)}" if hours else _list(_items(hour, _HOUR))
+    return f"the {_say_numbers('hour', hours)}" if hours else _list(_items(hour, _HOUR))
 
 
-def _counted(unit: str, numbers: Sequence[int]) -> str:
+def _say_numbers(unit: str, numbers: Sequence[int]) -> str:
     return f"{unit}{'s' if numbers[1:] else ''} {_list(list(map(str, numbers)))}"
 
 

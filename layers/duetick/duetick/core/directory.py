@@ -93,14 +93,14 @@ def unreadable_page(store: Store, limit: int, cursor: str | None) -> DirectoryPa
     """
     since, passed = read_count(cursor)
     found = store.shelf.unreadable(since, limit + passed)
-    shown = [_shown_unreadable(one) for one in found[passed:]]
+    shown = [_show_unreadable(one) for one in found[passed:]]
     if len(found) < limit + passed:
         return DirectoryPage(shown, None)
     last = found[-1].at
     return DirectoryPage(shown, make_cursor(last, sum(one.at == last for one in found)))
 
 
-def _shown_unreadable(one: Unreadable) -> dict[str, Json]:
+def _show_unreadable(one: Unreadable) -> dict[str, Json]:
     return {
         "user": one.row.user_id,
         "key": one.row.key,

@@ -7,11 +7,15 @@ change of its book, so that a schedule whose occurrence runs stays until it has 
 
 import logging
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duetick.core.store import Store
 from duetick.domain.ending import leaves_at_end
+from duetick.domain.identity import is_job
 from duetick.domain.schedule import Record
+
+if TYPE_CHECKING:
+    from duetick.domain.retention import Retention
 
 AT_ONCE: Final = 50
 """The most schedules at which a tick looks."""
@@ -51,13 +55,23 @@ def delete_done(
     return purged
 
 
-def look_at_done(store: Store, now: int, limit: int, *, may_go_on: Callable[[], bool]) -> Purged:
-    """Delete the schedules whose time has come, among the first `limit`, and log nothing."""
+def look_at_done(
+    store: Store,
+    now: int,
+    limit: int,
+    *,
+    may_go_on: Callable[[], bool],
+    retention: "Retention | None" = None,
+) -> Purged:
+    """Delete the schedules whose time has come, among the first `limit`, and log nothing. Jobs are
+    left to a purge, which knows their `retention`.
+    """
     deleted = looked = 0
-    for name in store.shelf.leaving(now, limit):
+    for user_id, key in store.shelf.leaving(now, limit):
         if not may_go_on():
             break
-        deleted += store.schedules.purge(*name, now=now)
+        if retention or not is_job(key):
+            deleted += store.schedules.purge(user_id, key, now=now, retention=retention)
         looked += 1
     return Purged(deleted, more=looked >= limit)
 

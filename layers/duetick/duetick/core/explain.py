@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from duetick.core.keeping import kept_since
+from duetick.core.keeping import find_kept_since
 from duetick.core.previews import Preview, local_time, previews
 from duetick.core.store import Store
 from duetick.core.verify import reckon_schedule, rules_of_store
@@ -35,7 +35,7 @@ TRIES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The answer for one time, and what it follows from.
+    """The answer for one time, and the facts that it follows from.
 
     `besides` are the occurrences of other origins at that very time. `pause_now` is the pause of a
     group that holds the schedule now, whatever the time. `limit` is one without a place, for which
@@ -87,7 +87,7 @@ def explain(store: Store, user_id: str, key: str, at: int, now: int) -> Explanat
     rules, missing = rules_of_store(store), list[Fault]()
     if sight.verdict is None and at <= now:
         missing += reckon_schedule(store, name, at - 1, at, rules).faults
-    besides = [one for one in _besides(store, name, at) if one != sight.entry]
+    besides = [one for one in _find_besides(store, name, at) if one != sight.entry]
     made = any(one.origin.startswith(BACKFILL_ORIGIN) for one in besides)
     judged = judge(sight, account, missing, at, rules, pauses=pauses, backfilled=made)
     if judged.verdict == "unaccounted" and _is_forgotten(store, at, now):
@@ -156,10 +156,10 @@ def _read(
 
 
 def _is_forgotten(store: Store, at: int, now: int) -> bool:
-    return at <= kept_since(store, now)
+    return at <= find_kept_since(store, now)
 
 
-def _besides(store: Store, name: ScheduleName, at: int) -> Sequence[Occurrence]:
+def _find_besides(store: Store, name: ScheduleName, at: int) -> Sequence[Occurrence]:
     found = store.ledger.find(*name, before=at + 1, limit=BESIDES)
     return [one for one in found if one.nominal_at == at and one.origin != SCHEDULE_ORIGIN]
 

@@ -21,7 +21,7 @@ from duetick.core.flow_settings import FlowSettings
 from duetick.core.inputs import InputType, input_type, settings_type
 from duetick.core.promises import Declared
 from duetick.core.rows import home_of
-from duetick.domain.errors import ConfigurationError, InvalidSchedule, check_all, counted
+from duetick.domain.errors import ConfigurationError, InvalidSchedule, check_all, say_count
 from duetick.domain.identity import check_key, check_name
 from duetick.domain.pausing import resume
 from duetick.domain.policies import Delivery, Policies
@@ -263,7 +263,7 @@ class Flows:
 
     def describe(self) -> str:
         """Return how many there are, in words."""
-        return f"{counted(len(self._flows), 'flow')}, {counted(len(self.actions()), 'action')}"
+        return f"{say_count(len(self._flows), 'flow')}, {say_count(len(self.actions()), 'action')}"
 
     def missing(self, name: str, action: str | None = None) -> str | None:
         """Return the flow, or the `flow/action`, that is not here; None if it is.
@@ -280,7 +280,7 @@ class Flows:
         """Return every action with the name of its flow."""
         return [(flow.name, one) for flow in self._flows.values() for one in flow.actions.values()]
 
-    def offered(self, *, to_users: bool) -> list[tuple[str, Action]]:
+    def list_offered(self, *, to_users: bool) -> list[tuple[str, Action]]:
         """Return the actions that a schedule may name, in order, each with the name of its flow."""
         found = (one for one in self.actions() if one[1].users or not to_users)
         return sorted(found, key=lambda one: (one[0], one[1].name))

@@ -1,4 +1,5 @@
-"""A forecast: what is due in each minute ahead, what another schedule would add, what is too much.
+"""A forecast: the occurrences due in each minute ahead, those that another schedule would add, and
+the windows with too many.
 
   begin ──▶ Forecast ──▶ read: part after part of the store ──▶ cursor, or the answer
                ▲                                                  │
@@ -13,17 +14,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from duetick.core.audit import last_count
-from duetick.core.bounds import Bound, bounds_json, judge, limits_within
+from duetick.core.bounds import Addition, Bound, bounds_json, judge, limits_within
 from duetick.core.forecast_cursor import ReadSoFar
 from duetick.core.store import Store
 from duetick.core.wire import iso
-from duetick.domain.alike import Alike, Selection, alike
+from duetick.domain.alike import Alike, Selection, make_alike
 from duetick.domain.errors import InvalidQuery, InvalidSchedule
 from duetick.domain.forecasting import DAY_MS, Outlook
 from duetick.domain.group_pauses import NO_PAUSES, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits, Per
 from duetick.domain.minutes import MinuteSpan, Sums
-from duetick.domain.pace import delivered_by_minute
+from duetick.domain.pace import count_delivered
 from duetick.domain.pausing import keep_pause
 from duetick.domain.policies import LAST_INSTANT, MINUTE_MS
 from duetick.domain.rows import fresh_row
@@ -50,7 +51,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: of whom, for which span, what would be added, and what is allowed.
+    """The question of a forecast: a selection, a span, what would be added, and what is allowed.
 
     Operators are told of the stack and of limits. `allowed` are so many in each window. A run
     `lasts` so many seconds. With `agreed`, the store may be read whatever that costs.
@@ -73,7 +74,7 @@ class Question:
         return self.operator and self.user_id is None and self.flow is None
 
     def span(self, now: int) -> MinuteSpan:
-        """Return the span in whole minutes. Raises InvalidSchedule naming what is wrong with it."""
+        """Return the span in whole minutes. Raises InvalidSchedule naming all its faults."""
         since = now if self.since is None else self.since
         since -= since % MINUTE_MS
         until = since + DAY_MS if self.until is None else self.until
@@ -149,7 +150,7 @@ class Forecast:
         selection, progress = self.selection, self.progress
         self.has_read = True
         while not progress.is_over:
-            page = self.store.shelf.alike(
+            page = self.store.shelf.read_alike(
                 selection, progress.now, self.span.until, progress.place or ""
             )
             self.outlook.add(page.rows)
@@ -162,18 +163,19 @@ class Forecast:
     def answer(self) -> dict[str, Json]:
         """Return the forecast as the API shows it: of all that was read so far."""
         totals, due = self.outlook.finish(), self.outlook.sums[0].due
-        added = self._added()
+        added = self._add_unsaved()
         fullest = max(range(len(due)), key=due.__getitem__)
+        more = added.sums.due if added else []
         sums = {"due": sum(due), "fires": totals.fires, "waiting": totals.waiting}
-        sums |= {"jobs": totals.jobs, "added": sum(added.due) if added else 0}
+        sums |= {"jobs": totals.jobs, "added": sum(more)}
         top: dict[str, Json] = {"at": self._time(fullest), "due": due[fullest]}
         return {
             "at": iso(self.progress.now),
             "from": iso(self.span.since),
             "to": iso(self.span.until),
             "due": [*due],
-            "delivered": self._delivered(),
-            "added": [*added.due] if added else None,
+            "delivered": self._count_delivered(),
+            "added": [*more] if added else None,
             "sums": {**sums},
             "schedules": totals.schedules,
             "unreadable": totals.unreadable,
@@ -186,37 +188,51 @@ class Forecast:
     def _time(self, minute: int) -> str | None:
         return iso(self.span.since + minute * MINUTE_MS)
 
-    def _delivered(self) -> list[Json] | None:
+    def _count_delivered(self) -> list[Json] | None:
         """Return what ticks delivered in each minute of the past, if it was asked for."""
         is_past = self.span.since < self.progress.now - self.progress.now % MINUTE_MS
         if not (is_past and self.has_read):
             return None
         reports = self.store.shelf.workers(self.span.since, MOST_REPORTS)
-        return [*delivered_by_minute(reports, self.span.since, self.span.minutes)]
+        return [*count_delivered(reports, self.span.since, self.span.minutes)]
 
-    def _bounds(self, added: Sums | None) -> Sequence[Bound]:
+    def _bounds(self, added: Addition | None) -> Sequence[Bound]:
         return judge(self.store, self.asked, self.outlook, added)
 
-    def _added(self) -> Sums | None:
-        """Return what the schedule that is not saved would add, less what it takes the place of."""
-        if self.asked.added is None:
+    def _add_unsaved(self) -> Addition | None:
+        """Return the sums that the schedule that is not saved would add, less those of the schedule
+        that it replaces.
+        """
+        added = self.asked.added
+        if added is None:
             return None
-        of_added = Outlook(self.span, self.progress.now, self.pauses)
-        of_added.add(self._changes(self.asked.added))
-        of_added.finish()
-        return of_added.sums[0]
+        sums, policies = self._sums_of(added), added.wanted.policies
+        if not policies.spread:
+            return Addition(sums, sums)
+        without = replace(added.wanted, policies=replace(policies, spread=0))
+        return Addition(sums, self._sums_of(replace(added, wanted=without)))
+
+    def _sums_of(self, added: Added) -> Sums:
+        outlook = Outlook(self.span, self.progress.now, self.pauses)
+        outlook.add(self._changes(added))
+        outlook.finish()
+        return outlook.sums[0]
 
     def _changes(self, added: Added) -> Sequence[Alike]:
         """Return the rows that come, and those that go: these count below zero."""
         now, user_id, key = self.progress.now, added.user_id, added.wanted.key
         current = None if user_id is None else self.store.schedules.get(user_id, key)
         row = None if user_id is None else self.store.index.get(user_id, key)
-        goes = [alike(row, None, spent=current.runs)._replace(number=-1)] if row and current else []
+        goes = (
+            [make_alike(row, None, spent=current.runs)._replace(number=-1)]
+            if row and current
+            else []
+        )
         record = _record(added.wanted, current, now)
         new = fresh_row(record, now) if record.enabled else None
         if new is None:
             return goes
-        comes = alike(new, None, spent=current.runs if current else 0)
+        comes = make_alike(new, None, spent=current.runs if current else 0)
         if user_id is None:
             comes = comes._replace(number=added.copies, names=())
         return [*goes, comes]

@@ -1,8 +1,8 @@
-"""How far a forecast has been read, and its cursor: the sums so far, as a text that a caller sends
+"""The progress of a forecast's read, and its cursor: the sums so far, as a text that a caller sends
 back.
 
-A caller may send any text. What is read of it is bounded and checked, and counts for that caller
-alone.
+A caller may send any text. The fields of that text are bounded and checked, and count for that
+caller alone.
 """
 
 import json
@@ -29,7 +29,7 @@ MOST: Final = 2**53
 
 @dataclass(slots=True)
 class ReadSoFar:
-    """How far a forecast has been read: the time at which it began, the place at which it goes on,
+    """The progress of a forecast's read: the time at which it began, the place at which it goes on,
     and the sums so far. Of another question, `digest` differs.
     """
 

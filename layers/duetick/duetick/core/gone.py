@@ -47,9 +47,9 @@ logger = logging.getLogger("duetick.gone")
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """`schedules` counts the active schedules of what is gone, and `first` names the flows or
-    actions (`flow/action`) that most of them miss. `paused` and `resumed` count changes of this
-    look. `unfinished` says that its time ended first.
+    """`schedules` counts the active schedules whose flow or action is gone, and `first` names the
+    flows or actions (`flow/action`) that most of them miss. `paused` and `resumed` count changes of
+    this look. `unfinished` says that its time ended first.
     """
 
     schedules: int = 0
@@ -94,7 +94,8 @@ def time_left(seconds: float, elapsed: Callable[[], float] = time.monotonic) -> 
 
 
 class GoneLook:
-    """One look at every schedule: `at` counts those of what is gone, one after another.
+    """One look at every schedule: `at` counts those whose flow or action is gone, one after
+    another.
 
     At its `end`, with `pauses`, it pauses those that died of it for an hour. It resumes those that
     it paused if their flow is back, with `pauses` or without. In a deployment without any flow,

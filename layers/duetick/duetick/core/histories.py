@@ -13,7 +13,7 @@ from duetick.core.wire import instant, occurrence_json
 from duetick.domain.errors import InvalidCursor, InvalidSchedule, NotFound
 from duetick.domain.failures import failures_of, has_failures
 from duetick.domain.identity import SCHEDULE_ORIGIN, is_call
-from duetick.domain.left_out import left_out
+from duetick.domain.left_out import list_left_out
 from duetick.domain.paging import make_cursor, read_place
 from duetick.domain.pausing import is_paused
 from duetick.domain.ranges import leave_out, range_of_pause
@@ -44,7 +44,7 @@ class Owned(Protocol):
 
     @property
     def user_id(self) -> str:
-        """Whose they are; empty for static ones."""
+        """The user whose schedules they are; empty for static ones."""
 
     @property
     def clock(self) -> Clock:
@@ -171,7 +171,7 @@ def find_pause_ranges(schedules: Owned, schedule: Record | None) -> Sequence[Occ
     parts = [
         part
         for whole in range_of_pause(schedule, now)
-        for part in leave_out(whole, _recorded_times(schedules, whole))
+        for part in leave_out(whole, _find_recorded_times(schedules, whole))
     ]
     return [replace(part, id=f"occ_pause_{part.nominal_at:x}") for part in parts]
 
@@ -183,11 +183,11 @@ def find_group_ranges(schedules: Owned, key: str) -> Sequence[Occurrence]:
     if not pauses.of(schedules.user_id, None):
         return ()
     account = schedules.store.shelf.account(schedules.user_id, key, 0, now)
-    ranges = left_out(account, now, rules_of_store(schedules.store), pauses)
+    ranges = list_left_out(account, now, rules_of_store(schedules.store), pauses)
     return [replace(one, id=f"occ_pause_{one.nominal_at:x}") for one in ranges]
 
 
-def _recorded_times(schedules: Owned, whole: Occurrence) -> Sequence[int]:
+def _find_recorded_times(schedules: Owned, whole: Occurrence) -> Sequence[int]:
     """Return the times before a range's end that have occurrences: they were claimed before it."""
     end = (whole.range_end or whole.nominal_at) + 1
     found = schedules.store.ledger.find(whole.user_id, whole.key, limit=AT_ONCE, before=end)
@@ -240,18 +240,18 @@ def _export_jobs(schedules: UserSchedules, cursor: str | None) -> ExportPart:
     return _export_history(schedules, "")._replace(jobs=page.jobs)
 
 
-def exported_lines(ledger: Ledger, part: ExportPart, *, operator: bool) -> list[dict[str, Json]]:
+def export_lines(ledger: Ledger, part: ExportPart, *, operator: bool) -> list[dict[str, Json]]:
     """Return the history of a part, each line with its key and what its caller sent, without
     secrets.
     """
     shown = lines(ledger, part.history, operator=operator)
     return [
-        line | {"key": one.key, "body": _shown_body(part.bodies.get(one.identity))}
+        line | {"key": one.key, "body": _show_body(part.bodies.get(one.identity))}
         for line, one in zip(shown, part.history, strict=True)
     ]
 
 
-def _shown_body(kept: str | None) -> Json:
+def _show_body(kept: str | None) -> Json:
     """Return what a caller sent as an answer can hold it: half of a character becomes a mark."""
     from duetick.domain.redaction import redact  # for an export alone
 

@@ -17,7 +17,7 @@ def new_id() -> str:
     return f"{PREFIX}{time.time_ns() // 1_000_000:0{_TIME_DIGITS}x}{secrets.token_hex(8)}"
 
 
-def made_at(name: str) -> int | None:
+def read_time_of_id(name: str) -> int | None:
     """Return the time with which an id begins, in milliseconds; None if it is none of ours."""
     digits = name.removeprefix(PREFIX)[:_TIME_DIGITS]
     known = name.startswith(PREFIX) and len(digits) == _TIME_DIGITS

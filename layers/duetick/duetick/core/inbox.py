@@ -22,7 +22,7 @@ from duetick.core.wire import require_json
 from duetick.domain.book import Book
 from duetick.domain.errors import CreationStands, Refusal
 from duetick.domain.identity import InvalidId
-from duetick.domain.jobs import InboxRow, Job, refused_job
+from duetick.domain.jobs import InboxRow, Job, make_refused_job
 from duetick.domain.occurrence import Occurrence
 from duetick.domain.schedule import Json
 from duetick.ports import Effects
@@ -57,7 +57,7 @@ class Inbox:
             self._reject(row, str(problem), effects)
 
     def _reject(self, row: InboxRow, why: str, effects: Effects) -> None:
-        dead = refused_job(row, new_id(), why, self.clock())
+        dead = make_refused_job(row, new_id(), why, self.clock())
 
         def alter(book: Book) -> Job:
             return book.enqueue(dead, self.clock())

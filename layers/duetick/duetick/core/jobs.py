@@ -33,6 +33,7 @@ from duetick.domain.errors import (
     kind_of,
     refusals_of,
 )
+from duetick.domain.failures import OWN_USER
 from duetick.domain.identity import is_job, is_job_id, job_key
 from duetick.domain.jobs import OF_JOBS, Job, due_at_of
 from duetick.domain.operating import Operated, Operator
@@ -56,7 +57,7 @@ PENDING: Final = frozenset({"scheduled", "queued", "processing", "retrying"})
 
 logger = logging.getLogger("duetick.dispatch")
 
-THE_USER: Final = Operator("the user")
+THE_USER: Final = Operator(OWN_USER)
 """The operator of a cancellation that the user asked for."""
 
 
@@ -216,7 +217,7 @@ class UserJobs:
         return self.schedules.store.ledger.cancel(found, by, now=self.schedules.clock())
 
     def explain(self, name: str) -> Explanation:
-        """Explain what became of a job, or what will. Raises JobNotFound."""
+        """Explain the outcome of a job, or the one to come. Raises JobNotFound."""
         key, now = _key_of(name), self.schedules.clock()
         found = self.schedules.store.jobs.get(self._user_id, name)
         history = () if found else self.schedules.store.ledger.find(self._user_id, key, limit=50)

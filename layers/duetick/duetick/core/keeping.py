@@ -1,4 +1,5 @@
-"""Until when the ledger is whole: what was deleted by its age is not called a fault (A-02, J-10).
+"""Until when the ledger is whole: an entry that was deleted by its age is not called a fault (A-02,
+J-10).
 
 The store keeps its retention as a note, with those before it: a retention that was made longer
 brings nothing back. A store that never purged, and whose database deletes nothing, is whole.
@@ -14,7 +15,7 @@ from duetick.domain.retention import Horizon, Retention
 NOTE: Final = "retention"
 
 
-def kept_since(store: Store, now: int) -> int:
+def find_kept_since(store: Store, now: int) -> int:
     """Return the instant since which the ledger and its definitions are whole."""
     horizon = _read(store)
     deleted = horizon.at(now) if horizon else 0
@@ -28,12 +29,12 @@ def keep_retention(store: Store, retention: Retention, now: int) -> None:
     found, said = _read(store), retention.dump()
     shortest = retention.shortest_ms
     after = found.change(shortest, now) if found else Horizon(shortest)
-    if after != found or said != noted_retention(store, retention).dump():
+    if after != found or said != read_retention(store, retention).dump():
         body = {"retention": said, "shortest_ms": after.shortest_ms, "past": after.past}
         store.shelf.keep_note(NOTE, json.dumps(body))
 
 
-def noted_retention(store: Store, default: Retention) -> Retention:
+def read_retention(store: Store, default: Retention) -> Retention:
     """Return the retention of the last purge, or the default if there was none."""
     kept = store.shelf.note(NOTE)
     return Retention.load(json.loads(kept)["retention"]) if kept else default

@@ -39,11 +39,11 @@ def log_dead(occurrence: Occurrence) -> None:
         "attempt": occurrence.attempts,
         **about(occurrence),
     }
-    why = lost_in_words(occurrence) or _WHY.get(occurrence.reason or Reason.FAILED)
+    why = explain_lost(occurrence) or _WHY.get(occurrence.reason or Reason.FAILED)
     logger.error("dead: %s", why, extra=details)
 
 
-def lost_in_words(occurrence: Occurrence) -> str | None:
+def explain_lost(occurrence: Occurrence) -> str | None:
     """Return the explanation of a `lost` occurrence, which has no recorded error; else None.
 
     A deleted one has no texts any more.

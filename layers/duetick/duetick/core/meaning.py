@@ -8,7 +8,7 @@ from duetick.core.accepting import Quotas, doubts_of
 from duetick.core.describing import in_words
 from duetick.core.previews import ClockChange, Preview, changes_near, local_time, previews
 from duetick.domain.cadence import warning
-from duetick.domain.errors import counted, sentence
+from duetick.domain.errors import say_count, sentence
 from duetick.domain.expression import parse
 from duetick.domain.firing import Times
 from duetick.domain.policies import DAY, Policies
@@ -19,6 +19,7 @@ HALF_A_YEAR_MS: Final = 183 * DAY * 1_000
 EARLIEST_LAST_DAY: Final = 28
 """Every month has this day."""
 
+_UNITS: Final = ((3_600, "hour"), (60, "minute"), (1, "second"))
 _GAPS: Final[tuple[Literal["run", "skip"], ...]] = ("run", "skip")
 _REPEATS: Final[tuple[Literal["first", "both"], ...]] = ("first", "both")
 
@@ -60,14 +61,31 @@ def meaning_of(wanted: Schedule, known: Circumstances, count: int, *, after: int
     check_timing(wanted.cron, wanted.timezone)
     record, cron = replace(Record.of(wanted), anchor=known.now), parse(wanted.cron)
     found = previews(record, after, count)
-    told = [*_refused(record, known), *_of_times(cron, found, count), *_of_clocks(record, known)]
+    told = [
+        *_of_refusals(record, known),
+        *_of_times(cron, found, count),
+        *_of_clocks(record, known),
+    ]
     return Meaning(
         cron,
-        f"{in_words(cron).removesuffix('.')}, {_zone_in_words(cron, wanted.timezone)}.",
+        " ".join(_sentences(cron, wanted)),
         wanted.timezone,
         found,
         [sentence(one) for one in told],
     )
+
+
+def _sentences(cron: str, wanted: Schedule) -> Iterator[str]:
+    yield f"{in_words(cron).removesuffix('.')}, {_zone_in_words(cron, wanted.timezone)}."
+    spread = wanted.policies.spread
+    if spread:
+        yield f"It starts up to {_span_in_words(spread)} later, each time by the same span."
+
+
+def _span_in_words(seconds: int) -> str:
+    """Return a span in the longest unit that divides it: 2 hours, 90 minutes."""
+    size, name = next(one for one in _UNITS if seconds % one[0] == 0)
+    return say_count(seconds // size, name)
 
 
 def _zone_in_words(cron: str, timezone: str | None) -> str:
@@ -76,7 +94,7 @@ def _zone_in_words(cron: str, timezone: str | None) -> str:
     return f"by the clocks of {timezone}" if timezone else "in UTC"
 
 
-def _refused(wanted: Record, known: Circumstances) -> Iterator[str]:
+def _of_refusals(wanted: Record, known: Circumstances) -> Iterator[str]:
     for refusal in doubts_of(wanted, known.quotas, known.now):
         yield f"A put refuses it: {refusal}"
     tight = warning(wanted, known.tick_seconds, known.now)
@@ -86,7 +104,7 @@ def _refused(wanted: Record, known: Circumstances) -> Iterator[str]:
 
 def _of_times(cron: str, found: Sequence[Preview], count: int) -> Iterator[str]:
     if found and len(found) < count:
-        yield f"It fires {counted(len(found), 'time')}, and then never again"
+        yield f"It fires {say_count(len(found), 'time')}, and then never again"
     yield from _short_months(cron)
 
 

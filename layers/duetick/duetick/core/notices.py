@@ -42,7 +42,7 @@ _Name: TypeAlias = tuple[Trouble, str]
 
 
 class Subject(NamedTuple):
-    """Whom a notice is about: a schedule, and its occurrence if there is one."""
+    """The subject of a notice: a schedule, and its occurrence if there is one."""
 
     user_id: str
     key: str
@@ -139,7 +139,7 @@ def look(notice: Notice, stack: str) -> list[str]:
 
 
 def _look_at(user_id: str, key: str, here: str) -> str:
-    """Return the command that shows what became of one: a static schedule has no user who could
+    """Return the command that shows the outcome of one: a static schedule has no user who could
     ask, and a job has no schedule.
     """
     whose, named = f" --user {shlex.quote(user_id)}", shlex.quote(key)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from duetick.core.ids import made_at
+from duetick.core.ids import read_time_of_id
 from duetick.core.store import Store
 from duetick.core.wire import instant
 from duetick.domain.errors import (
@@ -109,7 +109,7 @@ class Which:
             until=LATEST if end is None else end,
         )
 
-    def acted_on_by(self, verb: OperatorVerb) -> "Which":
+    def narrow_to(self, verb: OperatorVerb) -> "Which":
         """Return it with the states that the verb acts on, where it names none: of all users, a
         delete acts on the dead.
 
@@ -127,7 +127,7 @@ class Which:
 
     @property
     def sifts(self) -> bool:
-        """True if a filter is applied to what was read: no index answers it."""
+        """True if a filter is applied to the occurrences that were read: no index answers it."""
         return (self.reason, self.origin, self.flow, self.label) != (None, None, None, None)
 
     def takes(self, one: Occurrence) -> bool:
@@ -176,7 +176,7 @@ class AllOccurrences:
 
         If its schedule is given, at most `MOST_IN_HISTORY` of its occurrences are read for it.
         """
-        found = self.store.ledger.named(name) if of is None else self._in_history(name, of)
+        found = self.store.ledger.find_by_id(name) if of is None else self._in_history(name, of)
         if found is None:
             raise OccurrenceNotFound(UNFOUND) if of is None else OccurrenceNotFound
         return found
@@ -186,7 +186,7 @@ class AllOccurrences:
         the id on, then from the newest.
         """
         check_key(*of)
-        made = made_at(name)
+        made = read_time_of_id(name)
         starts = [LATEST] if made is None else [made + DAY * 1_000, LATEST]
         found = (self._before(name, of, start) for start in starts)
         return next((one for one in found if one), None)
@@ -243,10 +243,10 @@ class AllOccurrences:
     ) -> Bulk:
         """Retry, cancel or delete a page of those that are meant. `cursor` goes on after it.
 
-        What cannot be changed is counted with the reason, and left as it is. A dry run changes
-        nothing, and answers as the run would.
+        Occurrences that cannot be changed are counted by the reason, and stay as they are. A dry
+        run changes nothing, and answers as the run would.
         """
-        page = self.page(which.acted_on_by(verb), min(limit, MOST_CHANGED), cursor)
+        page = self.page(which.narrow_to(verb), min(limit, MOST_CHANGED), cursor)
         now, after = self.store.now(), page.cursor
         changed, declined = list[Occurrence](), list[Declined]()
         for place, one in enumerate(page.found):

@@ -21,7 +21,7 @@ TIMES: Final = frozenset({"starts_at", "ends_at"})
 
 def offers(flows: Flows, *, to_users: bool) -> list[Json]:
     """Return every action with its defaults, and the names of those that a schedule may change."""
-    return [_offer(name, action) for name, action in flows.offered(to_users=to_users)]
+    return [_offer(name, action) for name, action in flows.list_offered(to_users=to_users)]
 
 
 def catalogue(flows: Flows, *, to_users: bool) -> list[Json]:
@@ -31,7 +31,7 @@ def catalogue(flows: Flows, *, to_users: bool) -> list[Json]:
     from duetick.core.input_schemas import schema_of_input  # no dispatch needs it
 
     found: dict[str, list[Json]] = {}
-    for flow, action in flows.offered(to_users=to_users):
+    for flow, action in flows.list_offered(to_users=to_users):
         offer = {name: one for name, one in _offer(flow, action).items() if name != "flow"}
         more: Schema = {"background": action.background, "input": schema_of_input(action)}
         found.setdefault(flow, []).append(offer | more)
@@ -43,7 +43,7 @@ def schema_of(flows: Flows, flow: str, action: str) -> Schema:
 
     The schema has the policies that a schedule may change, with their defaults.
     """
-    offered = flows.offered(to_users=True)
+    offered = flows.list_offered(to_users=True)
     found = [each for one, each in offered if (one, each.name) == (flow, action)]
     if not found:
         known = ", ".join(f"{one}.{each.name}" for one, each in offered) or "none"
@@ -66,7 +66,7 @@ def schema_of(flows: Flows, flow: str, action: str) -> Schema:
 
 def changeable(flows: Flows) -> dict[str, Schema]:
     """Return the schema of each policy that a user's schedule of some action may change."""
-    offered = flows.offered(to_users=True)
+    offered = flows.list_offered(to_users=True)
     names = {camel(name) for _, action in offered for name in action.declared.may_change}
     return {name: schema for name, schema in POLICIES.items() if name in names}
 

@@ -59,7 +59,7 @@ class Recording:
 
 
 @contextmanager
-def recorded(store: Store, asked: Asked) -> Iterator[Recording]:
+def record_around(store: Store, asked: Asked) -> Iterator[Recording]:
     """Record an operation before the block and its outcome after it. If it cannot be recorded, the
     block is not run. If the block raises, the operation has `failed`.
     """
@@ -147,8 +147,8 @@ def operations_page(
     user_id: str | None = None,
     who: str | None = None,
 ) -> OperationPage:
-    """Return a page of the record, the newest first: all of it, or what is about a user, or what
-    somebody did whose name has the text `who` in it.
+    """Return a page of the record, the newest first: all of them, those about a user, or those of
+    somebody whose name contains the text `who`.
 
     A page of somebody's may be short, for its store does not look for names.
     """

@@ -4,18 +4,18 @@ the last ticks; what is paused, limited and backfilled; and if all times added u
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from duetick.core.audit import GONE, last_count
-from duetick.core.backfills import backfill_json, ordered
+from duetick.core.backfills import backfill_json, read_ordered
 from duetick.core.managed.trigger import read_trigger
 from duetick.core.occurrences import AllOccurrences, Which
 from duetick.core.reports import worker_json
 from duetick.core.store import Store
 from duetick.core.verify import Progress
 from duetick.core.wire import group_pause_json, iso, limit_json
-from duetick.core.witness import refused_restore
+from duetick.core.witness import read_restore
 from duetick.core.wrong import wrong_in
 from duetick.domain.backfilling import KIND
 from duetick.domain.group_pauses import Pauses
@@ -25,6 +25,7 @@ from duetick.domain.schedule import Json
 from duetick.domain.standing import StandingOrder
 from duetick.domain.states import State
 from duetick.domain.workers import REPORTS_KEPT_MS, Worker
+from duetick.ports import DueJob
 
 AT_MOST: Final = 1_000
 """The most of each kind that are counted."""
@@ -55,11 +56,16 @@ USUAL_READ: Final = 50
 def overview(store: Store, now: int) -> dict[str, Json]:
     """Return the overview as JSON. Counts end at `AT_MOST`: with `more` there may be more."""
     shown: dict[str, Json] = {"at": iso(now), "lateAfter": late_after(store)}
-    for name, (count, more) in _counts(store, now).items():
+    standing = store.shelf.standing()
+    for name, (count, more) in _counts(store, standing, now).items():
         shown[name] = {"count": count, "more": more}
-    shown |= {"restored": _restored(store), "ticks": _ticks(store, now)}
-    shown |= _ordered(store.shelf.standing(), now)
-    shown |= {"counted": _counted(store), "gone": _gone(store), "verified": _verified(store)}
+    shown |= {"restored": _find_restore(store), "ticks": _ticks(store, now)}
+    shown |= _list_orders(standing, now)
+    shown |= {
+        "counted": _last_count(store),
+        "gone": _count_gone(store),
+        "verified": _show_verification(store),
+    }
     shown |= {"bells": _bells(store, now), "failing": _failing(store, now)}
     wrong: list[Json] = [dict(one._asdict()) for one in wrong_in(shown)]
     return shown | {"wrong": wrong}
@@ -79,9 +85,9 @@ def _most(counted: Counter[str], name: str) -> list[Json]:
     return [{name: value, "dead": count} for value, count in counted.most_common(SHOWN)]
 
 
-def _restored(store: Store) -> dict[str, Json] | None:
+def _find_restore(store: Store) -> dict[str, Json] | None:
     """Return the restore from a backup for which no tick claims, or None."""
-    found = refused_restore(store)
+    found = read_restore(store)
     if found is None:
         return None
     return {
@@ -96,12 +102,15 @@ def late_after(store: Store) -> int:
     return 2 * store.schedules.tick_seconds + TARDY
 
 
-def _counts(store: Store, now: int) -> Mapping[str, tuple[int, bool]]:
-    found = store.shelf.tally(now - DEAD_MS, AT_MOST)
+def _counts(
+    store: Store, standing: Sequence[StandingOrder], now: int
+) -> Mapping[str, tuple[int, bool]]:
+    found, late_at = store.shelf.tally(now, now - DEAD_MS, AT_MOST), now - late_after(store) * 1_000
     leased = found.queued + found.running >= AT_MOST
     waits = found.scheduled + found.retrying >= AT_MOST
-    late = store.shelf.backlog(now - late_after(store) * 1_000, AT_MOST)
-    due = store.shelf.backlog(now, AT_MOST)
+    jobs = _free(found.due_jobs, standing, now)
+    late = store.shelf.backlog(late_at, AT_MOST) + sum(one.due_at <= late_at for one in jobs)
+    due = store.shelf.backlog(now, AT_MOST) + len(jobs)
     return {
         "due": (due, due >= AT_MOST),
         "late": (late, late >= AT_MOST),
@@ -114,6 +123,17 @@ def _counts(store: Store, now: int) -> Mapping[str, tuple[int, bool]]:
     }
 
 
+def _free(jobs: Iterable[DueJob], standing: Sequence[StandingOrder], now: int) -> list[DueJob]:
+    """Return the jobs that the next tick takes: no pause holds them, and each limit has a place."""
+    pauses, limits = Pauses.of_orders(standing), Limits.of_orders(standing)
+    return [
+        one
+        for one in jobs
+        if pauses.holding(one.user_id, one.flow, now) is None
+        and all(limits.room(each, now) > 0 for each in limits.of(one.user_id, one.flow, one.action))
+    ]
+
+
 def _ticks(store: Store, now: int) -> dict[str, Json]:
     """Return the last ticks, and if none is at work or has ended for a while: then nothing fires.
 
@@ -121,7 +141,7 @@ def _ticks(store: Store, now: int) -> dict[str, Json]:
     """
     found = _last_ticks(store, now)
     seconds = SILENT_TICKS * store.schedules.tick_seconds
-    heard = [_heard_of(one, now) for one in found]
+    heard = [_last_heard_at(one, now) for one in found]
     silent = max(heard, default=0) <= now - seconds * 1_000
     last: list[Json] = [worker_json(one, now) for one in found]
     return {"silent": silent, "silentAfter": seconds, "last": last}
@@ -137,20 +157,20 @@ def _last_ticks(store: Store, now: int) -> Sequence[Worker]:
     return ticks[:SHOWN]
 
 
-def _heard_of(tick: Worker, now: int) -> int:
+def _last_heard_at(tick: Worker, now: int) -> int:
     """Return when a tick ended; now, if it is at work; its beginning, if it is lost."""
     if tick.ended_at is not None:
         return tick.ended_at
     return tick.started_at if tick.is_lost(now) else now
 
 
-def _ordered(standing: Sequence[StandingOrder], now: int) -> dict[str, Json]:
+def _list_orders(standing: Sequence[StandingOrder], now: int) -> dict[str, Json]:
     """Return the pauses of groups that hold, and the backfills that stand, the newest first; and
     the limits, first those without a place. One read has them all; their number is bounded as they
     are made.
     """
     pauses = [one for one in Pauses.of_orders(standing).every if one.covers(now)]
-    backfills = [ordered(one) for one in standing if one.kind == KIND]
+    backfills = [read_ordered(one) for one in standing if one.kind == KIND]
     limits = sorted(
         Limits.of_orders(standing).every, key=lambda one: (one.room(now) > 0, one.scope)
     )
@@ -172,12 +192,12 @@ def _ordered(standing: Sequence[StandingOrder], now: int) -> dict[str, Json]:
     }
 
 
-def _counted(store: Store) -> dict[str, Json] | None:
+def _last_count(store: Store) -> dict[str, Json] | None:
     found = last_count(store)
     return found and {**found._asdict(), "at": iso(found.at)}
 
 
-def _gone(store: Store) -> dict[str, Json] | None:
+def _count_gone(store: Store) -> dict[str, Json] | None:
     """Return how many active schedules name a flow or an action that is not deployed, as the last
     deployment or hour counted them, and the first that they name; None before.
     """
@@ -203,7 +223,7 @@ def _bells(store: Store, now: int) -> dict[str, Json] | None:
     }
 
 
-def _verified(store: Store) -> dict[str, Json]:
+def _show_verification(store: Store) -> dict[str, Json]:
     """Return how far the hourly verification has come, and the faults that it has found."""
     found = Progress.load(store)
     return {

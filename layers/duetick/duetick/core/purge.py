@@ -64,7 +64,7 @@ def purge(
     """
     done, forgotten = Purged(), 0
     if beside:
-        done = look_at_done(store, now, limit, may_go_on=may_go_on)
+        done = look_at_done(store, now, limit, may_go_on=may_go_on, retention=retention)
         if not may_go_on():
             return done._replace(beside=True)
         forgotten = store.shelf.forget(now, limit)

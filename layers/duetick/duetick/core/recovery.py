@@ -59,7 +59,7 @@ def recover(
     dry_run: bool = True,
     may_go_on: Callable[[], bool] = lambda: True,
 ) -> Recovered:
-    """Say what becomes of the times that may have fired between the backup and the restore.
+    """Decide about the times that may have fired between the backup and the restore.
 
     `skip` records them as missed, `latest` leaves the newest of each schedule to its misfire
     policy, `fire` all of them. With `skip` and `latest`, what was under way in the backup is dead,
@@ -99,8 +99,8 @@ def recover(
 
 @dataclass(slots=True)
 class _Walk:
-    """How far a recovery has come that ended early: an API's call has no time for all books. The
-    next one goes on behind it, unless it recovers another restore, or otherwise.
+    """The progress of a recovery that ended early: an API's call has no time for all books. The
+    next call goes on behind it, unless it recovers another restore, or in another way.
     """
 
     store: Store
@@ -152,8 +152,8 @@ def _write_off(store: Store, until: int, now: int, may_go_on: Callable[[], bool]
 
     Each is leased first, as of `until`, so that a run which ends between the two leaves a lease
     that the next run finds ended. The second pass finds those, and leases of the backup that have
-    ended since. What came due later is given back. The failure hooks of what is lost go too: it may
-    have succeeded, or been told of, after the backup.
+    ended since. What came due later is given back. The failure hooks of lost occurrences go too:
+    such an occurrence may have succeeded, or a hook told of it, after the backup.
     """
     lost: list[Occurrence] = []
     later: list[Occurrence] = []

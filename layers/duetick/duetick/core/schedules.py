@@ -145,7 +145,7 @@ class UserSchedules:
 
     def _find_repeated(self, wanted: Schedule, repeatable: Repeatable | None) -> Record | None:
         found = self.find_creation(repeatable.name) if repeatable else None
-        return found.again(wanted, repeatable) if found and repeatable else None
+        return found.repeat(wanted, repeatable) if found and repeatable else None
 
     def replace(
         self, wanted: Schedule, *, if_version: Expected | None = None, resume: bool = False

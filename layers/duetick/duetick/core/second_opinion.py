@@ -36,7 +36,7 @@ def confirm(text: str, after: int) -> None:
     fields = canonical.split(" ")
     if "(" in canonical:
         return
-    ours = _compared(upcoming(canonical, None, after, _FIRES), after)
+    ours = _choose_times(upcoming(canonical, None, after, _FIRES), after)
     theirs = _ask(text, canonical, after, len(ours) or _FIRES)
     if ours != theirs and not any(mistake.found_in(fields) for mistake in KNOWN_MISTAKES):
         raise InvalidExpression(
@@ -46,7 +46,7 @@ def confirm(text: str, after: int) -> None:
         )
 
 
-def _compared(ours: list[int], after: int) -> list[int]:
+def _choose_times(ours: list[int], after: int) -> list[int]:
     """Return the times to compare: those of the next years, and two at least. Croniter walks day by
     day to a rare date.
     """

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from duetick.core.authors import UNFIT, words_of
 from duetick.domain.codes import Code
-from duetick.domain.errors import Flaw, counted, kind_of, sentence
+from duetick.domain.errors import Flaw, kind_of, say_count, sentence
 from duetick.domain.schedule import HALF_A_PAIR
 
 Detail: TypeAlias = Mapping[str, Any]
@@ -61,25 +61,25 @@ def _bound(words: str, name: str) -> Saying:
 
 
 def _most(noun: str, name: str) -> Saying:
-    return lambda one: ("too_long", f"expected at most {counted(one['ctx'][name], noun)}.")
+    return lambda one: ("too_long", f"expected at most {say_count(one['ctx'][name], noun)}.")
 
 
 def _least(noun: str) -> Saying:
     return lambda one: (
         "too_short",
-        f"expected at least {counted(one['ctx']['min_length'], noun)}.",
+        f"expected at least {say_count(one['ctx']['min_length'], noun)}.",
     )
 
 
-def _too_short(one: Detail) -> tuple[Code, str]:
+def _say_too_short(one: Detail) -> tuple[Code, str]:
     if not one["input"]:
         return "blank", "must not be empty."
-    has, least = counted(len(one["input"]), "character"), one["ctx"]["min_length"]
+    has, least = say_count(len(one["input"]), "character"), one["ctx"]["min_length"]
     return "too_short", f"has {has}; the least is {least:,}."
 
 
-def _too_long(one: Detail) -> tuple[Code, str]:
-    has, most = counted(len(one["input"]), "character"), one["ctx"]["max_length"]
+def _say_too_long(one: Detail) -> tuple[Code, str]:
+    has, most = say_count(len(one["input"]), "character"), one["ctx"]["max_length"]
     return "too_long", f"has {has}; the most is {most:,}."
 
 
@@ -127,8 +127,8 @@ _SAID: Final[Mapping[str, Saying]] = {
     "bytes_too_short": _least("byte"),
     "bytes_too_long": _most("byte", "max_length"),
     "url_too_long": _most("character", "max_length"),
-    "string_too_short": _too_short,
-    "string_too_long": _too_long,
+    "string_too_short": _say_too_short,
+    "string_too_long": _say_too_long,
     "string_pattern_mismatch": _says("invalid", "does not have the form that is expected here."),
     "string_not_ascii": _says("character", "holds a character beyond ASCII."),
     "string_unicode": _says("character", f"holds {HALF_A_PAIR}"),
@@ -176,11 +176,11 @@ def flaws_of(details: Iterable[Detail], value: object, at: Path = ()) -> list[Fl
 
 def either(path: Path, options: Iterable[Sequence[Flaw]]) -> Flaw:
     """Return one flaw for a value that fits none of several types."""
-    texts = {", ".join(_below(path, flaw) for flaw in option): None for option in options}
+    texts = {", ".join(_say_below(path, flaw) for flaw in option): None for option in options}
     return Flaw(path, "wrong_type", f"{'; or '.join(texts)}.")
 
 
-def _below(path: Path, flaw: Flaw) -> str:
+def _say_below(path: Path, flaw: Flaw) -> str:
     return str(Flaw(flaw.path[len(path) :], flaw.code, flaw.problem)).rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""Whom a list of schedules is asked for: by flow, by label, by a text."""
+"""The filter of a list of schedules: by flow, by label, by a text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -42,7 +42,7 @@ class WaitPoint(Protocol):
 class Threads(Protocol):
     """The way in which several things are done at once. A simulation has a way of its own."""
 
-    def started(self, most: int) -> AbstractContextManager[Start]:
+    def open_threads(self, most: int) -> AbstractContextManager[Start]:
         """Let the block start work in at most that many threads. Its end waits for all of them."""
 
     def conditions(self) -> tuple[WaitPoint, WaitPoint]:
@@ -53,7 +53,7 @@ class RealThreads:
     """`Threads` of the operating system."""
 
     @contextmanager
-    def started(self, most: int) -> Iterator[Start]:
+    def open_threads(self, most: int) -> Iterator[Start]:
         """See `Threads`. Without work, no pool is made."""
         with ExitStack() as stack:
 

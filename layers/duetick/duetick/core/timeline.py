@@ -1,4 +1,5 @@
-"""The timeline of one schedule: the outcomes of a span in short, and what they follow from.
+"""The timeline of one schedule: the outcomes of a span in short, and the facts that they follow
+from.
 
 The history has the outcomes, the dated definitions say which times there were to be, and the fire
 times ahead are those of the record as it is now.
@@ -8,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from duetick.core.histories import Owned, Wanted, history_page
-from duetick.core.keeping import kept_since
+from duetick.core.keeping import find_kept_since
 from duetick.core.previews import changes_near, local_time
 from duetick.core.verify import fault_json, reckon_schedule, rules_of_store
 from duetick.core.wire import iso
@@ -75,9 +76,9 @@ def timeline(schedules: Owned, key: str, window: Window) -> dict[str, Json]:
         "definitions": [definition_json(one) for one in dated],
         "pauses": [*_pauses_json(pauses, schedules.user_id, record, dated, shown)],
         "clockChanges": [*_clock_changes(zone, shown)],
-        "ahead": [iso(at) for at in _ahead(record, shown, now)],
-        "leftOut": [iso(at) for at in _left_out(record, shown, now)],
-        "unaccounted": [*_unaccounted(schedules, key, shown, now)],
+        "ahead": [iso(at) for at in _list_ahead(record, shown, now)],
+        "leftOut": [iso(at) for at in _list_left_out(record, shown, now)],
+        "unaccounted": [*_list_unaccounted(schedules, key, shown, now)],
     }
 
 
@@ -143,7 +144,7 @@ def _clock_changes(zone: str | None, window: Window) -> Iterator[dict[str, Json]
         return
 
 
-def _ahead(record: Record | None, window: Window, now: int) -> Sequence[int]:
+def _list_ahead(record: Record | None, window: Window, now: int) -> Sequence[int]:
     """Return the fire times from now on in the span, as things stand."""
     if record is None or not record.enabled or record.done_at or record.defect:
         return ()
@@ -154,7 +155,7 @@ def _ahead(record: Record | None, window: Window, now: int) -> Sequence[int]:
         return ()
 
 
-def _left_out(record: Record | None, window: Window, now: int) -> Sequence[int]:
+def _list_left_out(record: Record | None, window: Window, now: int) -> Sequence[int]:
     """Return the times that a pause of the schedule leaves out while it holds. The history has them
     when it is over.
     """
@@ -168,10 +169,12 @@ def _left_out(record: Record | None, window: Window, now: int) -> Sequence[int]:
         return ()
 
 
-def _unaccounted(schedules: Owned, key: str, window: Window, now: int) -> Iterator[dict[str, Json]]:
+def _list_unaccounted(
+    schedules: Owned, key: str, window: Window, now: int
+) -> Iterator[dict[str, Json]]:
     """Yield the times up to now that do not add up, as verify tells them."""
     store = schedules.store
-    since, until = max(window.since - 1, kept_since(store, now)), min(window.until - 1, now)
+    since, until = max(window.since - 1, find_kept_since(store, now)), min(window.until - 1, now)
     if since >= until:
         return
     name = schedules.user_id, key

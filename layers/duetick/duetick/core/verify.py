@@ -17,7 +17,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from duetick.core.keeping import kept_since
+from duetick.core.keeping import find_kept_since
 from duetick.core.store import Store
 from duetick.core.wire import iso
 from duetick.domain.accounts import WHY, Account, Fault, Reckoned, Rules, reckon
@@ -46,11 +46,11 @@ logger = logging.getLogger("duetick.verify")
 class Verified:
     """The result for the times in (since, until].
 
-    `since` is later than what was asked for if the store keeps nothing older. `place` is where the
-    next call goes on; empty if every schedule was seen. `unverified` counts rows without a record:
-    nothing says which times they had. `faults` has the first of them, by schedule. Times after
-    `late_since` were due and not claimed yet: they are verified later. Nothing that ended after
-    `kept` was deleted by its age.
+    `since` is later than the instant that was asked for if the store keeps nothing older. `place`
+    is where the next call goes on; empty if every schedule was seen. `unverified` counts rows
+    without a record: nothing says which times they had. `faults` has the first of them, by
+    schedule. Times after `late_since` were due and not claimed yet: they are verified later.
+    Nothing that ended after `kept` was deleted by its age.
     """
 
     since: int
@@ -89,12 +89,12 @@ def verify(
     may_go_on: Callable[[], bool] = lambda: True,
     tell: Callable[[str, Fault], object] = lambda _schedule, _fault: None,
 ) -> Verified:
-    """Compare what was due in (since, until] with the ledger, for every schedule from a place on.
+    """Compare the times due in (since, until] with the ledger, for every schedule from a place on.
 
     Nothing later than `now` is looked at. `tell` gets each fault. The walk ends after `most`
     schedules, or when it may not go on.
     """
-    kept = kept_since(store, now)
+    kept = find_kept_since(store, now)
     result = Verified(max(since, kept), min(until, now), kept=kept)
     if result.since >= result.until:
         return result
@@ -161,14 +161,14 @@ def reckon_schedule(
     def of(rules: Rules) -> Reckoned:
         account = store.shelf.account(*name, since, until)
         pauses = store.pauses.since(since)  # after it: a claim under a pause comes after the pause
-        made = partial(_backfilled, store, name)
+        made = partial(_find_backfilled, store, name)
         return reckon(account, since, until, rules, pauses, backfilled=made)
 
     found = of(rules)
     return found if not found.faults else min(found, of(_todays), key=_problems)
 
 
-def _backfilled(store: Store, name: ScheduleName, after: int, until: int) -> Sequence[int]:
+def _find_backfilled(store: Store, name: ScheduleName, after: int, until: int) -> Sequence[int]:
     """Return the times in (after, until] that backfills of a schedule have made."""
     found: set[int] = set()
     before: Identity | int = until + 1
@@ -195,7 +195,7 @@ def _add(
     name = account.user_id, account.key
     if account.row and account.row.next_fire_at <= result.until:
         result.late_since = min(result.late_since, account.row.next_fire_at - 1)
-    since = max(_paused_before(account, result.since), result.kept)
+    since = max(_find_start(account, result.since), result.kept)
     if since < result.since:
         account = store.shelf.account(*name, since, result.until)
     found = reckon(account, since, result.until, *known)
@@ -211,7 +211,7 @@ def _add(
         tell(schedule, one)
 
 
-def _paused_before(account: Account, since: int) -> int:
+def _find_start(account: Account, since: int) -> int:
     """Return the instant from which a schedule is verified: a pause that ended in the span is
     verified as a whole, for it has a range only now.
     """

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NoReturn, TypeAlias
 
 from duetick.core.correlation import tick_id
-from duetick.core.log_lines import NEVER_ENDED, loss_in_words, lost_in_words
+from duetick.core.log_lines import NEVER_ENDED, explain_lost, loss_in_words
 from duetick.domain.ending import done_since, state_of
 from duetick.domain.errors import Flaw, InvalidSchedule, kind_of
 from duetick.domain.failure_hooks import origin_of_hook
@@ -283,7 +283,7 @@ def group_pause_json(one: GroupPause, now: int) -> dict[str, Json]:
 
 
 def limit_json(one: Limit, now: int) -> dict[str, Json]:
-    """Return a limit as JSON, for operators, with what it lets run now."""
+    """Return a limit as JSON, for operators, with the number that it lets run now."""
     return {
         "scope": one.scope,
         "parallel": one.parallel,
@@ -314,7 +314,7 @@ def occurrence_json(
         "labels": _without_secrets(labels) if operator and labels else labels,
         "until": iso(o.range_end),
         "count": o.count,
-        "error": lost_in_words(o) or _error(o.error, o.told, operator=operator),
+        "error": explain_lost(o) or _error(o.error, o.told, operator=operator),
         "failures": [failure_json(one, operator=operator) for one in failures],
         "failureHook": origin_of_hook(o),
         "death": death_json(o.death, operator=operator) if o.death else None,

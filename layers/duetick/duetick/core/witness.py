@@ -75,7 +75,7 @@ def find_restore(store: Store, witness: Witness, now: int) -> Restored | None:
 
     A store that holds nothing is new: it has nothing to fire, so it catches up with its witness.
     """
-    noted, witnessed = noted_of(store), witness.read()
+    noted, witnessed = read_noted(store), witness.read()
     if witnessed is None or (noted is not None and noted >= witnessed):
         return None
     if noted is None and next(iter(store.shelf.every_book()), None) is None:
@@ -92,11 +92,11 @@ def note_restore(store: Store, found: Restored) -> None:
     store.shelf.keep_note(NOTE_OF_RESTORE, json.dumps(kept))
 
 
-def refused_restore(store: Store) -> Restored | None:
+def read_restore(store: Store) -> Restored | None:
     """Return the restore for which ticks claim nothing, as one of them has noted, or None. The
     witness is not read.
     """
-    kept, noted = json.loads(store.shelf.note(NOTE_OF_RESTORE) or "{}"), noted_of(store)
+    kept, noted = json.loads(store.shelf.note(NOTE_OF_RESTORE) or "{}"), read_noted(store)
     if not kept or (noted is not None and noted >= kept["witnessed"]):
         return None
     return Restored(noted, kept["witnessed"], kept["found_at"])
@@ -111,7 +111,7 @@ def keep_witness(store: Store, witness: Witness, now: int) -> None:
     if found:
         logger.error("restored", extra={"action": "restored", "witnessed": iso(found.witnessed)})
         raise refusal_of(found)
-    noted, witnessed = noted_of(store), witness.read()
+    noted, witnessed = read_noted(store), witness.read()
     newest = max(noted or 0, witnessed or 0)
     if noted == witnessed and 0 <= now - newest < APART_MS:
         return
@@ -125,7 +125,7 @@ def catch_up(store: Store, witnessed: int) -> None:
     store.shelf.keep_note(NOTE, str(witnessed))
 
 
-def noted_of(store: Store) -> int | None:
+def read_noted(store: Store) -> int | None:
     """Return the newest instant that the store has noted, or None."""
     kept = store.shelf.note(NOTE)
     return None if kept is None else int(kept)

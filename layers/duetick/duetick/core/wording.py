@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from duetick.core.explain import Explanation
-from duetick.core.log_lines import lost_in_words
+from duetick.core.log_lines import explain_lost
 from duetick.core.previews import ClockChange, changes_near
 from duetick.core.wire import event_json, failure_json, iso, occurrence_json, policies_json
 from duetick.domain.accounts import WHY
@@ -72,7 +72,7 @@ FORESEEN: Final[dict[Verdict, str]] = {
 """The verdicts of all other times."""
 
 
-def said(found: Explanation, *, operator: bool) -> list[str]:
+def say(found: Explanation, *, operator: bool) -> list[str]:
     """Return the sentences of an explanation, the verdict first."""
     found = _without_note(found) if operator else found
     parts = (_verdict, _entry, _definition, _policies, _beside, _clocks)
@@ -100,7 +100,7 @@ def explanation_json(found: Explanation, *, operator: bool) -> dict[str, Json]:
         "at": iso(found.at),
         "local": found.local,
         "verdict": found.verdict,
-        "said": [*said(found, operator=operator)],
+        "said": [*say(found, operator=operator)],
         "definition": dated and definition_json(dated),
         "occurrence": line,
         "events": [event_json(one, operator=operator) for one in found.events],
@@ -129,7 +129,7 @@ def _verdict(found: Explanation) -> Iterator[str]:
         yield "It was cancelled before it came to its end."
         return
     yield (RECORDED if ended and found.verdict in RECORDED else FORESEEN)[found.verdict]
-    why = lost_in_words(entry) if entry else None
+    why = explain_lost(entry) if entry else None
     if why:
         yield why
     if found.verdict in _DETAILS:

@@ -1,4 +1,4 @@
-"""What is wrong, as an overview shows it: the worst first, each in a sentence."""
+"""Faults, as an overview shows them: the worst first, each in a sentence."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -38,15 +38,15 @@ class Wrong(NamedTuple):
 
 
 def wrong_in(found: Mapping[str, Any]) -> Iterator[Wrong]:
-    """Yield what is wrong in an overview, the worst first."""
+    """Yield the faults in an overview, the worst first."""
     if found.get("restored"):  # a stack of before it was told
         yield Wrong("restored", _restore(found["restored"]))
     if found["ticks"]["silent"]:
         yield Wrong("silent", _silence(found["ticks"]))
     if found["late"]["count"]:
         late, seconds = count_of(found["late"]), found["lateAfter"]
-        said = f"Rows due for more than {seconds} s: {late}. No tick takes them, or too few do."
-        yield Wrong("late", said)
+        said = f"Rows and jobs due for more than {seconds} s: {late}."
+        yield Wrong("late", f"{said} No tick takes them, or too few do.")
     yield from _of_ticks(found["ticks"])
     yield from _of_lateness(found["ticks"], found["lateAfter"])
     if found["dead"]["count"]:
@@ -82,7 +82,7 @@ def _silence(ticks: Mapping[str, Any]) -> str:
 
 
 def _of_ticks(ticks: Mapping[str, Any]) -> Iterator[Wrong]:
-    """Say what the last ticks had trouble with."""
+    """Say the troubles of the last ticks."""
     lost = sum(one["state"] == "lost" for one in ticks["last"])
     if lost:
         said = f"Ticks that never ended, of the last {len(ticks['last'])}: {lost}. What they had "
@@ -108,7 +108,7 @@ def _of_lateness(ticks: Mapping[str, Any], late_after: int) -> Iterator[Wrong]:
 
 
 def _of_gone(gone: Mapping[str, Any] | None) -> Iterator[Wrong]:
-    """Say that schedules name what is not deployed."""
+    """Say that schedules name a flow or an action that is not deployed."""
     if gone and gone["count"]:
         named = ", ".join(one["flow"] for one in gone["first"])
         said = f"Active schedules whose flow or action is not deployed: {gone['count']:,} ({named})"

@@ -156,7 +156,7 @@ class _Reckoning:
         self.times = self.under_way = 0
         self.faults: list[Fault] = []
         self.dates = [one.since for one in account.definitions]
-        self.dated = [(one.since, known_times(one, rules)) for one in account.definitions]
+        self.dated = [(one.since, find_times(one, rules)) for one in account.definitions]
         self.silent = list(_silences(account, until))
         self.deleted = {one.since for one in account.definitions if one.is_last}
         self.stretches = list(stretches(account, since, until, self.dated, pauses))
@@ -191,7 +191,7 @@ class _Reckoning:
         last = block[-1].nominal_at
         named = [one.nominal_at for one in block]
         odd = named[0] <= self.covered or self._is_silent(named[0], last)
-        if odd or self._owed(self.reached, last, len(named) + 1) != named:
+        if odd or self._find_owed(self.reached, last, len(named) + 1) != named:
             for one in block:
                 self._take_one(one)
         self.times += len(named)
@@ -253,7 +253,7 @@ class _Reckoning:
         if count > len(made) and first is not None and last is not None:
             self._find("missing", first, last, count - len(made))
 
-    def _owed(self, after: int, until: int, most: int) -> list[int]:
+    def _find_owed(self, after: int, until: int, most: int) -> list[int]:
         """Return the first `most` owed times in (after, until]."""
         found: list[int] = []
         for one in self._within(after, until):
@@ -350,7 +350,7 @@ def times_of(one: Definition, rules: Rules) -> Times | None:
     return times
 
 
-def known_times(one: Definition, rules: Rules) -> Times | None:
+def find_times(one: Definition, rules: Rules) -> Times | None:
     """Return the times of a definition; None if nobody knows whether it fired at them."""
     return None if one.standing == "unknown" else times_of(one, rules)
 

@@ -1,4 +1,4 @@
-"""What a shelf has for a forecast: rows that fire alike, and occurrences that wait alike.
+"""The parts of a shelf's answer to a forecast: rows that fire alike, occurrences that wait alike.
 
 Rows fire alike if cron, zone, next time, flow, policies and spent runs are the same: a thousand of
 them are one `Alike`.
@@ -88,7 +88,7 @@ class AlikePage(NamedTuple):
     partly: bool = False
 
 
-def alike(row: IndexRow, mark: int | None, *, action: str = "", spent: int = 0) -> Alike:
+def make_alike(row: IndexRow, mark: int | None, *, action: str = "", spent: int = 0) -> Alike:
     """Return a row as a shelf tells it that groups none."""
     return Alike(
         number=1,
@@ -118,7 +118,7 @@ def waits(one: Occurrence, now: int, until: int, *, action: str = "") -> Waits |
 _TO_BEGIN: Final = frozenset({State.SCHEDULED, State.QUEUED})
 
 
-def spent_runs(runs: int, under_way: Iterable[Occurrence]) -> int:
+def count_spent_runs(runs: int, under_way: Iterable[Occurrence]) -> int:
     """Return the runs of a limit that are used up, with those that wait to begin."""
     return runs + sum(
         not one.attempts and one.state in _TO_BEGIN and not stands_beside(one.origin)

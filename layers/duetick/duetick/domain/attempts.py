@@ -17,7 +17,7 @@ from duetick.domain.states import (
     State,
     check_reason,
     check_transition,
-    ended_as,
+    end_state,
 )
 from duetick.domain.transitions import Said, fail, has_ended, holds_key, lease_over, move
 
@@ -128,7 +128,7 @@ def refuse(occurrence: Occurrence, leased: Leased, now: int) -> Refused | None:
     if leased.flow and occurrence.flow and leased.flow != occurrence.flow:
         return Refused("unknown")
     if has_ended(occurrence):
-        ended = ended_as(occurrence.state, occurrence.reason)
+        ended = end_state(occurrence.state, occurrence.reason)
         return Refused("duplicate", ended, occurrence.reason)
     if occurrence.state in WAITING:
         return Refused("duplicate", occurrence.state, due_at=occurrence.due_at)
@@ -144,7 +144,7 @@ def refuse_again(occurrence: Occurrence, wanted: NewOccurrence | None = None) ->
     if wanted and wanted.flow and occurrence.flow and wanted.flow != occurrence.flow:
         return Refused("unknown")
     if has_ended(occurrence):
-        ended = ended_as(occurrence.state, occurrence.reason)
+        ended = end_state(occurrence.state, occurrence.reason)
         return Refused("duplicate", ended, occurrence.reason)
     if occurrence.state in WAITING:
         return Refused("duplicate", occurrence.state, due_at=occurrence.due_at)

@@ -25,7 +25,7 @@ from duetick.domain.policies import BOUNDS, DAY, MINUTE_MS, Policies
 from duetick.domain.rows import new_occurrence
 from duetick.domain.schedule import Record
 from duetick.domain.standing import OrderKind, StandingOrder, prefix_of_user
-from duetick.domain.states import State, ended_as
+from duetick.domain.states import State, end_state
 from duetick.domain.transitions import has_ended, record
 
 KIND: Final[OrderKind] = "backfill"
@@ -121,7 +121,7 @@ class Backfill:
         """True if the backfill brings nothing more and none of its occurrences is under way."""
         return not self.brings_more and not self.under_way
 
-    def ahead(self) -> Iterator[int]:
+    def list_ahead(self) -> Iterator[int]:
         """Yield the times that the backfill has not looked at, in its order."""
         times, at = self.times, self.cursor
         while True:
@@ -177,7 +177,7 @@ def has_fired(one: Occurrence) -> bool:
     """
     if one.range_end is not None:
         return False
-    return ended_as(one.state, one.reason) is State.SUCCEEDED or not has_ended(one)
+    return end_state(one.state, one.reason) is State.SUCCEEDED or not has_ended(one)
 
 
 class BackfillPages(Protocol):
@@ -185,7 +185,7 @@ class BackfillPages(Protocol):
 
     def find(self, nominal_at: int, origin: str) -> Occurrence | None: ...
     def at(self, nominal_at: int) -> Sequence[Occurrence]: ...
-    def unfinished(self) -> Sequence[Occurrence]: ...
+    def find_unfinished(self) -> Sequence[Occurrence]: ...
 
 
 class Seen(NamedTuple):
@@ -209,8 +209,8 @@ class BackfillStep(NamedTuple):
 def step(
     order: StandingOrder, ledger: BackfillPages, seen: Seen, now: int, new_id: Callable[[], str]
 ) -> BackfillStep:
-    """Look at what is under way, and bring the next occurrences, as many as there is room for."""
-    unfinished, origin = ledger.unfinished(), origin_of(order)
+    """Look at the occurrences under way, and bring as many of the next as there is room for."""
+    unfinished, origin = ledger.find_unfinished(), origin_of(order)
     one = _look(Backfill.load(order), origin, ledger, unfinished)
     if one.phase == "stopped" and one.changed_at < now - KEPT_STOPPED_MS:
         return _end(one, "abandoned", origin, ledger)
@@ -228,7 +228,7 @@ def step(
     except ValueError:  # tzdata has dropped its zone
         return BackfillStep(replace(one, waits_for="unreadable"))
     return BackfillStep(
-        bringing.one, tuple(record(each, new_id(), now) for each in bringing.wanted(now))
+        bringing.one, tuple(record(each, new_id(), now) for each in bringing.make_wanted(now))
     )
 
 
@@ -264,7 +264,7 @@ def _count(one: Backfill, ended: Occurrence | None) -> Backfill:
     """Return the backfill with one more that has ended; None is gone from the ledger."""
     if ended is None:
         return one
-    state = ended_as(ended.state, ended.reason)
+    state = end_state(ended.state, ended.reason)
     if state is State.SUCCEEDED:
         return replace(one, succeeded=one.succeeded + 1)
     if state is State.DEAD:
@@ -279,12 +279,13 @@ def _end(one: Backfill, phase: Phase, origin: str, ledger: BackfillPages) -> Bac
 
 
 def _catch_up(one: Backfill, origin: str, ledger: BackfillPages) -> Backfill:
-    """Return the backfill with what was brought, and not noted: the step died, or another wrote the
-    order first. A backfill that then waits for long would bring it again if a purge deleted it.
+    """Return the backfill with occurrences that were brought, and not noted: the step died, or
+    another wrote the order first. A backfill that then waits for long would bring it again if a
+    purge deleted it.
     """
     with suppress(ValueError):  # tzdata has dropped its zone
         fired = 0
-        for at in islice(one.ahead(), MOST_LOOKED_AT):
+        for at in islice(one.list_ahead(), MOST_LOOKED_AT):
             mine = ledger.find(at, origin)
             fired += mine is None
             if mine:
@@ -326,7 +327,7 @@ class _Bringing:
 
     def bring(self, row: IndexRow | None, room: int) -> None:
         """Bring the next times. Those that the row is due for are for the next claim to decide."""
-        for looked_at, at in enumerate(self.one.ahead()):
+        for looked_at, at in enumerate(self.one.list_ahead()):
             if looked_at == MOST_LOOKED_AT or not self._may_take(at, row, room):
                 return
             self._take(at)
@@ -360,7 +361,7 @@ class _Bringing:
         self.one = replace(one, brought=one.brought + 1, under_way=(*one.under_way, at))
         self._new.append(at)
 
-    def wanted(self, now: int) -> Iterator[NewOccurrence]:
+    def make_wanted(self, now: int) -> Iterator[NewOccurrence]:
         """Yield the occurrences that are new, due now."""
         policies = replace(beside(self._record.policies), priority=LEAST_PRIORITY)
         for at in self._new:

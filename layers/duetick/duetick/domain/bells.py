@@ -1,8 +1,8 @@
 """Bells: the schedules of EventBridge Scheduler that ring for the rows of a managed store.
 
 Each row has one bell, named by a digest of user and key. The row alone says which times fire; its
-bell only brings them. A bell names the digest of what it was made from: a ring by which the row
-differs shows that the bell is out of step.
+bell only brings them. A bell carries the digest of the fields from which it was made. If the row's
+digest differs when the bell rings, the bell is out of step.
 """
 
 import json
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "r-"
 """The names of bells begin with it."""
 
-RING_MARK: Final = "duetickRing"
+RING_FIELD: Final = "duetickRing"
 """The field of an event that makes it a ring. No event of API Gateway has it."""
 
 SCHEDULED_TIME: Final = "<aws.scheduler.scheduled-time>"
@@ -45,8 +45,8 @@ class PendingBell(NamedTuple):
         return self.user_id, self.key
 
 
-class BellMark(NamedTuple):
-    """A new mark of a pending bell: each has another token."""
+class PendingToken(NamedTuple):
+    """The token with which a write makes a bell pending: each write has another one."""
 
     token: str
     at: int
@@ -74,7 +74,7 @@ class Ring(NamedTuple):
     @classmethod
     def read(cls, event: Mapping[str, Any]) -> "Ring | None":
         """Return the ring of an event, or None for any other event."""
-        sent = event.get(RING_MARK)
+        sent = event.get(RING_FIELD)
         if not isinstance(sent, Mapping):
             return None
         return cls(sent["user"], sent["key"], sent["digest"], sent["time"])
@@ -129,7 +129,7 @@ def _payload(row: IndexRow) -> str:
         "digest": digest_of_bell(row),
         "time": SCHEDULED_TIME,
     }
-    return json.dumps({RING_MARK: ring})
+    return json.dumps({RING_FIELD: ring})
 
 
 def check_ringable(schedule: Schedule, now: int) -> None:

@@ -31,7 +31,7 @@ from duetick.domain.attempts import (
 from duetick.domain.cancelling import why_cancelled
 from duetick.domain.claims import Templates, due_row, name_for
 from duetick.domain.definitions import Definition, Standing, define, standing_of
-from duetick.domain.ending import mark, mark_again, may_leave
+from duetick.domain.ending import keep_end, may_leave, set_end
 from duetick.domain.errors import OccurrenceConflict, OccurrenceNotFound, PoisonedRow
 from duetick.domain.failure_hooks import hooks_of
 from duetick.domain.failures import Event
@@ -62,7 +62,7 @@ from duetick.domain.overlap import (
     reserve,
     wait_behind,
 )
-from duetick.domain.pausing import ends_pause, never_again, only_pauses, resume
+from duetick.domain.pausing import ends_pause, only_pauses, refuse_never_firing, resume
 from duetick.domain.policies import DAY, MINUTE_MS, Overlap
 from duetick.domain.ranges import (
     divide,
@@ -96,9 +96,10 @@ from duetick.domain.transitions import (
 
 if TYPE_CHECKING:
     from duetick.domain.backfilling import BackfillStep
-    from duetick.domain.bells import BellMark
+    from duetick.domain.bells import PendingToken
     from duetick.domain.jobs import Job
     from duetick.domain.operating import Operated, Operator
+    from duetick.domain.retention import Retention
 
 FURTHEST_BEHIND: Final = 15 * MINUTE_MS
 """The furthest that a change may lie before the end of a range: no Lambda stalls for longer."""
@@ -122,7 +123,7 @@ class Pages(Protocol):
     def in_place(self) -> Sequence[Occurrence]:
         """Return the occurrences that run, that are leased again, or that wait for a retry."""
 
-    def queued_before(self, nominal_at: int) -> Sequence[Occurrence]:
+    def find_queued_before(self, nominal_at: int) -> Sequence[Occurrence]:
         """Return the occurrences before a nominal time that are leased and never began."""
 
     def times_within(self, first: int, last: int) -> Sequence[int]:
@@ -134,7 +135,7 @@ class Pages(Protocol):
     def ranges_beyond(self, at: int) -> Sequence[Occurrence]:
         """Return the ranges of origin `schedule` that end after an instant."""
 
-    def unfinished(self) -> Sequence[Occurrence]:
+    def find_unfinished(self) -> Sequence[Occurrence]:
         """Return the occurrences that have not ended."""
 
     def complete(self, found: Record) -> Record:
@@ -166,7 +167,7 @@ class Book:
     `discarded` are those among them whose earlier events the store drops.
 
     `room` is the number of occurrences that may be under way besides; None if there is no limit.
-    `bell` is the mark of the row's bell, if the change makes it pending.
+    `bell` has the token of the row's bell, if the change makes the bell pending.
     """
 
     user_id: str
@@ -184,7 +185,7 @@ class Book:
     moved: dict[Identity, Occurrence] = field(default_factory=dict)
     events: list[tuple[Identity, Event]] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
-    bell: "BellMark | None" = None
+    bell: "PendingToken | None" = None
 
     def view(self) -> Record | None:
         """Return the record as callers see it, with the time and the defect of its row."""
@@ -226,7 +227,7 @@ class Book:
             return False
         after = replace(after, version=current.version + 1, updated_at=now)
         if current.times == after.times and current.enabled == after.enabled:
-            self.record = mark_again(after)
+            self.record = keep_end(after)
             if current.flow != after.flow:
                 self._date_flow(after, now)
             self.row = self.row and row_of(after, self.row.next_fire_at)
@@ -251,13 +252,15 @@ class Book:
         self._update_retries(current, None, now)
         return True
 
-    def purge(self, now: int) -> bool:
-        """Delete a schedule that is done, if its time has come. Return False if it stays.
+    def purge(self, now: int, retention: "Retention | None" = None) -> bool:
+        """Delete a schedule that is done, or a job, if its time has come. Return False if it stays.
 
         The time of one that is deleted when its last occurrence ends has come with that end.
         It stays while one of its occurrences has not ended. After the end of a pause, a schedule
-        that fires no more is done.
+        that fires no more is done. The `retention` says until when a job is kept.
         """
+        if retention and self.record and is_job(self.key):
+            self.record = self._keep_job(self.record, retention)
         current = self.record
         if current is None or not may_leave(current, now):
             return False
@@ -265,11 +268,18 @@ class Book:
             if not self.mend(now):
                 self.record = replace(current, purge_at=None)
             return False
-        wakes = [wake_of(one) for one in self.pages.unfinished()]
+        wakes = [wake_of(one) for one in self.pages.find_unfinished()]
         if wakes:
             self.record = replace(current, purge_at=max(now + MINUTE_MS, min(wakes)))
             return False
         return self.delete(now)
+
+    def _keep_job(self, record: Record, retention: "Retention") -> Record:
+        """Return the record of a job, kept for as long as its occurrence."""
+        from duetick.domain.jobs import keep_job
+
+        found = self.pages.find(record.anchor, self.key)
+        return keep_job(record, found, retention) if found else record
 
     def _create(self, wanted: Schedule, now: int) -> None:
         beyond = self.pages.ranges_beyond(now)
@@ -387,7 +397,7 @@ class Book:
         """Set the row, and mark the record: without a row, the schedule is done since `at`."""
         self.row = row
         if self.record:
-            self.record = mark(self.record, fires_again=row is not None, at=at)
+            self.record = set_end(self.record, fires_again=row is not None, at=at)
 
     def remove_row(self) -> None:
         """Remove the row. The mark stays."""
@@ -396,8 +406,8 @@ class Book:
     def claim(self, templates: Templates, room: int | None = None) -> list[Occurrence]:
         """Advance the row if it is due, for a store that keeps rows in its books.
 
-        Return the occurrences that the row makes; the ledger may have some of them already. If
-        there is no `room` for all of them, the row stays due for the others.
+        Return the occurrences that the row makes: none of a time that the ledger has. If there is
+        no `room` for all of them, the row stays due for the others.
         """
         row, seen = self.row, self.mark
         if row is None or row.next_fire_at > templates.now + templates.ahead or room == 0:
@@ -568,7 +578,7 @@ class Book:
 
         If the occurrence is recorded under this id already, return it.
         """
-        recorded = self.recorded(wanted.nominal_at, wanted.origin)
+        recorded = self.find_recorded(wanted.nominal_at, wanted.origin)
         if recorded:
             return recorded if recorded.id == name else refuse_again(recorded, wanted)
         if self._is_over(wanted.nominal_at, wanted.origin, now):
@@ -601,7 +611,7 @@ class Book:
         seen = origin == SCHEDULE_ORIGIN and self.mark is not None and nominal_at <= self.mark
         return seen and nominal_at <= now - LEAST_KEPT_MS
 
-    def recorded(self, nominal_at: int, origin: str = SCHEDULE_ORIGIN) -> Occurrence | None:
+    def find_recorded(self, nominal_at: int, origin: str = SCHEDULE_ORIGIN) -> Occurrence | None:
         """Return the recorded occurrence of that name, or the range that covers its time."""
         found = self.pages.find(nominal_at, origin)
         if found or origin != SCHEDULE_ORIGIN:
@@ -699,7 +709,7 @@ class Book:
     def _wait_behind(self, occurrence: Occurrence, overlap: Overlap, now: int) -> Occurrence:
         after = wait_behind(occurrence, overlap, now)
         if after.state is State.QUEUED:
-            for other in self.pages.queued_before(occurrence.nominal_at):
+            for other in self.pages.find_queued_before(occurrence.nominal_at):
                 if displaces(occurrence, other):
                     self._move(other, cancel(other, Reason.OVERLAP, now))
         return after
@@ -927,7 +937,7 @@ def _row_if_enabled(record: Record) -> IndexRow | None:
     row = fresh_row(record, at)
     if row is None:
         endless = replace(record, policies=replace(record.policies, ends_at=None))
-        raise never_again(record, at, would_else=fresh_row(endless, at) is not None)
+        raise refuse_never_firing(record, at, would_else=fresh_row(endless, at) is not None)
     return row
 
 

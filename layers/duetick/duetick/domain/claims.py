@@ -20,7 +20,7 @@ from duetick.domain.firing import (
     collapse,
     decide,
     may_count_from_anchor,
-    unfired,
+    move_past_mark,
 )
 from duetick.domain.group_pauses import NO_PAUSES, Hole, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits
@@ -232,7 +232,7 @@ class Templates:
         return made
 
     def _listen(self, row: DueRow) -> Quiet:
-        """Return what is known of an expression: nothing yet. Others are never quiet: those that
+        """Return the known facts of an expression: nothing yet. Others are never quiet: those that
         count from an anchor, and those whose policies depend on more than one time.
         """
         cron, timezone, policies = row[2], row[3], row[8]
@@ -256,7 +256,7 @@ class Templates:
         self, row: IndexRow, mark: int | None, holes: tuple[Hole, ...], *, waits: bool
     ) -> Template:
         try:
-            fresh = unfired(row, mark)
+            fresh = move_past_mark(row, mark)
             if fresh is None or fresh.next_fire_at > self.now + self.ahead:
                 next_at = None if fresh is None else fresh.next_fire_at
                 return Template((), next_at, mark or row.next_fire_at)

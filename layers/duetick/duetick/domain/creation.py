@@ -37,11 +37,11 @@ class Made(NamedTuple):
 
     @staticmethod
     def read(note: str, at: int, next_fire_at: int | None) -> "Made":
-        """Return the result of which a store kept that note."""
+        """Return the result from the note that a store kept of it."""
         digest, _, policies = note.partition("\n")
         return Made(digest, at, next_fire_at, Policies.load(policies) if policies else None)
 
-    def again(self, wanted: Schedule, repeatable: Repeatable) -> Record:
+    def repeat(self, wanted: Schedule, repeatable: Repeatable) -> Record:
         """Return the schedule as it was created, for a repeat of the same request.
 
         Raises KeyReused if the request differs.

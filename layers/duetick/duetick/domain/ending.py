@@ -1,6 +1,7 @@
 """The end of a schedule: it is done if it will never fire again.
 
-The change that takes the row of a schedule away marks its record. A paused schedule is not done.
+The change that takes the row of a schedule away sets the end of its record. A paused schedule is
+not done.
 """
 
 from dataclasses import replace
@@ -21,47 +22,47 @@ its history.
 """
 
 
-class Marks(NamedTuple):
+class EndTimes(NamedTuple):
     """The instant since which a schedule is done, and the instant at which a purge looks at it."""
 
     done_at: int | None = None
     purge_at: int | None = None
 
 
-ACTIVE: Final = Marks()
+ACTIVE: Final = EndTimes()
 
 
-def marks_of_end(user_id: str, policies: Policies, pause: Pause | None, at: int) -> Marks:
-    """Return the marks of an enabled schedule that will never fire again, as of `at`.
+def times_of_end(user_id: str, policies: Policies, pause: Pause | None, at: int) -> EndTimes:
+    """Return the end times of an enabled schedule that will never fire again, as of `at`.
 
     If a pause holds, the schedule is done when the pause is over. A static schedule stays until its
     flow no longer declares it.
     """
     if pause and pause.holds(at):
-        return Marks(None, pause.until)
+        return EndTimes(None, pause.until)
     if not user_id:
-        return Marks(at, None)
-    return Marks(at, at if policies.after_completion == "delete" else at + KEPT_DONE_MS)
+        return EndTimes(at, None)
+    return EndTimes(at, at if policies.after_completion == "delete" else at + KEPT_DONE_MS)
 
 
-def mark(record: Record, *, fires_again: bool, at: int) -> Record:
-    """Return the record with the marks of a schedule that fires again, or never again."""
-    marks = ACTIVE
+def set_end(record: Record, *, fires_again: bool, at: int) -> Record:
+    """Return the record with the end times of a schedule that fires again, or never again."""
+    times = ACTIVE
     if record.enabled and not fires_again:
-        marks = marks_of_end(record.user_id, record.policies, record.pause, at)
-    if marks == (record.done_at, record.purge_at):
+        times = times_of_end(record.user_id, record.policies, record.pause, at)
+    if times == (record.done_at, record.purge_at):
         return record
-    return replace(record, done_at=marks.done_at, purge_at=marks.purge_at)
+    return replace(record, done_at=times.done_at, purge_at=times.purge_at)
 
 
-def mark_again(record: Record) -> Record:
+def keep_end(record: Record) -> Record:
     """Return the record after a change that moves none of its times. `done_at` stays.
 
     `purge_at` follows the policies of the record, which may be new.
     """
     if record.done_at is None:
         return record
-    return mark(record, fires_again=False, at=record.done_at)
+    return set_end(record, fires_again=False, at=record.done_at)
 
 
 def may_leave(record: Record, now: int) -> bool:
@@ -88,7 +89,7 @@ def counts(record: Record | None) -> bool:
 def done_since(record: Record, now: int) -> int | None:
     """Return the instant since which the schedule is done, or None.
 
-    After a pause with an end, that is the end, although a purge marks it only later.
+    After a pause with an end, that is the end, although a purge records it only later.
     """
     over = record.purge_at is not None and record.purge_at <= now
     return record.purge_at if record.done_at is None and over else record.done_at

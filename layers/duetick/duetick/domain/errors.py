@@ -132,7 +132,7 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def counted(number: int, noun: str) -> str:
+def say_count(number: int, noun: str) -> str:
     """Return a number and its noun: 1 character, 2 characters."""
     return f"{number:,} {noun if number == 1 else f'{noun}s'}"
 
@@ -255,7 +255,7 @@ class VersionConflict(DuetickError):
             if not wanted
             else f"It was changed meanwhile, {now}: read it again, then repeat the change."
         )
-        self.wanted = wanted
+        self.make_wanted = wanted
         self.found = found
 
 
@@ -300,7 +300,7 @@ class QuotaReached(Refusal):
         return (Flaw(self._path, "quota_exceeded", str(self), advice),)
 
 
-def too_many(at_most: int) -> QuotaReached:
+def refuse_schedule(at_most: int) -> QuotaReached:
     """Return the refusal of one more schedule."""
     return QuotaReached(
         "schedules",
@@ -310,7 +310,7 @@ def too_many(at_most: int) -> QuotaReached:
     )
 
 
-def too_many_jobs(at_most: int) -> QuotaReached:
+def refuse_job(at_most: int) -> QuotaReached:
     """Return the refusal of one more job."""
     return QuotaReached(
         "jobs",

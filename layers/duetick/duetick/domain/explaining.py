@@ -51,7 +51,7 @@ class Sight(NamedTuple):
 
     `entry` is the ledger's; `expected` the one that the next tick makes. `under_way` is another
     occurrence that has the place, or may have it. `group` is the pause of a group that covers the
-    time, or holds it. If the book does not show what becomes of the time, `verdict` is None.
+    time, or holds it. If the book does not show the outcome of the time, `verdict` is None.
     """
 
     verdict: Verdict | None
@@ -75,10 +75,10 @@ class Judgement(NamedTuple):
 
 
 def look(book: Book, at: int, now: int, pauses: Pauses = NO_PAUSES) -> Sight:
-    """Return what a book shows of a time. The book does not change."""
+    """Return the sight of a time in a book. The book does not change."""
     broken = book.unreadable
     shown = Sight(None, book.view(), book.row, broken.error if broken else None)
-    entry = book.pages.find(at, book.key) if is_job(book.key) else book.recorded(at)
+    entry = book.pages.find(at, book.key) if is_job(book.key) else book.find_recorded(at)
     if entry and _covers(entry, at):
         verdict = _verdict_of(_with_runs(book.copy(), entry, (), now), entry, now, pauses)
         waits = has_ended(entry) or is_job(book.key)  # a pause takes no job's time away
@@ -210,7 +210,7 @@ def _with_runs(
             counts_as_run(one)
             and _begins(one, now) < _begins(entry, now)
             and _verdict_of(book, one, now) == "will_fire"
-            for one in (*book.pages.unfinished(), *new)
+            for one in (*book.pages.find_unfinished(), *new)
         )
         book.record = replace(record, runs=record.runs + between + begin)
     return book

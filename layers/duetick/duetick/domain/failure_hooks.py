@@ -19,7 +19,7 @@ from duetick.domain.identity import BACKFILL_ORIGIN, FAILURE_ORIGIN, is_failure_
 from duetick.domain.occurrence import Death, Occurrence
 from duetick.domain.policies import DAY, Delivery, Overlap, Policies
 from duetick.domain.schedule import Record
-from duetick.domain.states import State, ended_as
+from duetick.domain.states import State, end_state
 
 LONGEST_NAMED: Final = 100
 """The longest origin that stands in that of a hook. A longer one stands there as its digest."""
@@ -48,7 +48,7 @@ def has_hook(ended: Occurrence) -> bool:
     """
     if ended.policies.on_failure is None or not ended.redefined_at:
         return False
-    died = ended_as(ended.state, ended.reason) is State.DEAD
+    died = end_state(ended.state, ended.reason) is State.DEAD
     return died and not ended.origin.startswith((BACKFILL_ORIGIN, FAILURE_ORIGIN))
 
 

@@ -10,9 +10,12 @@ from duetick.domain.states import Reason, State
 
 Verb: TypeAlias = Literal["retried", "cancelled", "deleted"]
 
+OWN_USER: Final = "the user"
+"""The name of whoever cancels a job as its user: no operator's."""
+
 _FAILED: Final = "attempt {}: {}"
 _LOST: Final = "lease ended during attempt {}"
-_OPERATED: Final = re.compile(r"(retried|cancelled|deleted) by .*", re.DOTALL)
+_OPERATED: Final = re.compile(rf"(retried|cancelled|deleted) by (?!{OWN_USER}\Z).*", re.DOTALL)
 _NOTE: Final = re.compile(r"attempt (\d+): (.*)|lease ended during attempt (\d+)", re.DOTALL)
 
 

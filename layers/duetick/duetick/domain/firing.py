@@ -139,7 +139,7 @@ class TimesOutside(Times):
             yield after, until
 
 
-def unfired(row: IndexRow, mark: int | None) -> IndexRow | None:
+def move_past_mark(row: IndexRow, mark: int | None) -> IndexRow | None:
     """Return the row at its first time beyond the mark; None if there is none.
 
     The time differs only if the row was set back.

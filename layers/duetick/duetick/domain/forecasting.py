@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from duetick.domain.alike import Alike, Waits
 from duetick.domain.claims import fires_of, spread_ms
 from duetick.domain.expression import check_zone, step_of
-from duetick.domain.firing import Times, TimesOutside, decide, unfired
+from duetick.domain.firing import Times, TimesOutside, decide, move_past_mark
 from duetick.domain.group_pauses import NO_PAUSES, Hole, Pauses
 from duetick.domain.limits import NO_LIMITS, Limits
 from duetick.domain.minutes import MinuteSpan, Sums
@@ -161,7 +161,7 @@ class _Rows:
 
 @dataclass(slots=True)
 class Outlook:
-    """What is due in a span as of now, added up from rows and from what waits.
+    """The occurrences due in a span as of now, added up from rows and from what waits.
 
     The first of the `sums` has everything; the others are those of the limits, in their order.
     """
@@ -258,7 +258,7 @@ class Outlook:
         one, left = rows.alike, rows.left
         if one.next_fire_at > self.now and one.mark is None:
             return one.next_fire_at, left
-        row = unfired(rows.row(), one.mark)
+        row = move_past_mark(rows.row(), one.mark)
         if row is None or row.next_fire_at > self.now:
             return (None if row is None else row.next_fire_at), left
         decision = decide(row, self.now, 0, rows.holes)

@@ -27,7 +27,7 @@ from typing import Final, NamedTuple, TypeAlias
 from duetick.domain.errors import InvalidSchedule
 from duetick.domain.identity import SCHEDULE_ORIGIN, stands_beside
 from duetick.domain.occurrence import LATEST, Occurrence
-from duetick.domain.standing import OF_USER, StandingOrder, escaped
+from duetick.domain.standing import OF_USER, StandingOrder, escape
 from duetick.domain.states import WAITING
 
 EVERYTHING: Final = "all"
@@ -127,7 +127,7 @@ class GroupPause(NamedTuple):
 
 def order_name(scope: str, since: int) -> str:
     """Return the name of the order of a scope's pause that begins at an instant."""
-    return f"{escaped(scope)}#{since:x}"
+    return f"{escape(scope)}#{since:x}"
 
 
 def user_of(scope: str) -> str | None:

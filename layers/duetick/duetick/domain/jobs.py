@@ -11,7 +11,7 @@ record is marked as the occurrence ends: until then the job is pending.
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duetick.domain.ending import KEPT_DONE_MS
 from duetick.domain.errors import InvalidSchedule
@@ -20,8 +20,11 @@ from duetick.domain.occurrence import Occurrence, storable
 from duetick.domain.overlap import beside
 from duetick.domain.policies import DAY, Policies
 from duetick.domain.schedule import Record, Schedule
-from duetick.domain.states import Reason, State
+from duetick.domain.states import TERMINAL, Reason, State
 from duetick.domain.transitions import has_ended
+
+if TYPE_CHECKING:
+    from duetick.domain.retention import Retention
 
 FURTHEST_MS: Final = 366 * DAY * 1_000
 """The furthest that the due time of a job may be off: a year, also one that has 366 days."""
@@ -30,10 +33,9 @@ KEY_KEPT_MS: Final = DAY * 1_000
 """The time for which a job's key makes nothing more."""
 
 KEPT_DEAD_MS: Final = 90 * DAY * 1_000
-"""The time for which a job that is dead is kept, so that it can be retried."""
-
-MOST_PENDING: Final = 1_000
-"""The most jobs of a user that may be pending, unless a deployment says otherwise."""
+"""The time for which a job that is dead is kept, so that it can be retried, unless its retention is
+another.
+"""
 
 LONGEST_SHOWN: Final = 128
 """The most characters that a job which was refused keeps of a name in its row."""
@@ -71,7 +73,7 @@ class InboxRow(NamedTuple):
     key: str | None = None
 
 
-def refused_job(row: InboxRow, name: str, why: str, now: int) -> Job:
+def make_refused_job(row: InboxRow, name: str, why: str, now: int) -> Job:
     """Return the job of a row that is wrong: it is dead, and says why. Of a name that is too long
     it has the beginning.
     """
@@ -173,6 +175,15 @@ def cron_of(due_at: int) -> str:
     """Return the expression that names the due time, to the second, in UTC."""
     moment = datetime.fromtimestamp(due_at // 1_000, UTC)
     return f"at({moment:%Y-%m-%dT%H:%M:%S})"
+
+
+def keep_job(record: Record, occurrence: Occurrence, retention: "Retention") -> Record:
+    """Return the record of a job, kept for as long as its occurrence. One that an operator deleted
+    leaves at once.
+    """
+    if record.done_at is None or occurrence.state not in TERMINAL:
+        return record
+    return replace(record, purge_at=retention.expires_at(occurrence))
 
 
 def mark_job(record: Record, occurrence: Occurrence) -> Record:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from duetick.domain.accounts import Account, Rules, known_times, stretches
+from duetick.domain.accounts import Account, Rules, find_times, stretches
 from duetick.domain.firing import Times
 from duetick.domain.group_pauses import Pauses
 from duetick.domain.occurrence import IndexRow, Missed, Occurrence, range_of
@@ -11,9 +11,9 @@ from duetick.domain.ranges import leave_out
 from duetick.domain.states import Reason
 
 
-def left_out(account: Account, now: int, rules: Rules, pauses: Pauses) -> list[Occurrence]:
+def list_left_out(account: Account, now: int, rules: Rules, pauses: Pauses) -> list[Occurrence]:
     """Return the times up to now that pauses of groups left out, as ranges that nobody recorded."""
-    dated = [(one.since, known_times(one, rules)) for one in account.definitions]
+    dated = [(one.since, find_times(one, rules)) for one in account.definitions]
     recorded = {one.nominal_at for one in account.entries}
     found: list[Occurrence] = []
     for one in stretches(account, 0, now, dated, pauses):

@@ -222,7 +222,7 @@ class Limits:
         named |= {f"{OF_USER}{user_id}"} if user_id else set()
         return [one for one in self.every if one.scope in named]
 
-    def closed(self) -> "Limits":
+    def without_places(self) -> "Limits":
         """Return these limits without any place: a claim leases nothing that they may cover."""
         return Limits(tuple(one._replace(parallel=0, rate=None) for one in self.every))
 

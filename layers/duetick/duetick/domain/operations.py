@@ -1,4 +1,4 @@
-"""The record of what operators did: who did what, when and why, and what came of it.
+"""The record of what operators did: who did what, when and why, and the outcome.
 
 An operation is recorded before it is done, and its outcome afterwards. So one whose process died is
 there too, without an outcome: nobody knows how far it came.

@@ -46,7 +46,7 @@ def _pace_of(one: Worker) -> Pace | None:
     return Pace(one.started_at, answered, max(1, one.ended_at - one.started_at), full)
 
 
-def delivered_by_minute(reports: Iterable[Worker], since: int, minutes: int) -> list[int]:
+def count_delivered(reports: Iterable[Worker], since: int, minutes: int) -> list[int]:
     """Return how many occurrences the ticks delivered that began in each minute."""
     found = [0] * minutes
     for one in reports:

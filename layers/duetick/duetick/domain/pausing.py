@@ -22,7 +22,7 @@ def pause(schedule: S, note: str, until: int | None, now: int) -> S:
     starts_at = resumed.policies.starts_at
     later = max(until, starts_at or 0)
     if resumed.policies.ends_at is not None and later > resumed.policies.ends_at:
-        raise nothing_left(resumed)
+        raise refuse_nothing_left(resumed)
     return replace(
         resumed,
         policies=replace(resumed.policies, starts_at=later),
@@ -30,7 +30,7 @@ def pause(schedule: S, note: str, until: int | None, now: int) -> S:
     )
 
 
-def nothing_left(schedule: Schedule) -> InvalidSchedule:
+def refuse_nothing_left(schedule: Schedule) -> InvalidSchedule:
     """Return the refusal of a pause after which the schedule would never fire."""
     return InvalidSchedule(
         "until",
@@ -40,7 +40,7 @@ def nothing_left(schedule: Schedule) -> InvalidSchedule:
     )
 
 
-def never_again(schedule: Record, now: int, *, would_else: bool) -> InvalidSchedule:
+def refuse_never_firing(schedule: Record, now: int, *, would_else: bool) -> InvalidSchedule:
     """Return the refusal of a schedule that never fires. It names the field in the way.
 
     If `would_else`, the schedule would fire without its end.
@@ -49,7 +49,7 @@ def never_again(schedule: Record, now: int, *, would_else: bool) -> InvalidSched
         used = f"all {schedule.runs} runs are used up; allow more, or pause it."
         return InvalidSchedule("policies.max_runs", used, "used_up")
     if schedule.pause:
-        return nothing_left(schedule)
+        return refuse_nothing_left(schedule)
     refusal, cron = end_over(schedule, now), schedule.cron
     if refusal:
         return refusal

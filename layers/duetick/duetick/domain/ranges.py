@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from duetick.domain.firing import Times, TimesOutside, unfired
+from duetick.domain.firing import Times, TimesOutside, move_past_mark
 from duetick.domain.group_pauses import Hole
 from duetick.domain.occurrence import IndexRow, Missed, Occurrence, range_of
 from duetick.domain.pausing import resume
@@ -20,7 +20,7 @@ def range_of_due(
         return ()
     times = Times.of(row)
     try:
-        fresh = unfired(row, mark)
+        fresh = move_past_mark(row, mark)
         if fresh is None or fresh.next_fire_at > now:
             return ()
         first = fresh.next_fire_at
@@ -66,15 +66,18 @@ def ranges_before(
 
 
 def leave_out(whole: Occurrence, known: Iterable[int]) -> list[Occurrence]:
-    """Return the ranges of `whole` without the known times, which have their own occurrences.
+    """Return what remains of `whole`, a time or a range, without the known times, which have their
+    own occurrences.
 
     Such an occurrence has origin `schedule`: it was claimed ahead of a change, or a caller
     requested it.
     """
     first, last = whole.nominal_at, whole.range_end
-    inside = [] if last is None else sorted(time for time in known if first <= time <= last)
-    if last is None or not inside:
+    inside = sorted(time for time in known if first <= time <= (last or first))
+    if not inside:
         return [whole]
+    if last is None:
+        return []
     times = Times(whole.cron, whole.timezone, first, whole.policies)
     parts: list[Occurrence] = []
     start: int | None = first

@@ -7,7 +7,7 @@ that were due by then are passed over: they become a range that says so.
 from dataclasses import replace
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from duetick.domain.firing import Times, decide, unfired
+from duetick.domain.firing import Times, decide, move_past_mark
 from duetick.domain.occurrence import IndexRow, Missed, Occurrence, range_of
 from duetick.domain.states import Reason
 
@@ -28,7 +28,7 @@ class Passed(NamedTuple):
 
 
 class Foreseen(NamedTuple):
-    """How many times of a row a recovery lets fire, and how many it records as missed."""
+    """The numbers of a row's times that a recovery lets fire, and that it records as missed."""
 
     fires: int = 0
     recorded: int = 0
@@ -42,7 +42,7 @@ def pass_over(
     With `keeps_newest`, the row stays due for the newest of them. Raises ValueError if the
     expression or the zone cannot be read.
     """
-    fresh = unfired(row, mark)
+    fresh = move_past_mark(row, mark)
     if fresh is None or fresh.next_fire_at > until:
         return Passed(row)
     times, first, end = Times.of(fresh), fresh.next_fire_at, until
@@ -63,11 +63,11 @@ def foresee(row: IndexRow, mark: int | None, until: int, now: int, how: Recovery
 
     Raises ValueError if the expression or the zone cannot be read.
     """
-    recorded, after = 0, unfired(row, mark)
+    recorded, after = 0, move_past_mark(row, mark)
     if how != "fire":
         passed = pass_over(row, mark, until, now, keeps_newest=how == "latest")
         recorded, after = sum(one.count for one in passed.unknown), passed.row
-        after = unfired(after, mark) if after else None
+        after = move_past_mark(after, mark) if after else None
     if after is None or after.next_fire_at > now:
         return Foreseen(0, recorded)
     decided = decide(after, now)

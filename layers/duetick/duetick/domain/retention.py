@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from duetick.domain.identity import is_failure_hook
+from duetick.domain.identity import is_failure_hook, is_job
 from duetick.domain.occurrence import LATEST, Identity
 from duetick.domain.policies import DAY
 from duetick.domain.states import State
@@ -146,8 +146,11 @@ USUAL: Final = Retention()
 def ended_at(one: Ended) -> int:
     """Return the instant at which the retention begins: the end, or its last time if that is later.
 
-    So nothing leaves before its own nominal time is long over, whatever the clocks said.
+    So nothing leaves before its own nominal time is long over, whatever the clocks said. A job has
+    a name of its own, and is never made again.
     """
+    if is_job(one.origin):
+        return one.updated_at
     last = one.nominal_at if one.range_end is None else one.range_end
     return max(one.updated_at, last)
 

@@ -1,4 +1,4 @@
-"""Where what is due is more than what is allowed, and the spread that would fit.
+"""Windows in which more is due than is allowed, and the spread that would fit.
 
 A schedule's place in its spread is a hash of its name, so places are as good as random, and fixed.
 How many of them meet in one window is a sum of independent chances. `fitting_spread` returns the
@@ -23,8 +23,8 @@ LONGEST: Final = DAY // 60
 
 
 class Over(NamedTuple):
-    """A window in which more is due than is allowed. If what is too much waits, all of it has begun
-    by `cleared_at`; None if that is not within the span.
+    """A window in which more is due than is allowed. If the excess waits, all of it has begun by
+    `cleared_at`; None if that is not within the span.
     """
 
     at: int

@@ -32,11 +32,11 @@ class StandingOrder(NamedTuple):
         return self._replace(ended_at=at, body=kept, rev=self.rev + 1)
 
 
-def escaped(scope: str) -> str:
+def escape(scope: str) -> str:
     """Return a scope without `#`, which ends it in the name of an order."""
     return scope.replace("%", "%25").replace("#", "%23")
 
 
 def prefix_of_user(user_id: str) -> str:
     """Return the beginning of the names of all orders about a user, and of no others."""
-    return f"{escaped(f'{OF_USER}{user_id}')}#"
+    return f"{escape(f'{OF_USER}{user_id}')}#"

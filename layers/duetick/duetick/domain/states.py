@@ -85,7 +85,7 @@ def check_transition(before: State, after: State) -> bool:
     raise IllegalTransition(f"{before} cannot become {after}; only {allowed} may follow it.")
 
 
-def ended_as(state: State, reason: Reason | None) -> State:
+def end_state(state: State, reason: Reason | None) -> State:
     """Return the state in which an occurrence ended, also if it was deleted since."""
     if state is not State.DELETED:
         return state

@@ -13,7 +13,7 @@ from duetick.domain.states import (
     State,
     check_reason,
     check_transition,
-    ended_as,
+    end_state,
 )
 
 Hold: TypeAlias = Literal["duplicate", "in_progress"]
@@ -238,7 +238,7 @@ def holds_key(holder: Occurrence, until: int, now: int) -> Hold | None:
     `until` in any case: its caller requested one run.
     """
     by_hand = holder.origin.startswith(RUN_ORIGIN)
-    match ended_as(holder.state, holder.reason):
+    match end_state(holder.state, holder.reason):
         case State.QUEUED | State.PROCESSING:
             over = lease_over(holder, now)
             lost = over and _after_lost_lease(holder, now).state is State.DEAD

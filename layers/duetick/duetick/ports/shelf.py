@@ -225,11 +225,21 @@ class JobsFound(NamedTuple):
     after: str | None = None
 
 
+class DueJob(NamedTuple):
+    """A job that waits for a tick: its time has come."""
+
+    user_id: str
+    flow: str
+    action: str
+    due_at: int
+
+
 class StateCounts(NamedTuple):
     """The numbers of occurrences by state, of those dead since an instant, and of unreadable rows.
 
     Each is counted up to a limit: those that are leased (queued, running) together, and those that
     wait (scheduled, retrying) together. `partly` says that not all of these were looked at.
+    `due_jobs` are the jobs among so many of those that are due and wait.
     """
 
     queued: int = 0
@@ -239,6 +249,7 @@ class StateCounts(NamedTuple):
     dead: int = 0
     unreadable: int = 0
     partly: bool = False
+    due_jobs: tuple[DueJob, ...] = ()
 
 
 class Listed(NamedTuple):
@@ -354,24 +365,24 @@ class Shelf(Protocol):
 
     # Bells.
 
-    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
-        """Mark bells as pending, each with a new token. One that is pending stays so since then,
-        and stays with the process that has it.
+    def make_bells_pending(self, names: Sequence[ScheduleName], now: int) -> None:
+        """Make bells pending, each with a new token. One that is pending stays so since its first
+        write, and stays with the process that has it.
 
-        The `bell` of a book is such a mark, and a part of the change's own write.
+        The `bell` of a book does the same, as a part of the change's own write.
         """
 
     def pending_bells(self, limit: int) -> "Sequence[PendingBell]":
         """Return bells that are pending, the earliest first: all, or some of them."""
 
     def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
-        """Take a pending bell up to an instant, in one conditional write. Return the token of its
-        mark; None if it is not pending, or another process has it.
+        """Take a pending bell up to an instant, in one conditional write. Return its token;
+        None if it is not pending, or another process has it.
         """
 
     def end_bell(self, name: ScheduleName, token: str) -> bool:
-        """Delete the mark of a pending bell in one conditional write. Return False if it has
-        another token by now.
+        """Delete a pending bell, now in step, in one conditional write. Return False if it
+        has another token by now.
         """
 
     def free_bell(self, name: ScheduleName, until: int) -> None:
@@ -424,7 +435,7 @@ class Shelf(Protocol):
     def occurrence(self, identity: Identity) -> Occurrence | None:
         """Return the occurrence of that name, or None."""
 
-    def named(self, name: str) -> Occurrence | None:
+    def find_by_id(self, name: str) -> Occurrence | None:
         """Return the occurrence of an id.
 
         A shelf without an index of ids looks among those that are under way or dead, at a bounded
@@ -437,9 +448,9 @@ class Shelf(Protocol):
         One trip reads those of a page.
         """
 
-    def tally(self, dead_since: int, limit: int) -> StateCounts:
+    def tally(self, now: int, dead_since: int, limit: int) -> StateCounts:
         """Count the occurrences under way, those dead whose nominal time is later, and the rows
-        that cannot be read. Nothing is read beyond the limit.
+        that cannot be read; find the jobs that are due and wait. Nothing is read beyond the limit.
         """
 
     # Keys, creations and rates of callers and users.
@@ -448,8 +459,9 @@ class Shelf(Protocol):
         """Return the occurrence that took a caller's key, and the end of the key; or None."""
 
     def body(self, identity: Identity) -> str | None:
-        """Return what the caller of an occurrence sent, as it was kept; None if nothing was, or the
-        occurrence is gone. Discarded with the occurrence's texts, and erased with its user.
+        """Return the body that the caller of an occurrence sent, as it was kept; None if nothing
+        was, or the occurrence is gone. Discarded with the occurrence's texts, and erased with its
+        user.
         """
 
     def creation(self, user_id: str, name: str, now: int) -> Made | None:
@@ -482,7 +494,9 @@ class Shelf(Protocol):
 
     # Forecasts.
 
-    def alike(self, selection: "Selection", now: int, until: int, place: str = "") -> "AlikePage":
+    def read_alike(
+        self, selection: "Selection", now: int, until: int, place: str = ""
+    ) -> "AlikePage":
         """Return a part of the selected rows, grouped where they fire alike, and of what waits
         there and is due before `until`: from a place on, as much as one read may take.
 
@@ -572,7 +586,7 @@ class Shelf(Protocol):
         """
 
     def forget(self, now: int, limit: int) -> int:
-        """Delete what is over, at most `limit` of each kind. Return how many were deleted.
+        """Delete all that is over, at most `limit` of each kind. Return how many were deleted.
 
         Over are: marks without a record and a row, `KEPT_GONE_MS` after their time; definitions
         that another one took the place of, or that are the last one, as long after that; creations
@@ -586,7 +600,8 @@ class Shelf(Protocol):
         """Look at up to `limit` occurrences that have ended and whose shortest time is over.
 
         `Retention.judge` says of each whether it leaves, with its events, or until when it stays:
-        it is not looked at again before. One that is `HELD` leaves when a newer one of its schedule
+        it is not looked at again before. With the occurrence of a job its record leaves, unless its
+        failure hook is under way. One that is `HELD` leaves when a newer one of its schedule
         is looked at and it is no longer among the newest; it is looked at again if its schedule is
         deleted. A database that deletes them by itself returns none, and asks the retention as
         they end.

@@ -67,7 +67,7 @@ class PackTransport(Protocol):
     """The way of packs from a tick to dispatch: a queue, which takes them and answers nothing."""
 
     def send(self, messages: "Sequence[OutgoingMessage]", now: int) -> Sequence[Sending]:
-        """Hand messages to the queue; return what became of each. Never raises.
+        """Hand messages to the queue; return the result of each. Never raises.
 
         The queue keeps a message back until the last whole second before it is due.
         """

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from duetick.aws import AwsClient, client_of
 from duetick.core.managed.trigger import Trigger
-from duetick.domain.bells import RING_MARK, Bell
+from duetick.domain.bells import RING_FIELD, Bell
 from duetick.domain.errors import BellsUnavailable
 from duetick.domain.occurrence import ScheduleName
 from duetick.domain.policies import MINUTE_MS
@@ -85,7 +85,7 @@ class ScheduleGroup:
         asked = {"Name": name, "GroupName": self._trigger.group}
         found = _ask(self._client.get_schedule, asked, unless=ABSENT)
         try:
-            ring = json.loads(found["Target"]["Input"])[RING_MARK] if found else None
+            ring = json.loads(found["Target"]["Input"])[RING_FIELD] if found else None
             return (str(ring["user"]), str(ring["key"])) if ring else None
         except (KeyError, ValueError, TypeError):
             return None

@@ -12,7 +12,7 @@ from typing import Final
 
 from duetick.core.managed.counting import BellLook, CountedBells
 from duetick.core.managed.keeping import BellKeeper, Each
-from duetick.core.managed.moving import mark_rest, move, settle
+from duetick.core.managed.moving import make_rest_pending, move, settle
 from duetick.core.managed.trigger import Trigger, read_trigger
 from duetick.core.store import Store
 from duetick.domain.identity import SCHEDULE_ORIGIN
@@ -51,7 +51,7 @@ def _several() -> Iterator[Each]:
 
 class Managed:
     """The bells of a store, as far as its trigger is known: before a deployment has named the
-    group, marks stay, and nobody is woken.
+    group, bells stay pending, and nobody is woken.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Managed:
         _, found = self._read
         return found if found and found.is_managed else None
 
-    def late(self) -> int:
+    def late_ms(self) -> int:
         """Return the milliseconds for which a tick leaves rows to their bells."""
         found = self.trigger()
         return LATE_MS if found and found.settled else 0
@@ -88,17 +88,17 @@ class Managed:
             keeper.keep(name)
 
     def saw_late(self, occurrence: Occurrence) -> None:
-        """Mark the bell that did not ring for an occurrence, as far as a tick can see that."""
+        """Make the bell pending that, as far as a tick can see, did not ring for an occurrence."""
         first = occurrence.origin == SCHEDULE_ORIGIN and occurrence.fence == 1
         now, name = self._store.now(), (occurrence.user_id, occurrence.key)
-        if first and self.late() and occurrence.nominal_at <= now - LATE_MS:
-            self._store.shelf.mark_bells([name], now)
+        if first and self.late_ms() and occurrence.nominal_at <= now - LATE_MS:
+            self._store.shelf.make_bells_pending([name], now)
 
-    def mark(self, name: ScheduleName) -> None:
+    def mend(self, name: ScheduleName) -> None:
         """Bring a bell in step that was found out of step."""
         keeper = self._keeper()
         if keeper:
-            keeper.mark(name)
+            keeper.mend(name)
 
     def wake(self, due: int) -> None:
         """Ask for a tick once something is due, unless the hourly one comes by then.
@@ -132,7 +132,7 @@ class Managed:
         found = self.trigger()
         if found is None:
             return 0
-        found = mark_rest(self._store, found, may_go_on)
+        found = make_rest_pending(self._store, found, may_go_on)
         with self._several() as each:
             BellKeeper(self._store, self._bells(found)).keep_pending(may_go_on, each)
         found = settle(self._store, found)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, Final, TypeAlias
 
 from duetick.core.gone import time_left
-from duetick.core.operations import Asked, recorded
+from duetick.core.operations import Asked, record_around
 from duetick.core.recovery import recover
 from duetick.core.repair import MOST_NAMED, repair
 from duetick.core.verify import fault_json, verified_json, verify
@@ -29,7 +29,7 @@ def take(step: str, request: Requested, seconds: float) -> dict[str, object]:
     if step not in WRITING or request.get("DryRun") is not False:
         return OPERATORS[step](request, may_go_on)
     who = str(request.get("Who") or INVOKED)
-    with recorded(wiring.store(), Asked(who, step, why=str(request.get("Why") or ""))):
+    with record_around(wiring.store(), Asked(who, step, why=str(request.get("Why") or ""))):
         return OPERATORS[step](request, may_go_on)
 
 

@@ -164,7 +164,7 @@ def record_success(occurrence: "Occurrence", status: int) -> None:
 
 
 def record_pack(report: "PackReport", named: Mapping[str, Any]) -> None:
-    """Record what became of a message: one log line, and metrics."""
+    """Record the result of a message: one log line, and metrics."""
     metrics.add_metric("Packs", MetricUnit.Count, report.packs)
     metrics.add_metric("Delivered", MetricUnit.Count, report.succeeded + report.refused)
     metrics.add_metric("Skipped", MetricUnit.Count, report.refused)

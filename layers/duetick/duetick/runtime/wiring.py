@@ -106,14 +106,14 @@ def _followers() -> "Followers | None":
     from duetick.core.managed.watched import Followers
 
     made = Followers()
-    made.bell_moved = lambda name: managed().keep(name)
-    made.waits = lambda due: managed().wake(due)
-    made.erases = lambda names: managed().delete(names)
+    made.bell_moved = lambda name: bells().keep(name)
+    made.waits = lambda due: bells().wake(due)
+    made.erases = lambda names: bells().delete(names)
     return made
 
 
 @cache
-def managed() -> "Managed":
+def bells() -> "Managed":
     """Return the bells of the store. Only a managed store loads them."""
     from duetick.runtime.managed import Managed
 
@@ -140,7 +140,9 @@ def _count_paused(schedule: "Record") -> None:
 
 @cache
 def retention() -> "Retention":
-    """Return how long what has ended is kept. Only the purge and DynamoDB's items ask for it."""
+    """Return the times for which ended occurrences are kept. Only the purge and DynamoDB's items
+    ask for it.
+    """
     from duetick.domain.retention import Retention
 
     chosen = settings()
@@ -259,9 +261,10 @@ def ringer() -> "Ringer":
         store(),
         deliver,
         witness=witness(),
-        heal=managed().mark if is_managed() else ignore,
-        wake=managed().wake if is_managed() else ignore,
+        heal=bells().mend if is_managed() else ignore,
+        wake=bells().wake if is_managed() else ignore,
         tell=tell_alone,
+        has_line=has_line,
     )
 
 
@@ -413,7 +416,7 @@ def take_in() -> int:
 
 
 def run_message(body: str, seconds: float) -> "PackReport":
-    """Dispatch a message of the queue. `announce` tells of what it notes."""
+    """Dispatch a message of the queue. `announce` tells the troubles that it notes."""
     return dispatcher().run_message(
         body, seconds, tell=tell, on_dispatch=_observe_packed, late_after=late_after()
     )
@@ -426,6 +429,11 @@ def _observe_packed(occurrence: "Occurrence", status: int) -> None:
         from duetick.runtime.telemetry import record_success
 
         record_success(occurrence, status)
+
+
+def has_line(status: int) -> bool:
+    """Return True if an answer of that status has a line: a failure, or a success of the sample."""
+    return status >= FAILED or logs_success()
 
 
 def logs_success() -> bool:
@@ -456,7 +464,7 @@ def is_told() -> bool:
 
 @cache
 def notices() -> "Notices":
-    """Return what is to be told at the end of an invocation."""
+    """Return the notices to tell at the end of an invocation."""
     from duetick.core.notices import Notices
 
     return Notices()
@@ -497,7 +505,7 @@ def announce(seconds: float) -> None:
 
 
 def tell_alone(trouble: Trouble, occurrence: "Occurrence") -> None:
-    """Tell at once of an occurrence of which no tick is told."""
+    """Tell at once of an occurrence that no tick hears of."""
     if is_told():
         from duetick.core.notices import subject_of
         from duetick.runtime.announcing import announce_alone

@@ -113,9 +113,9 @@ class Stage:
         made = self.put(schedule)
         due = made.next_fire_at or self.clock()
         self.tick(max(0, due - self.clock()))
-        return self.fired(made, due)
+        return self.find_fired(made, due)
 
-    def fired(self, schedule: Schedule, nominal_at: int) -> Fired:
+    def find_fired(self, schedule: Schedule, nominal_at: int) -> Fired:
         """Return the result of one fire. Raise LookupError if the schedule did not fire then."""
         found = self.store.ledger.get(schedule.user_id, schedule.key, nominal_at, "schedule")
         if found is None:

@@ -46,7 +46,7 @@ class KeptMessage:
 
     @property
     def receipt(self) -> str:
-        """The receipt of the one who has it in hand."""
+        """The receipt of the receiver that has it in hand."""
         return f"{self.name}#{self.receives}"
 
 

@@ -58,6 +58,9 @@ interface Open {
 
 const CHECK_MS = 350;
 
+/** A number is typed as text: a browser takes what is none for nothing, and the API says what is wrong. */
+export const NUMBER = { type: "text", inputmode: "decimal" } as const;
+
 /** The dialog of the page. One action is open at a time. */
 export class Acting {
   #open: Open | null = null;
@@ -127,7 +130,7 @@ export class Acting {
       this.#draw();
     };
     open.act.touches({ ...open.given }).then(
-      (touches) => take(touches, {}),
+      (touches) => take(touches, this.#unread()),
       (problem: unknown) => take(null, this.#errorsOf(problem, open.act)),
     );
   }
@@ -135,12 +138,10 @@ export class Acting {
   async #run(): Promise<void> {
     const open = this.#open;
     if (!open || open.running) return;
-    if (open.act.type !== undefined && open.typed !== open.act.type) {
-      open.errors = { typed: `Type ${open.act.type} to go on.` };
-      return this.#draw();
-    }
+    open.errors = this.#unread();
+    if (open.act.type !== undefined && open.typed !== open.act.type) open.errors["typed"] = `Type ${open.act.type} to go on.`;
+    if (Object.keys(open.errors).length) return this.#draw();
     open.running = true;
-    open.errors = {};
     this.#draw();
     try {
       const said = await open.act.run({ ...open.given }, {
@@ -163,6 +164,12 @@ export class Acting {
     }
   }
 
+  /** Name the fields that are half filled in. A browser gives nothing for them, which may mean no end. */
+  #unread(): Record<string, string> {
+    const inputs = [...this.#dialog.querySelectorAll("input")].filter((one) => one.validity.badInput);
+    return Object.fromEntries(inputs.map((one) => [one.id.replace(/^act-/, ""), "This is not complete: enter all of it, or clear it."]));
+  }
+
   /** Show each problem at its field; what has no field stands above the buttons. */
   #errorsOf(problem: unknown, act: Act): Record<string, string> {
     if (problem instanceof FieldError) return { [problem.field]: problem.message };
@@ -171,7 +178,8 @@ export class Acting {
     for (const one of problem.problems) {
       const at = act.fields?.find(({ name, pointer }) => isAt(one.field, pointer ?? `/${name}`));
       const to = at?.name ?? (one.field === "Duetick-Why" ? "why" : "all");
-      const said = at || !one.field ? one.message : `${one.field}: ${one.message}`;
+      const inner = insideOf(one.field, at ? (at.pointer ?? `/${at.name}`) : "");
+      const said = inner ? `${inner}: ${one.message}` : one.message;
       errors[to] = errors[to] ? `${errors[to]} ${said}` : said;
     }
     return problem.problems.length ? errors : { all: problem.message };
@@ -272,8 +280,8 @@ export class Acting {
       }
       if (one.kind === "area" || one.kind === "json")
         return h("textarea", { ...more, ...rest, rows: one.kind === "json" ? "8" : "3", class: one.kind });
-      const type = one.kind === "time" ? "datetime-local" : one.kind;
-      return h("input", { ...more, ...rest, type, ...(one.kind === "time" ? { step: "1" } : {}) });
+      const kind = one.kind === "time" ? { type: "datetime-local", step: "1" } : one.kind === "number" ? NUMBER : { type: one.kind };
+      return h("input", { ...more, ...rest, ...kind });
     });
   }
 }
@@ -308,6 +316,12 @@ export function timeOf(given: Given, name: string): string | undefined {
 /** Return an instant as a field of UTC takes it. */
 export function toField(at: string | null | undefined): string {
   return at ? at.slice(0, 19) : "";
+}
+
+/** The name of what is wrong inside a field, which may be JSON: retry.attempts of /policies. */
+function insideOf(found: string, pointer: string): string {
+  const inner = found.startsWith(pointer) ? found.slice(pointer.length + 1) : "";
+  return inner.split("/").map((one) => one.replaceAll("~1", "/").replaceAll("~0", "~")).join(".");
 }
 
 function isAt(found: string, pointer: string): boolean {

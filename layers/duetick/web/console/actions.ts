@@ -4,7 +4,7 @@ import { type Child, h } from "../view/view.js";
 import { type Act, type Field, FieldError, type Given, parseJson, timeOf, toField } from "./act.js";
 import { type App, named } from "./app.js";
 import { go, ofSchedule } from "./router.js";
-import { iso, number, several } from "./words.js";
+import { iso, number, numberOf, several } from "./words.js";
 
 type Schedule = Schemas["ScheduleView"];
 type Json = Schemas["JsonValue"];
@@ -148,8 +148,16 @@ function changeOf(one: Schedule, given: Given): Schemas["ScheduleChange"] {
     if (given[name] === value) continue;
     const text = given[name]?.trim() ?? "";
     change[name] = kind === "json" ? parseJson(given, name) : text || null;
+    // In these two each name changes by itself: one that was taken out goes back to its default.
+    if (name === "policies" || name === "labels") change[name] = withGone(one[name], change[name]);
   }
   return change;
+}
+
+function withGone(before: object, after: unknown): unknown {
+  if (typeof after !== "object" || after === null || Array.isArray(after)) return after;
+  const gone = Object.keys(before).filter((name) => !(name in after));
+  return { ...after, ...Object.fromEntries(gone.map((name) => [name, null])) };
 }
 
 export function editSchedule(app: App, one: Schedule, etag: string | undefined): Act {
@@ -188,8 +196,8 @@ function differences(before: Schedule, after: Schedule): Child {
 
 /** Say when a schedule would fire, before it is stored. */
 async function foreseen(app: App, one: Schedule): Promise<Child> {
-  const { startsAt, endsAt, gap, repeat } = one.policies;
-  const body = { cron: one.cron, timezone: one.timezone, policies: { startsAt, endsAt, gap, repeat }, limit: 5 };
+  const { cron, timezone, policies } = one;
+  const body = { cron, timezone, policies, limit: 5 };
   const found = (await app.api.post("/api/upcoming", { body })).body;
   return [h("p", null, found.words), ...found.warnings.map((text) => h("p", { class: "warning" }, text)), times(found.upcoming)];
 }
@@ -263,7 +271,7 @@ export function backfill(app: App, user: string, key: string, at?: string): Act 
     from: timeOf(given, "from") ?? "",
     to: timeOf(given, "to") ?? "",
     dryRun,
-    atOnce: Number(given["atOnce"] ?? "1"),
+    atOnce: numberOf(given["atOnce"] ?? "1"),
     onlyMissing: given["onlyMissing"] === "yes",
     note: given["note"] ?? "",
   });
@@ -480,8 +488,8 @@ export function limitGroup(app: App, one: Partial<Schemas["LimitView"]> & { scop
       const scope = required(given, "scope", "Say what to limit.");
       const [parallel, rate] = [given["parallel"], given["rate"]];
       const body: Schemas["LimitBody"] = {
-        ...(parallel ? { parallel: Number(parallel) } : {}),
-        ...(rate ? { rate: Number(rate), per: given["per"] as Schemas["LimitView"]["per"] } : {}),
+        ...(parallel ? { parallel: numberOf(parallel) } : {}),
+        ...(rate ? { rate: numberOf(rate), per: given["per"] as Schemas["LimitView"]["per"] } : {}),
         note: given["note"] ?? "",
       };
       await app.api.put("/api/limits/{scope}", { path: { scope }, body, ...because(why) });

@@ -3,7 +3,7 @@ import { type Child, h } from "../view/view.js";
 import type { Act } from "./act.js";
 import type { Place, Query } from "./router.js";
 import type { Api } from "./session.js";
-import { type State, type Tone, STATES, ago, clock } from "./words.js";
+import { type State, type Tone, STATES, ago, clock, number } from "./words.js";
 
 /** It is one object for all pages: place, zone and width are those of now. */
 export interface App {
@@ -62,24 +62,41 @@ export function anchor(href: string, ...children: Child[]): Child {
   return h("a", { href }, ...children);
 }
 
-/** A table that scrolls in its own box where it is wider than the page. */
-export function table(caption: string, titles: readonly string[], rows: readonly Child[], none: Child): Child {
+export interface Row {
+  readonly key: string;
+  readonly cells: readonly Child[];
+}
+
+export function row(key: string, ...cells: Child[]): Row {
+  return { key, cells };
+}
+
+/**
+ * A table that scrolls in its own box where it is wider than the page. On a phone a row is a card if it has
+ * an error, which takes lines, or buttons, which nobody would see. Roles are said, since a browser may
+ * forget those of a row that is a card.
+ */
+export function table(caption: string, titles: readonly string[], rows: readonly Row[], none: Child): Child {
   if (!rows.length) return h("p", { class: "none" }, none);
+  const kind = titles.includes("Error") ? " cards" : titles.includes("") ? " cards titled" : "";
+  const heads = titles.map((one) => h("th", { scope: "col", role: "columnheader" }, one || h("span", { class: "unseen" }, "Actions")));
+  const lines = rows.map(({ key, cells }) => h("tr", { key, role: "row" }, ...cells.map((one, place) => h("td", { role: "cell", "data-title": titles[place] || undefined }, one))));
   return h(
     "div",
-    { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
+    { class: `scroll${kind}`, tabindex: "0", role: "group", "aria-label": caption },
     h(
       "table",
-      null,
+      { role: "table" },
       h("caption", { class: "unseen" }, caption),
-      h("thead", null, h("tr", null, ...titles.map((one) => h("th", { scope: "col" }, one || h("span", { class: "unseen" }, "Actions"))))),
-      h("tbody", null, ...rows),
+      h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ...heads)),
+      h("tbody", { role: "rowgroup" }, ...lines),
     ),
   );
 }
 
-export function row(key: string, ...cells: Child[]): Child {
-  return h("tr", { key }, ...cells.map((one) => h("td", null, one)));
+/** How often it was tried. Only a card needs the noun. */
+export function attempts(count: number): Child {
+  return [number(count), h("span", { class: "of-card" }, count === 1 ? " attempt" : " attempts")];
 }
 
 export function section(title: string, ...children: Child[]): Child {

@@ -2,7 +2,7 @@
 import type { Schemas } from "../client/src/index.js";
 import { type Child, h } from "../view/view.js";
 import { cancelJob, enqueueJobs } from "./actions.js";
-import { type App, type Page, anchor, button, facts, instant, instantAgo, json, row, section, state, table, tag } from "./app.js";
+import { type App, type Page, anchor, attempts, button, facts, instant, instantAgo, json, row, section, state, table, tag } from "./app.js";
 import { type Control, filters } from "./filters.js";
 import { changes } from "./occurrences.js";
 import { link } from "./router.js";
@@ -60,7 +60,7 @@ function list(app: App, user: string, found: readonly Listed[]): Child {
       isJob(one) ? `${one.flow} / ${one.action}` : one.flow,
       instant(app, isJob(one) ? one.at : one.nominalFireTime),
       [state(one.state), one.reason && h("small", null, ` ${REASONS[one.reason]}`)],
-      String(one.attempts),
+      attempts(one.attempts),
       h("span", { class: "error-text" }, one.error ?? ""),
     );
   });
@@ -117,6 +117,6 @@ function why(found: Schemas["ExplanationView"]): Child {
 }
 
 function past(app: App, history: readonly Schemas["OccurrenceView"][]): Child {
-  const rows = history.map((one) => row(one.id, instant(app, one.nominalFireTime), state(one.state), one.origin.split(":")[0] ?? "", String(one.attempts), h("span", { class: "error-text" }, one.error ?? "")));
+  const rows = history.map((one) => row(one.id, instant(app, one.nominalFireTime), state(one.state), one.origin.split(":")[0] ?? "", attempts(one.attempts), h("span", { class: "error-text" }, one.error ?? "")));
   return section("History", table("History", ["Time", "Outcome", "Origin", "Attempts", "Error"], rows, "Nothing yet."));
 }

@@ -2,7 +2,7 @@
 import type { Schemas } from "../client/src/index.js";
 import { type Child, h } from "../view/view.js";
 import { type Verb, changeMany, changeOccurrence } from "./actions.js";
-import { type App, type Page, anchor, button, facts, instant, json, named, row, section, state, table } from "./app.js";
+import { type App, type Page, anchor, attempts, button, facts, instant, json, named, row, section, state, table } from "./app.js";
 import { type Control, filters } from "./filters.js";
 import { link, ofSchedule } from "./router.js";
 import { pager } from "./schedules.js";
@@ -102,7 +102,7 @@ function list(app: App, found: readonly One[]): Child {
       one.key.startsWith("job:") ? anchor(link("job", [one.user, jobId(one.key)]), one.key) : anchor(ofSchedule(one.user, one.key, { at: one.nominalFireTime }), one.key),
       one.flow || "–",
       [state(one.state), one.reason && h("small", null, ` ${one.reason}`)],
-      String(one.attempts),
+      attempts(one.attempts),
       h("span", { class: "error-text" }, one.error ?? ""),
       changes(app, one),
     ),

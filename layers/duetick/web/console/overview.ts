@@ -29,11 +29,11 @@ const LOOK: Readonly<Record<Kind, readonly [string, string]>> = {
 };
 
 const COUNTS: readonly (readonly [keyof Overview, string, string, string])[] = [
-  ["due", "due now", "rows whose time has come", ""],
+  ["due", "due now", "rows and jobs whose time has come", ""],
   ["late", "late", "due for longer than two ticks", ""],
   ["queued", "handed on", "not begun yet", link("occurrences", [], { state: "queued" })],
   ["running", "running", "begun, not ended", link("occurrences", [], { state: "processing" })],
-  ["scheduled", "planned", "claimed ahead of their time", link("occurrences", [], { state: "scheduled" })],
+  ["scheduled", "planned", "claimed ahead of their time, and jobs that wait for theirs", link("occurrences", [], { state: "scheduled" })],
   ["retrying", "will retry", "wait for another attempt", link("occurrences", [], { state: "retrying" })],
   ["dead", "dead", "in the last day", link("occurrences", [], { state: "dead" })],
   ["unreadable", "unreadable", "rows that do not fire", link("unreadable")],

@@ -2,7 +2,7 @@
 import { DuetickError, type Schemas } from "../client/src/index.js";
 import { type Child, h } from "../view/view.js";
 import { backfill, continueBackfill, deleteSchedule, editSchedule, mendSchedule, ofStatic, pauseSchedule, resumeSchedule, runSchedule, stopBackfill } from "./actions.js";
-import { type App, type Page, anchor, button, by, facts, instant, instantAgo, json, named, row, section, state, table, tag } from "./app.js";
+import { type App, type Page, anchor, attempts, button, by, facts, instant, instantAgo, json, named, row, section, state, table, tag } from "./app.js";
 import { type Explanation, type Subject, explaining } from "./explaining.js";
 import { link } from "./router.js";
 import { type Timeline, shifted, timeline } from "./timeline.js";
@@ -57,7 +57,7 @@ export function schedule(app: App): Page {
   const readSchedule = async (): Promise<void> => {
     try {
       const answer = await ask.schedule();
-      const changed = answer.body.cron !== found.schedule?.cron || answer.body.timezone !== found.schedule.timezone;
+      const changed = timesOf(answer.body) !== (found.schedule && timesOf(found.schedule));
       Object.assign(found, { schedule: answer.body, etag: answer.etag });
       gone = false;
       if (changed) await readWords(answer.body);
@@ -67,9 +67,9 @@ export function schedule(app: App): Page {
       gone = true;
     }
   };
-  const readWords = async ({ cron, timezone }: Schedule): Promise<void> => {
+  const readWords = async ({ cron, timezone, policies }: Schedule): Promise<void> => {
     try {
-      found.words = (await app.api.post("/api/upcoming", { body: { cron, timezone, limit: 1 } })).body.words;
+      found.words = (await app.api.post("/api/upcoming", { body: { cron, timezone, policies, limit: 1 } })).body.words;
     } catch (problem) {
       found.words = problem instanceof DuetickError ? problem.message : "";
     }
@@ -131,10 +131,15 @@ export function schedule(app: App): Page {
       }),
       found.explained ? explaining(app, subject(), found.explained, choose) : h("p", { class: "hint" }, "Click a time of the timeline, or enter one, and the console says why it fired then, or did not, or whether it will."),
       lines(app, found, choose, { newest: cursor ? page(null) : null, older: found.older ? page(found.older) : null }),
-      definition(app, found),
+      definition(app, subject(), found),
       changesOf(app, found, user),
     ],
   };
+}
+
+/** Whatever the words of a schedule tell, as one text. */
+function timesOf({ cron, timezone, policies }: Schedule): string {
+  return JSON.stringify([cron, timezone, policies]);
 }
 
 function window(name: string): { from: string; to: string } {
@@ -230,7 +235,7 @@ function lines(app: App, found: Found, choose: (at: string) => void, pages: Page
       ],
       [state(one.state), one.reason && h("small", null, ` ${REASONS[one.reason]}`)],
       origin(one.origin),
-      String(one.attempts),
+      attempts(one.attempts),
       h("span", { class: "error-text" }, one.error ?? ""),
     ),
   );
@@ -241,7 +246,7 @@ function lines(app: App, found: Found, choose: (at: string) => void, pages: Page
   );
 }
 
-function definition(app: App, { schedule: one, words }: Found): Child {
+function definition(app: App, { user, key }: Subject, { schedule: one, words }: Found): Child {
   if (!one) return null;
   return section(
     "Definition",
@@ -261,6 +266,7 @@ function definition(app: App, { schedule: one, words }: Found): Child {
     h("details", { key: "policies" }, h("summary", null, "Policies"), json(one.policies)),
     h("details", { key: "input" }, h("summary", null, "Input, secrets withheld"), json(one.input)),
     Object.keys(one.labels).length > 0 && h("details", { key: "labels" }, h("summary", null, "Labels"), json(one.labels)),
+    user && h("p", { key: "week", class: "alone" }, anchor(link("week", [], { user, key }), "What would a change of it add to the week?")),
   );
 }
 

@@ -119,6 +119,11 @@ export function number(value: number): string {
   return value.toLocaleString("en");
 }
 
+/** The number that a text says. What is none goes as it is to the API, which names the field. */
+export function numberOf(text: string): number {
+  return /^-?\d+(?:\.\d+)?$/.test(text.trim()) ? Number(text) : (text as unknown as number);
+}
+
 /** A count that may be more. */
 export function counted({ count, more }: Schemas["CountView"]): string {
   return more ? `${number(count)}+` : number(count);

@@ -196,6 +196,12 @@ export class DuetickSchedule extends HTMLElement {
     return write(draft);
   }
 
+  /** The time zone to send: without one, what is stored means UTC, and stays without one. */
+  #zone(): string | null {
+    const { schedule, timezone } = this.#shown;
+    return schedule && this.#kept?.timezone === timezone ? schedule.timezone : timezone;
+  }
+
   #show(change: Partial<Shown>): void {
     this.#shown = { ...this.#shown, ...change };
     if (this.isConnected) render(this.#root, form(this.#shown, this.#acts));
@@ -239,9 +245,8 @@ export class DuetickSchedule extends HTMLElement {
       return;
     }
     const { signal } = (this.#looks = new AbortController());
-    const { timezone, schedule } = this.#shown;
-    const policies = schedule?.policies ?? this.#policies;
-    const body = { ...written, timezone, limit: FIRES, ...(policies ? { policies } : {}) };
+    const policies = this.#shown.schedule?.policies ?? this.#policies;
+    const body = { ...written, timezone: this.#zone(), limit: FIRES, ...(policies ? { policies } : {}) };
     this.#api()
       .post("/api/upcoming", { body, signal })
       .then(
@@ -273,9 +278,9 @@ export class DuetickSchedule extends HTMLElement {
   }
 
   #send(cron: string): Promise<{ body: Schedule; etag: string | undefined; warning: string | undefined }> {
-    const { schedule, timezone } = this.#shown;
+    const { schedule } = this.#shown;
     const { key } = this;
-    const times = { cron, timezone };
+    const times = { cron, timezone: this.#zone() };
     if (schedule && key !== null) {
       const match = this.#etag === undefined ? {} : { ifMatch: this.#etag };
       return this.#api().patch("/api/schedules/{key}", { path: { key }, body: times, ...match });

@@ -4,7 +4,7 @@ The checks of the API hold for an agent too, since nothing else serves it.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Final, TypeAlias
 
@@ -22,6 +22,13 @@ Ask: TypeAlias = Callable[[Sent], Answer]
 
 ANYBODY: Final = "u"
 """A user, as short as any may be: the API looks at the length of user and key again."""
+
+_KINDS: Final[Mapping[str, tuple[type, str]]] = {
+    "string": (str, "text"),
+    "integer": (int, "a whole number"),
+    "boolean": (bool, "true or false"),
+}
+"""The kinds of arguments in a query or a header, by the types of JSON Schema."""
 
 _AGAIN: Final = "Call the tool again when the seconds of retryAfter are over."
 _OURS: Final = (
@@ -80,8 +87,9 @@ def call_tool(params: Object, ask: Ask) -> Object:
 
 
 def _check(tool: Tool, given: Object) -> None:
-    """Raise a refusal of arguments that the tool does not take, or whose name no path can have. The
-    API looks at all others.
+    """Raise a refusal of arguments that the tool does not take, or whose name no path can have, and
+    of those in the query or a header that are of another kind: there each becomes a text. The API
+    looks at all others.
     """
     takes = tool.takes()
     known = f"is not an argument; those are {', '.join(takes) or 'none'}."
@@ -93,8 +101,21 @@ def _check(tool: Tool, given: Object) -> None:
                 if name not in takes
             ),
             *refusals_of([lambda: _check_name(tool.names, given.get(tool.names))]),
+            *_wrong_kinds(tool, given),
         ]
     )
+
+
+def _wrong_kinds(tool: Tool, given: Object) -> Iterator[InvalidSchedule]:
+    """Yield a refusal of each argument in the query or a header that is of another kind than its
+    schema says. The API reads a text itself: it may be that of a number.
+    """
+    for name in (*tool.query, *tool.headers):
+        value, kind = given.get(name), str(tool.arguments[name]["type"])
+        if value is None or isinstance(value, str) or type(value) is _KINDS[kind][0]:
+            continue
+        said = f"expected {_KINDS[kind][1]}, got {kind_of(value)}."
+        yield InvalidSchedule((name,), said, "wrong_type")
 
 
 def _check_name(name: str, value: Json) -> None:
@@ -122,6 +143,7 @@ def _make_call(tool: Tool, given: Object) -> Sent:
         "path": path,
         "resource": path,
         "queryStringParameters": _texts(given, tool.query),
+        "multiValueQueryStringParameters": None,
         "headers": {tool.headers[name]: told for name, told in _texts(given, tool.headers).items()},
         "body": json.dumps(body) if tool.has_body else None,
         "isBase64Encoded": False,

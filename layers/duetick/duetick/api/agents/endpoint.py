@@ -1,7 +1,7 @@
 """The endpoint of agents: the Model Context Protocol over HTTP, without sessions or streams.
 
 Two generations of the protocol are spoken. In the first a client shakes hands (`initialize`), and
-each message stands by itself afterwards. In the second each request says what it speaks.
+each message stands by itself afterwards. In the second each request names its version.
 """
 
 import base64
@@ -98,8 +98,8 @@ def _respond(status: int, body: Json, headers: Mapping[str, str]) -> gateway.Res
 
 
 def _refuse_request(event: dict[str, Any]) -> Answer | None:
-    """Return the refusal of what is no message of an agent. A page of another origin is none, even
-    if its name leads here.
+    """Return the refusal of a request that is no message of an agent. A page of another origin is
+    none, even if its name leads here.
     """
     if str(event["httpMethod"]).upper() != "POST":
         return wrong_method("POST")
@@ -123,13 +123,13 @@ def _reply(event: dict[str, Any], ask: Ask) -> RpcReply:
     if version in SAYING or (version not in SHAKING and _says_version(value)):
         return _reply_to_saying(value, headers, ask)
     if version and version not in SHAKING:
-        return RpcReply(400, error_json(id_of(value), _unsupported(version)))
+        return RpcReply(400, error_json(id_of(value), _refuse_version(version)))
     if isinstance(value, list):
         return _reply_to_batch(value, version, ask)
     return _reply_to_shaking(value, ask)
 
 
-def _unsupported(version: str) -> RpcError:
+def _refuse_version(version: str) -> RpcError:
     """Return the refusal of a version that is not spoken here."""
     known: list[Json] = [*SHAKING, *SAYING]
     said = f"The version {quote_text(version)} is not supported."
@@ -245,7 +245,7 @@ def _reply_to_saying(value: Json, headers: Mapping[str, str], ask: Ask) -> RpcRe
 
 
 def _check_saying(call: Message, headers: Mapping[str, str]) -> None:
-    """Raise RpcError unless the request says what it speaks, and its headers say the same."""
+    """Raise RpcError unless the request names a version, and its headers name the same."""
     meta = _meta_of({"params": call.params})
     for name in ("protocolVersion", "clientCapabilities"):
         if f"{META}{name}" not in meta:
@@ -256,7 +256,7 @@ def _check_saying(call: Message, headers: Mapping[str, str]) -> None:
     if call.method == "tools/call" and named is not None:
         _check_header(headers, "mcp-name", named)
     if version not in SAYING:
-        raise _unsupported(str(version))
+        raise _refuse_version(str(version))
 
 
 def _check_header(headers: Mapping[str, str], name: str, wanted: Json) -> None:
@@ -279,12 +279,12 @@ def _serve_saying(call: Message, ask: Ask) -> Object:
     if call.method == "server/discover":
         known: list[Json] = [*SAYING, *SHAKING]
         found: Object = {"supportedVersions": known, "capabilities": {"tools": {}}}
-        found |= {"instructions": INSTRUCTIONS} | _kept()
+        found |= {"instructions": INSTRUCTIONS} | _describe_caching()
     else:
-        found = _serve(call, ask) | (_kept() if call.method == "tools/list" else {})
+        found = _serve(call, ask) | (_describe_caching() if call.method == "tools/list" else {})
     return found | {"resultType": "complete", "_meta": {f"{META}serverInfo": _server()}}
 
 
-def _kept() -> Object:
+def _describe_caching() -> Object:
     """Return how long an answer may be kept, and by whom: each user's list is the same."""
     return {"ttlMs": KEPT_MS, "cacheScope": "private"}

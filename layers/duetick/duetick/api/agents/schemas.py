@@ -72,7 +72,7 @@ def text(description: str, **more: Json) -> Schema:
 
 def flow_and_action(flows: Flows) -> dict[str, Schema]:
     """Return the schemas of the names of a flow and of an action: those that users may schedule."""
-    offered = flows.offered(to_users=True)
+    offered = flows.list_offered(to_users=True)
     by_flow: dict[str, list[str]] = {}
     for flow, action in offered:
         by_flow.setdefault(flow, []).append(action.name)
@@ -90,7 +90,7 @@ def inputs(flows: Flows) -> tuple[Schema, Schema]:
 
     The schemas are left out if they are too many, or too large.
     """
-    offered = flows.offered(to_users=True)
+    offered = flows.list_offered(to_users=True)
     known: list[Schema] = []
     defined: Schema = {}
     for number, (flow, action) in enumerate(offered[:MOST_ACTIONS]):

@@ -55,8 +55,9 @@ LISTED: Final[Mapping[str, Schema]] = {"limit": LIMIT, "cursor": CURSOR}
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: its route, and where its arguments go. `{key}` in the path is the argument `names`;
-    those in `query` and `headers` go there, all others into the body.
+    """One tool: its route, and the places of its arguments. One of them `names` the schedule or
+    job: it goes into the path as `{key}`, and is required. Those in `query` and `headers` go there,
+    all others into the body.
 
     A tool that `reads` changes nothing; one that `destroys` takes something away for good; one that
     may be `repeated` does nothing more the second time. `of_actions` are arguments whose schema the
@@ -96,12 +97,13 @@ class Tool:
     def json(self, made: Mapping[str, Schema], defined: Schema) -> dict[str, Json]:
         """Return the tool as a client lists it. `made` are the schemas that the actions make."""
         own = {name: made[name] for name in self.of_actions}
+        required = (*filter(None, [self.names]), *self.required)
         needs_defined = defined if self.of_actions else {}
         return {
             "name": self.name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": tool_schema({**own, **self.arguments}, self.required, needs_defined),
+            "inputSchema": tool_schema({**own, **self.arguments}, required, needs_defined),
             "annotations": {
                 "title": self.title,
                 "readOnlyHint": self.reads,
@@ -175,8 +177,7 @@ GET: Final = Tool(
     "GET",
     "/api/schedules/{key}",
     {"key": KEY},
-    ("key",),
-    "key",
+    names="key",
     reads=True,
 )
 LIST: Final = Tool(
@@ -216,8 +217,7 @@ CHANGE: Final = Tool(
         "enabled": {"type": "boolean", "description": "True resumes it, false pauses it."},
         "dryRun": DRY,
     },
-    ("key",),
-    "key",
+    names="key",
     query=("dryRun",),
     of_actions=("flow", "action", "input", "policies"),
     repeated=True,
@@ -235,8 +235,7 @@ PAUSE: Final = Tool(
                       format="date-time"),
         "note": text("The reason, for the history.", maxLength=LONGEST_NOTE),
     },
-    ("key",),
-    "key",
+    names="key",
     repeated=True,
 )  # fmt: skip
 RESUME: Final = Tool(
@@ -246,8 +245,7 @@ RESUME: Final = Tool(
     "POST",
     "/api/schedules/{key}/resume",
     {"key": KEY},
-    ("key",),
-    "key",
+    names="key",
     repeated=True,
 )
 DELETE: Final = Tool(
@@ -258,8 +256,7 @@ DELETE: Final = Tool(
     "DELETE",
     "/api/schedules/{key}",
     {"key": KEY},
-    ("key",),
-    "key",
+    names="key",
     destroys=True,
     repeated=True,
 )
@@ -272,8 +269,7 @@ HISTORY: Final = Tool(
     "/api/schedules/{key}/history",
     {"key": KEY, "state": text("Those in this state alone.", enum=STATES), "from": FROM, "to": TO,
      **LISTED},
-    ("key",),
-    "key",
+    names="key",
     query=("state", "from", "to", "limit", "cursor"),
     usual={"limit": 20},
     reads=True,
@@ -286,8 +282,7 @@ EXPLAIN: Final = Tool(
     "GET",
     "/api/schedules/{key}/explain",
     {"key": KEY, "at": text("The time in question; now by default.", format="date-time")},
-    ("key",),
-    "key",
+    names="key",
     query=("at",),
     reads=True,
 )
@@ -332,8 +327,7 @@ GET_JOB: Final = Tool(
     "GET",
     "/api/jobs/{key}",
     {"id": JOB},
-    ("id",),
-    "id",
+    names="id",
     reads=True,
 )
 EXPLAIN_JOB: Final = Tool(
@@ -343,8 +337,7 @@ EXPLAIN_JOB: Final = Tool(
     "GET",
     "/api/jobs/{key}/explain",
     {"id": JOB},
-    ("id",),
-    "id",
+    names="id",
     reads=True,
 )
 CANCEL_JOB: Final = Tool(
@@ -355,8 +348,7 @@ CANCEL_JOB: Final = Tool(
     "POST",
     "/api/jobs/{key}/cancel",
     {"id": JOB},
-    ("id",),
-    "id",
+    names="id",
     destroys=True,
     repeated=True,
 )

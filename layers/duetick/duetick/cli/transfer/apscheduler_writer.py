@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from duetick.cli.transfer.apscheduler import MAGIC
-from duetick.cli.transfer.exported import Exported, TellLoss, tell_clocks
+from duetick.cli.transfer.exported import Exported, TellLoss, tell_clocks, time_each
 from duetick.cli.transfer.rules import as_text, fill
 from duetick.domain.expression.parts import CannotSay, ExpressionParts, parts_of
 from duetick.domain.expression.spelling import spell, spell_out
@@ -26,14 +26,7 @@ def write(
     schedules: list[Exported], tell: TellLoss, *, now: int, task: str | None = None
 ) -> Iterator[str]:
     """Yield a row for each schedule. `task` is the template of the function that it runs."""
-    for one in schedules:
-        try:
-            trigger = _trigger(one)
-        except CannotSay as problem:
-            tell(one, f"left out: {problem}")
-            continue
-        if without := one.without(SAID):
-            tell(one, f"APScheduler has no {', '.join(without)}")
+    for one, trigger in time_each(schedules, tell, _trigger, "APScheduler", SAID):
         tell_clocks(one, tell, "APScheduler", now)
         func = as_text(fill(task or TASK, one.facts))
         given = one.view["input"]

@@ -21,7 +21,7 @@ from duetick.cli.transfer.items import (
     slug,
     unreadable,
 )
-from duetick.domain.errors import counted
+from duetick.domain.errors import say_count
 from duetick.domain.expression import InvalidExpression, InvalidTimezone, check_zone, parse
 from duetick.domain.redaction import redact_text
 
@@ -81,7 +81,7 @@ class CrontabReader:
             if found:
                 yield found
         if self._blank:
-            yield Remark(name, counted(self._blank, "line"), "blank, or comments")
+            yield Remark(name, say_count(self._blank, "line"), "blank, or comments")
 
     def _read_line(self, place: str, line: str) -> SourcePart | None:
         if not line or line.startswith("#"):
@@ -158,7 +158,7 @@ def _program(command: str) -> str:
 
 
 def _split_times(line: str) -> tuple[str, str, Sequence[str]]:
-    """Return the times of a line, the rest of it, and what is otherwise here."""
+    """Return the times of a line, the rest of it, and the differences here."""
     notes: list[str] = []
     if line.startswith("-"):
         line = line[1:].lstrip()

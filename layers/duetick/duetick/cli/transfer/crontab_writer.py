@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from duetick.cli.transfer.crontab import KEY, ZONE
-from duetick.cli.transfer.exported import Exported, TellLoss
+from duetick.cli.transfer.exported import Exported, TellLoss, time_each
 from duetick.cli.transfer.rules import as_text, fill
 from duetick.domain.expression.parts import CannotSay, as_five, parts_of
 
@@ -21,17 +21,11 @@ RUN_OF_USER = "duetick schedules run {key} --user {user}"
 def write(schedules: list[Exported], tell: TellLoss, run: str | None = None) -> Iterator[str]:
     """Yield the lines of a crontab. `run` is the template of the command of each line."""
     zone = None
-    for one in sorted(schedules, key=lambda one: (one.zone, one.name)):
-        try:
-            times = _times(one)
-        except CannotSay as problem:
-            tell(one, f"left out: {problem}")
-            continue
+    by_zone = sorted(schedules, key=lambda one: (one.zone, one.name))
+    for one, times in time_each(by_zone, tell, _times, "cron", ()):
         if one.zone != zone:
             zone = one.zone
             yield f"{ZONE}={zone}"
-        if without := one.without(()):
-            tell(one, f"cron has no {', '.join(without)}")
         yield f"# {KEY}: {one.name}"
         yield from _lines(one, times, run or (RUN_OF_USER if one.user else COMMAND), tell)
 

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from duetick.cli.transfer.exported import Exported, TellLoss
+from duetick.cli.transfer.exported import Exported, TellLoss, time_each
 from duetick.cli.transfer.items import digest
 from duetick.domain.eventbridge import NotAlike, say
-from duetick.domain.expression.parts import CannotSay, as_aws
+from duetick.domain.expression.parts import as_aws
 
 LONGEST_NAME: Final = 64
 LONGEST_WINDOW: Final = 1_440
@@ -26,16 +26,13 @@ def write(
     schedules: list[Exported], tell: TellLoss, *, target: str, role: str, now: int
 ) -> Iterator[str]:
     """Yield a document for each schedule, on a line of its own."""
-    for one in schedules:
-        try:
-            said = as_aws(one.cron)
-        except CannotSay as problem:
-            tell(one, f"left out: {problem}")
-            continue
-        if without := one.without(SAID):
-            tell(one, f"EventBridge has no {', '.join(without)}")
+    for one, said in time_each(schedules, tell, _expression, "EventBridge", SAID):
         _tell_of_clocks(one, tell, now)
         yield json.dumps(_document(one, said, target, role, tell), ensure_ascii=False)
+
+
+def _expression(one: Exported) -> str:
+    return as_aws(one.cron)
 
 
 def _tell_of_clocks(one: Exported, tell: TellLoss, now: int) -> None:

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from duetick.cli.transfer.plan import SOURCE, STATE
 from duetick.core.wire import policies_json
 from duetick.domain.expression import count
+from duetick.domain.expression.parts import CannotSay
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import Json
 
@@ -19,7 +20,7 @@ LOOKED_AT: Final = 3 * 366 * 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A schedule as the API shows it, and the user whose it is, if an operator asks."""
+    """A schedule as the API shows it, with its user if an operator asks."""
 
     user: str | None
     view: Mapping[str, Any]
@@ -70,12 +71,14 @@ class Exported:
 TellLoss: TypeAlias = Callable[[Exported, str], None]
 """A function that hears what a form cannot say of a schedule."""
 
+T = TypeVar("T")
+
 Write: TypeAlias = Callable[[list[Exported], TellLoss], Iterator[str]]
 """A function that yields the lines of schedules in a form."""
 
 
 def definition(one: Exported) -> dict[str, Json]:
-    """Return what an import takes of a schedule: its definition, and whose it is."""
+    """Return what an import takes of a schedule: its definition and its user."""
     view = one.view
     labels = {name: text for name, text in view["labels"].items() if name not in (SOURCE, STATE)}
     whole: dict[str, Json] = {
@@ -88,6 +91,27 @@ def definition(one: Exported) -> dict[str, Json]:
         "principal": view.get("principal"),
     }
     return {name: value for name, value in whole.items() if value not in (None, {})}
+
+
+def time_each(
+    schedules: Iterable[Exported],
+    tell: TellLoss,
+    times_of: Callable[[Exported], T],
+    whose: str,
+    said: Iterable[str],
+) -> Iterator[tuple[Exported, T]]:
+    """Yield each schedule whose times a form can say, with these times. `tell` hears of the others,
+    and of policies beyond those that the form has `said`.
+    """
+    for one in schedules:
+        try:
+            times = times_of(one)
+        except CannotSay as problem:
+            tell(one, f"left out: {problem}")
+            continue
+        if without := one.without(said):
+            tell(one, f"{whose} has no {', '.join(without)}")
+        yield one, times
 
 
 def tell_clocks(one: Exported, tell: TellLoss, whose: str, now: int) -> None:

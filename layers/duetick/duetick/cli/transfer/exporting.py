@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from duetick.cli import asking
-from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.parsing import note_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.schedules import add_connection
 from duetick.cli.showing import say
@@ -56,7 +56,7 @@ def add_export(commands: "Commands") -> None:
     noun = commands.add_parser("export", help=TOLD, description=TOLD)
     formats = noun.add_subparsers(required=True, dest="format")
     for name, told in FORMATS.items():
-        parser = known_by_its_parser(formats.add_parser(name, help=told, description=told))
+        parser = note_parser(formats.add_parser(name, help=told, description=told))
         for option, usual in TEMPLATES.get(name, {}).items():
             parser.add_argument(f"--{option}", help=f"default: {usual}")
         parser.add_argument("--output", type=Path, help="a new file; without it stdout")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from duetick.cli import asking
 from duetick.cli.asking import add_json, add_limit
-from duetick.cli.parsing import known_by_its_parser
+from duetick.cli.parsing import note_parser
 from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.putting import json_of, label, object_of
 from duetick.cli.schedules import add_connection
@@ -42,7 +42,7 @@ def add_import(commands: "Commands") -> None:
     noun = commands.add_parser("import", help=TOLD, description=TOLD)
     formats = noun.add_subparsers(required=True, dest="format")
     for name, one in FORMATS.items():
-        parser = known_by_its_parser(formats.add_parser(name, help=one.told, description=one.told))
+        parser = note_parser(formats.add_parser(name, help=one.told, description=one.told))
         parser.add_argument("files", nargs="*", metavar="FILE", help="- is the standard input")
         one.add_options(parser)
         _add_rules(parser)
@@ -85,7 +85,7 @@ def _import(chosen: argparse.Namespace) -> None:
     found = [*one.items(chosen, now)]
     with asking.advice(chosen):
         door, user = _door(chosen)
-        here = [*find_known(door.made_by(source), source)]
+        here = [*find_known(door.list_made_by(source), source)]
         plan = make_plan(found, rules, here, source, user=user)
         _check_users(plan, chosen)
         outcomes = _send(door, plan, chosen)
@@ -171,7 +171,7 @@ def _progress(whole: int, done: str) -> SeePuts:
 
 
 def _remove(door: Destination, plan: ImportPlan, chosen: argparse.Namespace) -> Mapping[Here, str]:
-    """Return what became of the schedules that are gone from the source."""
+    """Return the verdicts on the schedules that are gone from the source."""
     if not chosen.remove:
         return dict.fromkeys(plan.gone, "gone")
     if plan.refused and plan.gone:

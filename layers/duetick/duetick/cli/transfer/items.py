@@ -1,4 +1,4 @@
-"""The items of a source: each of its lines, jobs or schedules, and what becomes of it here."""
+"""The items of a source: each of its lines, jobs or schedules, and its fate here."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ class SourceItem:
 
     `place` and `text` show it to a reader of the report. `name` is the name that the source knows
     it by: it stays the same when the item changes. `facts` are what rules match and templates use.
-    `notes` say what is otherwise here. `given` has the source's own fields of the schedule, such as
+    `notes` say the differences here. `given` has the source's own fields of the schedule, such as
     its flow and action in a CSV file.
     """
 
@@ -54,7 +54,7 @@ class RefusedItem:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A part of the source that is no schedule, and what becomes of it."""
+    """A part of the source that is no schedule, and its fate."""
 
     place: str
     text: str
@@ -81,7 +81,7 @@ HINT: Final = re.compile(r"(.*?)(?:; write (.*?))?(?:; for example[:,] (.*))?", 
 
 
 def unreadable(problem: InvalidExpression | InvalidTimezone, instead: str) -> NotReadable:
-    """Return what a source's expression or zone is refused for, and what to write instead."""
+    """Return the refusal of a source's expression or zone, with what to write instead."""
     found = HINT.fullmatch(str(problem))
     why, right, example = found.groups() if found else (str(problem), None, None)
     return NotReadable(why, right or example or instead)

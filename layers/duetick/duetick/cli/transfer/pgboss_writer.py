@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from duetick.cli.transfer.exported import Exported, TellLoss, tell_clocks
+from duetick.cli.transfer.exported import Exported, TellLoss, tell_clocks, time_each
 from duetick.cli.transfer.items import digest
 from duetick.cli.transfer.rules import as_text, fill
 from duetick.domain.expression.parts import CannotSay, as_five, parts_of
@@ -21,14 +21,7 @@ def write(
     schedules: list[Exported], tell: TellLoss, *, now: int, queue: str | None = None
 ) -> Iterator[str]:
     """Yield a row for each schedule. `queue` is the template of its queue's name."""
-    for one in schedules:
-        try:
-            cron = _cron(one)
-        except CannotSay as problem:
-            tell(one, f"left out: {problem}")
-            continue
-        if without := one.without(SAID):
-            tell(one, f"pg-boss has no {', '.join(without)}")
+    for one, cron in time_each(schedules, tell, _cron, "pg-boss", SAID):
         if not one.view["enabled"]:
             tell(one, "left out: it is paused, and pg-boss pauses no schedule")
             continue

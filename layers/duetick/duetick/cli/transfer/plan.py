@@ -6,7 +6,7 @@ has changed since: the source, the schedule here, or both.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -47,7 +47,7 @@ class Here(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannedPut:
-    """A schedule of the plan: what is done with it, and the body of its put."""
+    """A schedule of the plan: its verdict, and the body of its put."""
 
     wanted: MappedSchedule
     step: PutKind
@@ -157,11 +157,3 @@ def _body(wanted: MappedSchedule, source: str, state: str, version: int) -> dict
 def digest_of(definition: Mapping[str, Json]) -> str:
     """Return the digest of a definition: the same for the same fields in any order."""
     return digest(json.dumps(definition, sort_keys=True), DIGITS)
-
-
-def sizes(planned: Sequence[PlannedPut]) -> dict[PutKind, int]:
-    """Return how many schedules have each step."""
-    counted: dict[PutKind, int] = {}
-    for one in planned:
-        counted[one.step] = counted.get(one.step, 0) + 1
-    return counted

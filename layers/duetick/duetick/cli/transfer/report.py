@@ -1,7 +1,7 @@
-"""The report of an import: a line for each part of the source, and what becomes of it here."""
+"""The report of an import: a line for each part of the source, with its fate here."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -53,7 +53,6 @@ class Line:
     key: str | None = None
     cron: str | None = None
     how: str | None = None
-    definition: Mapping[str, Any] | None = None
 
     def show(self, *, dry_run: bool) -> dict[str, Any]:
         """Return the line as a table and a JSON document show it, without secrets."""
@@ -72,7 +71,7 @@ class Line:
 def lines(plan: ImportPlan, outcomes: Sequence[PutResult], left: Mapping[Here, str]) -> list[Line]:
     """Return the lines of a report: of the puts, of what stays, of what is no schedule.
 
-    `left` are the schedules that are gone from the source, each with what was done with it.
+    `left` are the schedules that are gone from the source, each with its verdict.
     """
     put = {id(one.planned.wanted): one for one in outcomes}
     found = [_line(one, put.get(id(one.wanted))) for one in plan.planned]
@@ -128,8 +127,3 @@ def sum_up(found: Sequence[Line], *, dry_run: bool) -> str:
     told = [part for part, word in zip(parts, WORDS, strict=True) if numbers[word]]
     end = " --yes does it." if dry_run and any(numbers[word] for word in WRITING) else ""
     return f"{', '.join(told) or 'Nothing was found'}.{end}"
-
-
-def shown(found: Sequence[Line], *, dry_run: bool) -> Iterator[dict[str, Any]]:
-    """Yield the lines as they are shown."""
-    return (one.show(dry_run=dry_run) for one in found)

@@ -1,4 +1,6 @@
-"""The writes of an import: batches of puts, several at once, and deletes of what is gone."""
+"""The writes of an import: batches of puts, several at once, and deletes of schedules that are
+gone.
+"""
 
 import json
 import time
@@ -48,7 +50,7 @@ class Destination(Protocol):
     """The API, for one user or for all."""
 
     def put(self, bodies: Sequence[Mapping[str, Json]], *, dry_run: bool) -> list[Any]: ...
-    def made_by(self, source: str) -> Iterator[Mapping[str, Any]]: ...
+    def list_made_by(self, source: str) -> Iterator[Mapping[str, Any]]: ...
     def version(self, user: str | None, key: str) -> int: ...
     def delete(self, user: str | None, key: str) -> None: ...
 
@@ -64,7 +66,7 @@ class OneUser:
         mine = [{name: body[name] for name in body if name != "user"} for body in bodies]
         return [*self._client.put_many(mine, dry_run=dry_run)["schedules"]]
 
-    def made_by(self, source: str) -> Iterator[Mapping[str, Any]]:
+    def list_made_by(self, source: str) -> Iterator[Mapping[str, Any]]:
         """Yield the schedules that imports of a source made."""
         yield from self._client.list(state="all", label=f"import={source}")
 
@@ -89,7 +91,7 @@ class EveryUser:
         """Put schedules, each of which names its user, and return the answers."""
         return [*self._operators.put_many(bodies, dry_run=dry_run)["schedules"]]
 
-    def made_by(self, source: str) -> Iterator[Mapping[str, Any]]:
+    def list_made_by(self, source: str) -> Iterator[Mapping[str, Any]]:
         """Yield the schedules that imports of a source made."""
         yield from self._operators.schedules(state="all", label=f"import={source}")
 
@@ -111,7 +113,7 @@ def send(
     see: SeePuts = lambda _count: None,
     sleep: Callable[[float], object] = time.sleep,
 ) -> list[PutResult]:
-    """Put what the plan writes. Return what became of each, in order.
+    """Put what the plan writes. Return the result of each, in order.
 
     If a limit of the minute refuses a schedule, it is put again when that is over.
     """

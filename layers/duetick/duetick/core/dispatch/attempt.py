@@ -104,7 +104,7 @@ class Attempt:
 
 
 @contextmanager
-def renewed(ledger: Ledger, occurrence: Occurrence, clock: Clock) -> Iterator[None]:
+def renew_while_running(ledger: Ledger, occurrence: Occurrence, clock: Clock) -> Iterator[None]:
     """Renew the lease while the block runs. A crash is noticed within one lease."""
     over = threading.Event()
     thread = threading.Thread(

@@ -23,10 +23,10 @@ from duetick.core.dispatch.resolving import is_own, names_job, resolve
 from duetick.core.dispatch.running import Runner
 from duetick.core.dispatch.stopping import NotDeployed, Stop
 from duetick.core.dispatch.verdicts import (
-    accepted,
-    final,
-    missing,
-    skipped,
+    add_final,
+    answer_accepted,
+    answer_missing,
+    answer_skipped,
     to_caller,
     to_tick,
 )
@@ -89,7 +89,7 @@ class Parts:
         """Show an occurrence that was settled to its observer."""
         (self.on_gone if isinstance(stop, NotDeployed) else self.on_settled)(settled)
 
-    def lost(self, occurrence: Occurrence) -> None:
+    def record_lost(self, occurrence: Occurrence) -> None:
         """Record an occurrence that a begin found lost: no tick hears of it."""
         self.on_settled(occurrence)
         self.tell("dead", occurrence)
@@ -142,19 +142,19 @@ class Dispatch:
         """
         ledger, call, now = self.parts.store.ledger, self.call, self.parts.clock()
         if names_job(self.flow, call.schedule_id):  # a job is one occurrence, and has no others
-            raise Stop(missing())
+            raise Stop(answer_missing())
         key_refused = call.own_key and ledger.holds(call.own_key, now=now)
         if key_refused:
             return self.refuse(key_refused)
         found = self._resolve()
         if found is None and self._is_by_flow():
-            raise Stop(missing())
+            raise Stop(answer_missing())
         now = self.parts.clock()
         call = date(ledger, found, call, now)
         refused = find_recorded(ledger, found, call, now)
         if not may_begin(found, now):
             return self.refuse(refused or UNKNOWN)
-        stopped = None if refused else self._stopped(found, call, now)
+        stopped = None if refused else self._refuse_if_stopped(found, call, now)
         if stopped:
             return stopped
         if refused is None or refused.reason is Reason.REJECTED:
@@ -171,10 +171,10 @@ class Dispatch:
         name_occurrence(recorded.id)
         return self._queue_requested(recorded) if background else self._run(recorded, found)
 
-    def _stopped(self, found: Record, call: Call, now: int) -> Answer | None:
+    def _refuse_if_stopped(self, found: Record, call: Call, now: int) -> Answer | None:
         """Return the refusal of a new occurrence by a pause of a group or by a limit, or None."""
         if self._is_paused(found, call, now):
-            return skipped(Reason.PAUSED)
+            return answer_skipped(Reason.PAUSED)
         full = self.parts.store.limits.full(found.user_id, found.flow, found.action, now)
         return limit_reached(full, now) if full else None
 
@@ -226,11 +226,11 @@ class Dispatch:
         `definition` is the definition that is known before the begin, if any.
         """
         store, clock = self.parts.store, self.parts.clock
-        sent = self._sent(leased)
+        sent = self._find_sent(leased)
         begun = store.ledger.begin(
             leased,
             now=clock(),
-            on_lost=self.parts.lost,
+            on_lost=self.parts.record_lost,
             find_action=lambda: self._action_of(leased, definition),
         )
         if isinstance(begun, Refused):
@@ -269,9 +269,9 @@ class Dispatch:
         answer = to_tick if self.call.fence else to_caller
         return answer(refused, self.parts.clock())
 
-    def _sent(self, leased: Leased) -> Json:
-        """Return what the caller has for the action: in a delivery of what a caller asked for
-        earlier, what is kept of that.
+    def _find_sent(self, leased: Leased) -> Json:
+        """Return what the caller has for the action: in a later delivery of a caller's occurrence,
+        the body that is kept of the call.
         """
         if not (self.call.fence and is_call(leased.origin)):
             return self.call.sent
@@ -283,7 +283,7 @@ class Dispatch:
         if settled.state is not State.DEAD:
             return answer
         if self.call.fence and tick_id() and not (self.queued or self.unheard):
-            return final(answer, settled)
+            return add_final(answer, settled)
         self.parts.tell("dead", settled)
         return answer
 
@@ -341,7 +341,7 @@ class Dispatch:
         return self.parts.flows.home.adopt(occurrence) if occurrence else None
 
     def _accept(self, occurrence: Occurrence, *, queued: bool = False) -> Answer:
-        return accepted(
+        return answer_accepted(
             occurrence.schedule_id, occurrence.origin, self.request.request_id, queued=queued
         )
 
@@ -372,4 +372,4 @@ def _without_secrets(body: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _withdraw(reason: Reason) -> Stop:
-    return Stop(skipped(reason), Outcome(State.CANCELLED, reason))
+    return Stop(answer_skipped(reason), Outcome(State.CANCELLED, reason))

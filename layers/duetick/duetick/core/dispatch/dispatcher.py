@@ -18,7 +18,7 @@ from duetick.core.dispatch.calls import Authenticate, Call, Request, read_call, 
 from duetick.core.dispatch.delivery import Dispatch, Enqueue, Observe, Parts, ignore
 from duetick.core.dispatch.running import Runner
 from duetick.core.dispatch.stopping import NotDeployed, Stop, answer_to
-from duetick.core.dispatch.verdicts import final
+from duetick.core.dispatch.verdicts import add_final
 from duetick.core.flows import Flow, Flows
 from duetick.core.store import Store
 from duetick.core.timeouts import Within, run_within
@@ -52,8 +52,8 @@ class Dispatcher:
     `enqueue` starts an invocation that calls `run_queued`, and returns when that is durable.
     `on_settled` sees each occurrence that is settled, or that a begin found lost; `on_gone` sees
     instead those that died because their flow, or action, is not in the deployment. `tell` hears of
-    deaths of which no tick is told by its answer: it must not raise. `sleep`, `within` and
-    `threads` are how it waits, runs an action in its time, and runs those of a pack side by side.
+    deaths that no answer to a tick tells: it must not raise. `sleep`, `within` and `threads` are
+    how it waits, runs an action in its time, and runs those of a pack side by side.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Dispatcher:
 
         came_at = time.monotonic()
         message = read_message(body)
-        packed = self._packed()
+        packed = self._make_packed()
         parts = replace(packed.parts, tell=tell or self._parts.tell)
         with in_tick(message.tick):
             now = parts.clock()
@@ -141,7 +141,7 @@ class Dispatcher:
                 ),
             )
 
-    def _packed(self) -> "Packed":
+    def _make_packed(self) -> "Packed":
         """Return the parts of packs, made with the first message."""
         if self._for_packs is None:
             from duetick.core.backpressure import Notes
@@ -205,7 +205,7 @@ class Dispatcher:
             gone = NotDeployed(error("flow_not_found", why))
             dead = self._reject(request, name, gone)
             if dead and tick_id() and not unheard:
-                raise NotDeployed(final(gone.answer, dead))
+                raise NotDeployed(add_final(gone.answer, dead))
             if dead:
                 parts.tell("dead", dead)
             raise gone

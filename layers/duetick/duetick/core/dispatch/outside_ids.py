@@ -8,7 +8,7 @@ from typing import NoReturn
 from duetick.core.answers import error
 from duetick.core.dispatch.calls import Request
 from duetick.core.dispatch.stopping import Stop
-from duetick.core.dispatch.verdicts import missing
+from duetick.core.dispatch.verdicts import answer_missing
 from duetick.core.store import Store
 from duetick.core.wire import LARGEST_BODY, is_too_large
 from duetick.domain.identity import check_external, from_signed_path, to_path
@@ -33,7 +33,7 @@ def to_owner(store: Store, external_id: str, request: Request, now: int) -> Requ
         raise Stop(error("too_large", f"A body may have {LARGEST_BODY // 1024} KB."))
     found = store.schedules.find_by_external(external_id)
     if found is None:
-        raise Stop(missing())
+        raise Stop(answer_missing())
     key = request.headers.get("idempotency-key")
     named: dict[str, Json] = {
         "nominalFireTime": now,

@@ -69,8 +69,8 @@ class PackReport:
     """The result of a message. `leases` is begun + refused + over + not_begun.
 
     `refused` counts what another one of its schedule, a pause or an earlier delivery kept from its
-    begin; `over` what came after the end of its lease. `succeeded` and `failed` are of those begun.
-    If the message has to come again, `comes_back_in` says after how many seconds.
+    begin; `over` those that came after the end of their lease. `succeeded` and `failed` are of
+    those begun. If the message has to come again, `comes_back_in` says after how many seconds.
     """
 
     packs: int = 0
@@ -166,7 +166,7 @@ class PackRun:
             self._run_one(alive[0])
             return
         slices = deque(in_slices(alive))
-        with self._parts.threads.started(min(len(pack), MOST_THREADS)) as start:
+        with self._parts.threads.open_threads(min(len(pack), MOST_THREADS)) as start:
             while slices or self._running or self._ended:
                 self._step(slices, start)
 
@@ -226,7 +226,7 @@ class PackRun:
     # Begin.
 
     def _begin(self, due: Sequence[Occurrence], start: Start) -> None:
-        """Begin what is due: what shares a write with others, and what is alone."""
+        """Begin what is due: those that share a write with others, and those that are alone."""
         room = MOST_THREADS - ABANDONED.count() - self._running
         room = max(0, room) if self._parts.has_time() else 0
         self._report.keep_back(len(due[room:]))
@@ -258,7 +258,7 @@ class PackRun:
         ledger, now = self._parts.parts.store.ledger, self._parts.clock()
         try:
             found = ledger.begin_many(
-                [one for one, _ in pairs], now=now, on_lost=self._parts.parts.lost
+                [one for one, _ in pairs], now=now, on_lost=self._parts.parts.record_lost
             )
         except DuetickError as problem:
             _log_not_begun(pairs[0][0], problem)
@@ -355,7 +355,9 @@ class PackRun:
         self._observe(one.occurrence, answer.status)
 
     def _try_again(self, unsettled: Sequence[PackEnd]) -> None:
-        """Keep what was not settled for another try, as long as the invocation has time for one."""
+        """Keep the ends that were not settled for another try, if the invocation has time for
+        one.
+        """
         self._tried = self._tried + 1 if unsettled else 0
         if not unsettled:
             return

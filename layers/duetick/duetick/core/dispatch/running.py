@@ -16,7 +16,7 @@ from duetick.core.agents import AgentSchedules
 from duetick.core.answers import error
 from duetick.core.context import Context, EnqueueJob, JobFields
 from duetick.core.declarations import check_kept
-from duetick.core.dispatch.attempt import Attempt, renewed
+from duetick.core.dispatch.attempt import Attempt, renew_while_running
 from duetick.core.dispatch.stopping import (
     NotDeployed,
     Stop,
@@ -143,7 +143,7 @@ class Runner:
 
     def _keep_lease(self, action: Action, occurrence: Occurrence) -> AbstractContextManager[None]:
         if action.background:
-            return renewed(self._store.ledger, occurrence, self._clock)
+            return renew_while_running(self._store.ledger, occurrence, self._clock)
         return nullcontext()
 
 

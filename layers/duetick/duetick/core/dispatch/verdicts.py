@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from duetick.domain.schedule import Json, Occurrence
 
 
-def in_progress(*, waits: bool) -> Answer:
+def answer_in_progress(*, waits: bool) -> Answer:
     """Return the answer if another call runs it. If it `waits`, a tick brings it again."""
     if waits:
         return error("in_progress", "It waits, and a tick brings it again.", waits=True)
     return error("in_progress", "It is another call's at the moment.")
 
 
-def held_back(refused: Refused, now: int) -> Answer:
+def answer_held_back(refused: Refused, now: int) -> Answer:
     """Return the answer if a limit has no place for it: a tick brings it again."""
     message = "It waits for a limit that operators have set, and a tick brings it again."
     answer = error("in_progress", message, waits=True, limited=True)
     return retry_after(answer, refused.due_at or now, now)
 
 
-def already_failed(refused: Refused, now: int) -> Answer:
+def answer_failed(refused: Refused, now: int) -> Answer:
     """Return the answer to a call whose attempt failed before. If `final`, the caller may stop."""
     details: dict[str, Json] = {"state": refused.state, "reason": refused.reason or Reason.FAILED}
     if refused.state is State.DEAD:
@@ -42,13 +42,13 @@ def already_failed(refused: Refused, now: int) -> Answer:
     return retry_after(answer, due_at, now)
 
 
-def final(answer: Answer, dead: "Occurrence") -> Answer:
+def add_final(answer: Answer, dead: "Occurrence") -> Answer:
     """Return the answer to a tick, which names itself in its call: it tells of the death."""
     details: dict[str, Json] = {"final": True, "reason": dead.reason or Reason.FAILED}
     return replace(answer, body={**answer.body, **details})
 
 
-def accepted(
+def answer_accepted(
     schedule_id: str,
     origin: str,
     request_id: str,
@@ -68,17 +68,17 @@ def accepted(
     )
 
 
-def duplicate(state: str) -> Answer:
+def answer_duplicate(state: str) -> Answer:
     """Return the answer if the occurrence was dispatched before."""
     return Answer(200, {"status": "duplicate", "state": state})
 
 
-def skipped(reason: str) -> Answer:
+def answer_skipped(reason: str) -> Answer:
     """Return the answer if the occurrence ends without a run."""
     return Answer(200, {"status": "skipped", "reason": reason})
 
 
-def missing() -> Answer:
+def answer_missing() -> Answer:
     """Return one answer for a schedule that never existed and for another caller's."""
     return error("schedule_not_found", "No such schedule.")
 
@@ -86,23 +86,23 @@ def missing() -> Answer:
 def to_tick(refused: Refused, now: int) -> Answer:
     """Return the answer to a tick. Its fence decides whether dispatch has the occurrence."""
     if refused.limit is not None:
-        return held_back(refused, now)
+        return answer_held_back(refused, now)
     match refused.verdict:
         case "duplicate" if refused.state is not State.CANCELLED:
-            return duplicate(refused.state or State.SUCCEEDED)
+            return answer_duplicate(refused.state or State.SUCCEEDED)
         case "cancelled" | "duplicate":
-            return skipped(refused.reason or "")
+            return answer_skipped(refused.reason or "")
         case "unknown":
-            return missing()
+            return answer_missing()
         case "stale" | "in_progress":
-            return in_progress(waits=refused.reason is not None)
+            return answer_in_progress(waits=refused.reason is not None)
 
 
 def to_caller(refused: Refused, now: int) -> Answer:
     """Return the answer to an outside caller. It reports a success only if there was one."""
     match refused.state:
         case State.DEAD | State.RETRYING:
-            return already_failed(refused, now)
+            return answer_failed(refused, now)
         case State.SCHEDULED:
             return error("in_progress", "It is recorded, and fires by itself when it is due.")
         case _:

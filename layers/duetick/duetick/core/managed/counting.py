@@ -1,7 +1,7 @@
 """The hourly count of bells: each row has one, and no bell is without a row.
 
-A write marks the bell that it moves. The count finds what no write did: a bell that somebody
-deleted in EventBridge, and one of a process that stood still for longer than it had the bell.
+A write makes the bell that it moves pending. The count finds what no write did: a bell that
+somebody deleted in EventBridge, and one of a process that stood still beyond its time with it.
 """
 
 import json
@@ -48,13 +48,13 @@ class BellLook:
             self._wanted[name] = one.user_id, one.key
 
     def end(self, keeper: BellKeeper, may_go_on: Callable[[], bool]) -> CountedBells:
-        """Mark what differs, and bring it in step as far as there is time."""
+        """Make bells pending that differ, and bring them in step as far as there is time."""
         found = set(self._bells.names(self._prefix))
         missing = [self._wanted[name] for name in self._wanted.keys() - found]
         stray = [self._bells.schedule_of(name) for name in sorted(found - self._wanted.keys())]
         wrong = [*missing, *(one for one in stray if one)]
         if wrong:
-            self._store.shelf.mark_bells(wrong, self._store.now())
+            self._store.shelf.make_bells_pending(wrong, self._store.now())
             keeper.keep_pending(may_go_on)
         return CountedBells(len(missing), len(stray))
 

@@ -1,11 +1,11 @@
 """Bells are kept in step with their rows, whatever crashes in between.
 
-    a change of a row ──▶ its mark, in the same write ──▶ taken ──▶ the bell put or deleted
-                                                             ──▶ the mark deleted, if it is the same
+    a change of a row ──▶ its bell pending, in the same write ──▶ taken ──▶ put or deleted
+                                             ──▶ no longer pending, if its token is the same
 
-A process that takes a mark has the bell alone for a minute. If the mark is another one by the end,
-the row changed meanwhile, and the bell is taken again. A process that dies leaves the mark: a tick
-or the hourly count goes on.
+A process that takes a pending bell has it alone for a minute. If the token is another one by the
+end, the row changed meanwhile, and the process takes the bell again. If the process dies, the bell
+stays pending: a tick or the hourly count goes on.
 """
 
 import logging
@@ -46,7 +46,7 @@ class BellKeeper:
         self._bells = bells
 
     def keep(self, name: ScheduleName) -> bool:
-        """Bring a pending bell in step. Return False if that failed: its mark stays, and the log
+        """Bring a pending bell in step. Return False if that failed: it stays pending, and the log
         says why. A bell that another process has is that one's matter.
         """
         try:
@@ -93,9 +93,9 @@ class BellKeeper:
         else:
             self._bells.delete(bell_name(*name))
 
-    def mark(self, *names: ScheduleName) -> None:
-        """Mark bells that are out of step, and bring them in step."""
-        self._store.shelf.mark_bells(names, self._store.now())
+    def mend(self, *names: ScheduleName) -> None:
+        """Bring bells in step that are not pending, and out of step."""
+        self._store.shelf.make_bells_pending(names, self._store.now())
         for name in names:
             self.keep(name)
 

@@ -1,6 +1,6 @@
 """A store moves from a tick each minute to bells, and back, while its schedules fire.
 
-To bells: the note names the stack's resources, a walk marks the bells of all rows, and the
+To bells: the note names the stack's resources, a walk makes the bells of all rows pending, and the
 deployment and the next ticks make them. Until the last is made, a tick comes each minute and leaves
 nothing to bells. Back: the note says so, and ticks claim everything; the bells go with their group.
 A row is claimed once, by whichever comes first.
@@ -18,7 +18,7 @@ from duetick.domain.errors import ConfigurationError
 from duetick.domain.identity import schedule_id
 from duetick.domain.occurrence import IndexRow, ScheduleName
 
-MARKED_AT_ONCE: Final = 500
+AT_ONCE: Final = 500
 MOST_NAMED: Final = 5
 
 
@@ -31,42 +31,44 @@ def move(store: Store, wanted: Trigger, may_go_on: Callable[[], bool]) -> Trigge
     known = read_trigger(store)
     check_alone(known, wanted)
     if known and known.is_of(wanted):
-        return mark_rest(store, known, may_go_on)
+        return make_rest_pending(store, known, may_go_on)
     if wanted.is_managed:
         _check_rows(store, may_go_on)
     elif known is None:
         return wanted
     keep_trigger(store, wanted)
-    return mark_rest(store, wanted, may_go_on)
+    return make_rest_pending(store, wanted, may_go_on)
 
 
-def mark_rest(store: Store, trigger: Trigger, may_go_on: Callable[[], bool]) -> Trigger:
-    """Mark the bells of the rows that a move has not come to. Return the trigger as it is then."""
-    if not trigger.is_managed or trigger.marked_until is None:
+def make_rest_pending(store: Store, trigger: Trigger, may_go_on: Callable[[], bool]) -> Trigger:
+    """Make the bells of the rows beyond a move's place pending. Return the trigger after that."""
+    if not trigger.is_managed or trigger.moved_until is None:
         return trigger
     names: list[ScheduleName] = []
-    for one in store.shelf.every_book(trigger.marked_until):
+    for one in store.shelf.every_book(trigger.moved_until):
         if one.row:
             names.append((one.user_id, one.key))
-        if len(names) == MARKED_AT_ONCE:
-            trigger = _mark(store, names, trigger, one.place)
+        if len(names) == AT_ONCE:
+            trigger = _make_pending(store, names, trigger, one.place)
             names = []
             if not may_go_on():
                 return trigger
-    return _mark(store, names, trigger, None)
+    return _make_pending(store, names, trigger, None)
 
 
-def _mark(store: Store, names: list[ScheduleName], trigger: Trigger, place: str | None) -> Trigger:
+def _make_pending(
+    store: Store, names: list[ScheduleName], trigger: Trigger, place: str | None
+) -> Trigger:
     if names:
-        store.shelf.mark_bells(names, store.now())
-    marked = replace(trigger, marked_until=place)
-    keep_trigger(store, marked)
-    return marked
+        store.shelf.make_bells_pending(names, store.now())
+    moved = replace(trigger, moved_until=place)
+    keep_trigger(store, moved)
+    return moved
 
 
 def settle(store: Store, trigger: Trigger) -> Trigger:
     """Let ticks leave the rows to their bells, if none is pending after a move."""
-    if trigger.settled or trigger.marked_until is not None or store.shelf.pending_bells(1):
+    if trigger.settled or trigger.moved_until is not None or store.shelf.pending_bells(1):
         return trigger
     settled = replace(trigger, settled=True)
     keep_trigger(store, settled)

@@ -19,8 +19,8 @@ class Trigger:
     """The trigger of a store. `group` and `role` are those of its bells; `dispatch` is the function
     that they call, `tick` the one that a wake calls.
 
-    `marked_until` is the place up to which a move has marked the bells of all rows; None after the
-    last. Once all of these are made, the trigger is `settled`: ticks leave the rows to the bells.
+    `moved_until` is the place up to which a move has made the bells of all rows pending; None after
+    the last. Once all of these are put, the trigger is `settled`: ticks leave rows to bells.
     """
 
     deployment: str
@@ -28,7 +28,7 @@ class Trigger:
     role: str = ""
     dispatch: str = ""
     tick: str = ""
-    marked_until: str | None = ""
+    moved_until: str | None = ""
     settled: bool = False
 
     @property
@@ -38,7 +38,7 @@ class Trigger:
 
     def is_of(self, wanted: "Trigger") -> bool:
         """Return True if its bells are those of another trigger."""
-        return replace(self, marked_until="", settled=False) == wanted
+        return replace(self, moved_until="", settled=False) == wanted
 
 
 def read_trigger(store: Store) -> Trigger | None:

@@ -1,7 +1,8 @@
-"""A shelf of a managed store: each change marks the bell that it moves, and says what now waits.
+"""A shelf of a managed store: each change makes the bell pending that it moves.
 
-The mark is a part of the change's own write, so no crash parts the two. The bell is put
-after the commit, and that may fail: a tick and the hourly count find the mark.
+That is a part of the change's own write, so no crash parts the two. The bell is put after the
+commit, and that may fail: a tick and the hourly count find the pending bell. The shelf also tells
+its followers of what now waits for a tick.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any, Final, TypeVar, cast
 
 from duetick.core.ids import new_id
 from duetick.domain.attempts import Settled
-from duetick.domain.bells import BellMark, digest_of_bell
+from duetick.domain.bells import PendingToken, digest_of_bell
 from duetick.domain.book import Book
 from duetick.domain.failures import Event
 from duetick.domain.occurrence import Leased, Occurrence, ScheduleName
@@ -58,22 +59,22 @@ class Watching:
         self._due: list[int] = []
 
     def alter(self, alter: Alter[T], now: int) -> Alter[T]:
-        """Return the change of a book that marks its bell, and is seen. If it is made again, both
-        tries are told: that costs a call, and changes nothing.
+        """Return the change of a book that also makes its bell pending. If it is made again, the
+        followers hear of both tries: that costs a call, and changes nothing.
         """
 
         @wraps(alter)
-        def alter_and_mark(book: Book) -> T:
+        def alter_and_watch(book: Book) -> T:
             before = digest_of_bell(book.row)
             answer = alter(book)
             if before != digest_of_bell(book.row):
-                book.bell = BellMark(new_id(), now)
+                book.bell = PendingToken(new_id(), now)
                 self._bells.add((book.user_id, book.key))
             self._due += [*_due(book.made), *_due(book.moved.values())]
-            self._due += _given_back(book.moved.values())
+            self._due += _find_given_back(book.moved.values())
             return answer
 
-        return alter_and_mark
+        return alter_and_watch
 
     def tell(self, followers: Followers) -> None:
         """Tell what was seen, once it is committed."""
@@ -113,9 +114,9 @@ class WatchedShelf:
         return answer
 
     def erase(self, user_id: str) -> int:
-        """See `ports.Shelf`. The marks lead back to the bells if the data then stays."""
+        """See `ports.Shelf`. The bells are pending, so that they come back if the data stays."""
         names = [(user_id, key) for key in self._keys_of(user_id)]
-        self._shelf.mark_bells(names, self._clock())
+        self._shelf.make_bells_pending(names, self._clock())
         self._followers.erases(names)
         return self._shelf.erase(user_id)
 
@@ -152,7 +153,7 @@ class WatchedShelf:
         """See `ports.Shelf`."""
         written = self._shelf.write_lease(before, after, event)
         found = [written] if written else []
-        tell_waits(self._followers, [*_due(found), *_given_back(found)])
+        tell_waits(self._followers, [*_due(found), *_find_given_back(found)])
         return written
 
 
@@ -193,7 +194,7 @@ def _due(occurrences: Iterable[Occurrence]) -> Sequence[int]:
     return [one.due_at for one in occurrences if one.state in WAITING]
 
 
-def _given_back(changed: Iterable[Occurrence]) -> Sequence[int]:
+def _find_given_back(changed: Iterable[Occurrence]) -> Sequence[int]:
     """Return when the leases end of those that were given back: the next tick takes them."""
     queued = (one for one in changed if one.state is State.QUEUED)
     return [one.lease_until for one in queued if one.lease_until is not None]

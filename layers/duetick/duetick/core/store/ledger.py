@@ -437,9 +437,9 @@ class Ledger:
         check_findable(user_id, key, states)
         return self._shelf.find(Query(user_id, key, states, place_of(before), limit))
 
-    def named(self, name: str) -> Occurrence | None:
+    def find_by_id(self, name: str) -> Occurrence | None:
         """Return the occurrence of an id; None if there is none, or no index finds it."""
-        return self._shelf.named(name)
+        return self._shelf.find_by_id(name)
 
     def get(self, user_id: str, key: str, nominal_at: int, origin: str) -> Occurrence | None:
         """Return the occurrence of an identity, or None."""

@@ -18,7 +18,7 @@ from duetick.domain.limits import (
 )
 from duetick.domain.occurrence import Leased
 from duetick.domain.schedule import Pause
-from duetick.domain.standing import StandingOrder, escaped
+from duetick.domain.standing import StandingOrder, escape
 from duetick.ports import Shelf
 
 TRIES: Final = 64
@@ -60,7 +60,7 @@ class ScopeLimits:
         """
         refusing, wrote = list[Limit](), False
         for _ in range(TRIES):
-            taken = self._taken(held, action, until, now)
+            taken = self._try_take(held, action, until, now)
             refusing = [before for before, after in taken if after is None]
             if refusing:
                 break
@@ -73,11 +73,11 @@ class ScopeLimits:
             self.give_back(held, now, unused=True)
         return max(refusing, key=lambda one: one.free_at(now))
 
-    def _taken(
+    def _try_take(
         self, held: Leased, action: str, until: int, now: int
     ) -> Sequence[tuple[Limit, Limit | None]]:
-        """Return the limits of which an attempt has no lease yet, each with what a take makes of
-        it.
+        """Return the limits under which an attempt has no lease yet, each with itself after a
+        take.
         """
         name = digest_of(held.identity)
         covering = self._read(now).of(held.user_id, held.flow, action)
@@ -163,7 +163,7 @@ class ScopeLimits:
                     many = f"{MOST_STANDING} limits stand; lift one first."
                     raise InvalidSchedule("scope", many, "quota_exceeded")
                 return self._make(wanted)
-            after = _changed(found[0], wanted)
+            after = _change(found[0], wanted)
             if after == found[0]:
                 return after
             if self._keep(after):
@@ -187,14 +187,14 @@ class ScopeLimits:
 
     def _make(self, wanted: Limit) -> Limit:
         for since in range(wanted.changed_at, wanted.changed_at + NAMES):
-            order = StandingOrder(KIND, f"{escaped(wanted.scope)}#{since:x}", since, wanted.dump())
+            order = StandingOrder(KIND, f"{escape(wanted.scope)}#{since:x}", since, wanted.dump())
             if self._shelf.keep_order(order):
                 self._standing.forget()
                 return wanted._replace(order=order)
         raise busy()
 
 
-def _changed(before: Limit, wanted: Limit) -> Limit:
+def _change(before: Limit, wanted: Limit) -> Limit:
     """Return a limit with other bounds. Its leases stay, and so does the count of its window."""
     bounds = ("parallel", "rate", "per", "note")
     if all(getattr(before, name) == getattr(wanted, name) for name in bounds):

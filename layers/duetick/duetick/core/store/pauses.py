@@ -12,7 +12,7 @@ from duetick.domain.group_pauses import (
     check_scope,
     order_name,
 )
-from duetick.domain.policies import DAY, MINUTE_MS
+from duetick.domain.policies import MINUTE_MS
 from duetick.domain.schedule import Pause
 from duetick.domain.standing import StandingOrder
 from duetick.ports import Shelf
@@ -21,8 +21,6 @@ TRIES: Final = 8
 LONGEST_NAME: Final = 200
 CLOSED_AFTER_MS: Final = 60 * MINUTE_MS
 """The time for which a pause that is over stands at least: callers may ask for its times."""
-
-KEPT_MS: Final = 400 * DAY * 1_000
 
 
 class GroupPauses:
@@ -38,7 +36,7 @@ class GroupPauses:
         """Return the pauses that stand, at most five seconds old."""
         return Pauses.of_orders(self._standing.at(now))
 
-    def announced(self, now: int, until: int) -> Pauses:
+    def announce(self, now: int, until: int) -> Pauses:
         """Return the pauses under which a tick may advance rows up to an instant.
 
         Each is told how far, before anything is claimed. One that cannot be told covers for this

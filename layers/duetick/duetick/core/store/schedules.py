@@ -3,17 +3,20 @@
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from duetick.domain.book import Book
 from duetick.domain.cadence import EACH_MINUTE, warning
 from duetick.domain.creation import Made, Repeatable
 from duetick.domain.ending import ScheduleState, counts, state_of
-from duetick.domain.errors import InvalidSchedule, too_many
+from duetick.domain.errors import InvalidSchedule, refuse_schedule
 from duetick.domain.paging import make_cursor, read_key
 from duetick.domain.schedule import Record, Schedule, check_pace
 from duetick.domain.versions import Expected, check_version
 from duetick.ports import Clock, Shelf, Terms
+
+if TYPE_CHECKING:
+    from duetick.domain.retention import Retention
 
 Listing: TypeAlias = ScheduleState | Literal["all"] | None
 """The schedules that a list shows: those in a state, all, or those that are active or paused."""
@@ -154,7 +157,7 @@ class Schedules:
             records, after = self._shelf.records(user_id, after, COUNTED_AT_ONCE, done=False)
             found += len(records)
         if found >= at_most:
-            raise too_many(at_most)
+            raise refuse_schedule(at_most)
 
     def with_warning(self, record: Record, *, now: int) -> Record:
         """Return the record, with a warning if it fires more often than the tick comes."""
@@ -219,9 +222,14 @@ class Schedules:
 
         return self._shelf.change(user_id, key, at, alter)
 
-    def purge(self, user_id: str, key: str, *, now: int) -> bool:
-        """Delete a schedule that is done, if its time has come. Return False if it stays."""
-        return self._shelf.change(user_id, key, now, lambda book: book.purge(now))
+    def purge(
+        self, user_id: str, key: str, *, now: int, retention: "Retention | None" = None
+    ) -> bool:
+        """Delete a schedule that is done, or a job, if its time has come. Return False if it stays.
+
+        The `retention` says until when a job is kept.
+        """
+        return self._shelf.change(user_id, key, now, lambda book: book.purge(now, retention))
 
     def find_by_external(self, external_id: str) -> Record | None:
         """Return the schedule that owns an outside id, or None."""

@@ -40,7 +40,7 @@ class Difference(NamedTuple):
 class Store:
     """One database. `open_store` makes it and never runs DDL. `clock` replaces the database's
     clock. With `followers`, EventBridge rings for its rows: what it cannot say is refused, and each
-    change marks the bell that it moves.
+    change makes the bell pending that it moves.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ FRUITLESS: Final = 0.25
 """Seconds for which a claim goes on while rows only advance, as a pause or a policy has it."""
 
 
-def claimed_ahead(look_ahead: int, budget: float | None) -> int:
+def fit_look_ahead(look_ahead: int, budget: float | None) -> int:
     """Return how far a tick claims ahead, in milliseconds: not beyond its budget, if it waits for
     what it claims.
     """
@@ -72,7 +72,7 @@ class Claims:
         self._now = now
         self._chunk = chunk
         self._least_share = max(1, slots // 8)
-        self._ahead = claimed_ahead(look_ahead, budget)
+        self._ahead = fit_look_ahead(look_ahead, budget)
         self._sources = (self._claim_waiting, self._claim_due)
         if part and part.number:
             self._sources = (self._claim_due, self._claim_due)
@@ -111,9 +111,9 @@ class Claims:
     ) -> Iterator[list[Occurrence]]:
         """Yield as many occurrences as can be delivered in the remaining time; none is the end.
 
-        `full` returns the users of whom a share of a given size stands in line. Everything is
-        claimed as of the tick's own `now`: an occurrence that is released meanwhile is left for the
-        next tick, so an endpoint that is down is not called over and over.
+        `full` returns the users with a whole share of a given size in line. Everything is claimed
+        as of the tick's own `now`: an occurrence that is released meanwhile is left for the next
+        tick, so an endpoint that is down is not called over and over.
         """
         limit = max(1, min(self._chunk, deliverable))
         share = max(self._least_share, limit // max(1, len(self._found_users)))
@@ -191,7 +191,7 @@ class Claims:
 
     def _pauses(self) -> Pauses:
         """Return the pauses that stand. Each knows how far this tick claims."""
-        return self._store.pauses.announced(self._clock(), self._now + self._ahead)
+        return self._store.pauses.announce(self._clock(), self._now + self._ahead)
 
     def _limits(self) -> Limits:
         """Return the limits that stand, with the places that this tick is going to take."""

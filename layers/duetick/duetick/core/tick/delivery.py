@@ -59,7 +59,7 @@ class Undelivered:
         """
         try:
             return self._store.ledger.release(
-                occurrence, now=self._clock(), on_lost=self._tally.lost
+                occurrence, now=self._clock(), on_lost=self._tally.count_lost
             )
         except Exception:
             details = {"action": "release_failed", **about(occurrence)}
@@ -73,7 +73,7 @@ class Undelivered:
             if self._clock() >= end:
                 break
             self.give_back(occurrence)
-        self._tally.gave_back(len(occurrences))
+        self._tally.count_given_back(len(occurrences))
 
     def reject(self, occurrence: Occurrence) -> Delivered | None:
         """Reject an occurrence whose name no path carries; None if a path carries it.
@@ -86,14 +86,14 @@ class Undelivered:
         message = f"No path carries the name of its row: {why} Put the row under another name."
         try:
             dead = self._store.ledger.reject(
-                occurrence, reject(message), now=self._clock(), on_lost=self._tally.lost
+                occurrence, reject(message), now=self._clock(), on_lost=self._tally.count_lost
             )
         except Exception as error:
             details = {"action": "reject_failed", **about(occurrence)}
             logger.exception("not rejected", extra=details)
             return Delivered(0, f"{type(error).__name__}: {error}")
         if dead:
-            self._tally.rejected(dead)
+            self._tally.count_rejected(dead)
         return Delivered(400, NOT_CARRIED)
 
     def observe(self, occurrence: Occurrence, delivery: Delivered) -> None:
@@ -130,7 +130,7 @@ class Deliveries:
         rejected = self._undelivered.reject(occurrence)
         delivery = rejected or self._call_transport(occurrence, timeout)
         state: EndpointState = "up"
-        if not self._tally.answered(occurrence, delivery, lateness_ms):
+        if not self._tally.count_answer(occurrence, delivery, lateness_ms):
             never_began = self._undelivered.give_back(occurrence)
             state = _endpoint_state(delivery) if never_began else "up"
         self._places.answer(occurrence, delivery)

@@ -49,9 +49,9 @@ class Frame:
 
     def clock(self) -> int:
         """Return the time of the tick: its `now`, and the time that has passed since its start."""
-        return self.now + int(self.spent() * 1_000)
+        return self.now + int(self.seconds_spent() * 1_000)
 
-    def spent(self) -> float:
+    def seconds_spent(self) -> float:
         """Return the seconds since its start."""
         return self._elapsed() - self._start
 

@@ -11,7 +11,7 @@ from typing import Final
 from duetick.core.correlation import in_tick
 from duetick.core.store import Store
 from duetick.core.threads import REAL, Start, Threads
-from duetick.core.tick.claims import MARGIN, Claims, claimed_ahead
+from duetick.core.tick.claims import MARGIN, Claims, fit_look_ahead
 from duetick.core.tick.delivery import Deliveries, Slots, Undelivered
 from duetick.core.tick.frame import Frame, look_first
 from duetick.core.tick.places import Places
@@ -76,7 +76,7 @@ def run_tick(
 
     A tick that finds nothing to do looks once, and reports.
     """
-    first = look_first(store, now, claimed_ahead(look_ahead, budget), witness, take_in)
+    first = look_first(store, now, fit_look_ahead(look_ahead, budget), witness, take_in)
     at = first.now
     tally = Tally(tell, late_after)
     frame = Frame(store, at, budget, tally, elapsed=elapsed, stopped=stopped, late=late)
@@ -131,7 +131,7 @@ class Tick:
 
     def run(self, claims: Claims, sleep: Callable[[float], object]) -> None:
         """Claim and deliver until the end of the tick."""
-        with self._threads.started(self._slots.most) as start:
+        with self._threads.open_threads(self._slots.most) as start:
             try:
                 if self._frame.may_begin():
                     self._take_in(claims, claims.look_around(min(FIRST_CHUNK, AHEAD)))
@@ -224,7 +224,7 @@ class Tick:
             try:
                 self._deliver(occurrence)
             finally:
-                self._turns.done(occurrence)
+                self._turns.free(occurrence)
 
     def _deliver(self, occurrence: Occurrence) -> None:
         remaining = self._frame.remaining()
@@ -232,9 +232,9 @@ class Tick:
             self._release([occurrence])
             return
         timeout = min(occurrence.policies.timeout + MARGIN, remaining)
-        began = self._frame.spent()
+        began = self._frame.seconds_spent()
         endpoint = self._deliveries.deliver(occurrence, timeout)
-        self._slots.note(self._frame.spent() - began, is_busy=endpoint == "busy")
+        self._slots.note(self._frame.seconds_spent() - began, is_busy=endpoint == "busy")
         if self._slots.adapt(self._turns.in_line):
             self._turns.resize(self._slots.now)
         self._failures = 0 if endpoint == "up" else self._failures + 1
@@ -267,4 +267,4 @@ class Tick:
         """Return the deliveries per second. The first moment says too little, so it counts as
         longer.
         """
-        return self._frame.tally.done / max(self._frame.spent(), FIRST_MOMENT)
+        return self._frame.tally.done / max(self._frame.seconds_spent(), FIRST_MOMENT)

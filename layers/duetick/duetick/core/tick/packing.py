@@ -176,7 +176,7 @@ class Packing:
         """Let others help with a backlog, as long as nothing bounds what may be handed on."""
         if self._handed is None or self._handed.bound is None:
             frame = self._frame
-            part = self._helpers.share(frame.spent(), self._until, frame.clock())
+            part = self._helpers.share(frame.seconds_spent(), self._until, frame.clock())
             claims.part = part or claims.part
 
     def _is_out_of_time(self) -> bool:
@@ -245,7 +245,7 @@ class Packing:
         if rejected is None:
             return False
         lateness_ms = max(0, self._frame.clock() - one.due_at)
-        self._frame.tally.answered(one, rejected, lateness_ms)
+        self._frame.tally.count_answer(one, rejected, lateness_ms)
         self._undelivered.observe(one, rejected)
         return True
 
@@ -283,7 +283,7 @@ class Packing:
         now = self._frame.clock()
         for message, sending in zip(messages, self._try(messages, now), strict=True):
             if sending == "sent":
-                self._frame.tally.handed_on(message, max(0, now - message.due_at))
+                self._frame.tally.count_handed_on(message, max(0, now - message.due_at))
                 self._note(message)
             else:
                 left.append(message)

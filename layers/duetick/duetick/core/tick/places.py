@@ -63,7 +63,7 @@ class NoPlaces(Places):
 
     def limits(self, now: int) -> Limits:
         """See `Places`. No limit has a place."""
-        return super().limits(now).closed()
+        return super().limits(now).without_places()
 
     def take(self, limits: Limits, leased: Iterable[Occurrence]) -> None:
         """See `Places`. After a begin, one is leased without a place: its next begin takes one."""

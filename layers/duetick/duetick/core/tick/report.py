@@ -64,7 +64,7 @@ class Tally:
         """The number of deliveries that were answered."""
         return self.report.delivered + self.report.failed + self.report.behind
 
-    def answered(self, occurrence: Occurrence, delivery: Delivered, lateness_ms: int) -> bool:
+    def count_answer(self, occurrence: Occurrence, delivery: Delivered, lateness_ms: int) -> bool:
         """Count an answer. Return True if dispatch has the occurrence: nothing is released."""
         success = 200 <= delivery.status < 300
         skipped = success and read_answer(delivery, "status") in ("skipped", "duplicate")
@@ -89,28 +89,28 @@ class Tally:
         if read_answer(delivery, "final") is True and isinstance(reason, str) and reason in DEADLY:
             self._tell("dead", replace(occurrence, state=State.DEAD, reason=Reason(reason)))
 
-    def rejected(self, occurrence: Occurrence) -> None:
+    def count_rejected(self, occurrence: Occurrence) -> None:
         """Count an occurrence that is dead because no path carries its name."""
         with self._lock:
             self.report.rejected += 1
         log_dead(occurrence)
         self._tell("dead", occurrence)
 
-    def lost(self, occurrence: Occurrence) -> None:
+    def count_lost(self, occurrence: Occurrence) -> None:
         """Count an occurrence that could not be released, because its time is over."""
         with self._lock:
             self.report.lost += 1
         log_dead(occurrence)
         self._tell("dead", occurrence)
 
-    def handed_on(self, message: "OutgoingMessage", lateness_ms: int) -> None:
+    def count_handed_on(self, message: "OutgoingMessage", lateness_ms: int) -> None:
         """Count a message that a queue has."""
         report = self.report
         report.handed_on += len(message.occurrences)
         report.packs += 1
         report.lateness_ms = max(report.lateness_ms, lateness_ms)
 
-    def gave_back(self, count: int) -> None:
+    def count_given_back(self, count: int) -> None:
         """Count occurrences for which there was no time."""
         with self._lock:
             self.report.left += count

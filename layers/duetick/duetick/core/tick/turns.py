@@ -82,7 +82,7 @@ class Turns:
                 self._changed.wait()
                 self._idle -= 1
 
-    def done(self, occurrence: Occurrence) -> None:
+    def free(self, occurrence: Occurrence) -> None:
         """Free the slot of an occurrence."""
         with self._changed:
             user = self._users[occurrence.user_id]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetick.domain.errors import counted
+from duetick.domain.errors import say_count
 from duetick.domain.expression import fields
 from duetick.domain.expression.almanac import Almanac, DateFields, Dates, day_minutes
-from duetick.domain.expression.errors import InvalidExpression, quoted
+from duetick.domain.expression.errors import InvalidExpression, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ def read_macro(text: str) -> tuple[str, Almanac]:
     if name.startswith("@every"):
         raise InvalidExpression("@every is not read; for example: rate(5 minutes)")
     if name not in _MACROS:
-        raise InvalidExpression(f"{quoted(text)} is no macro; there are {', '.join(_MACROS)}")
+        raise InvalidExpression(f"{quote(text)} is no macro; there are {', '.join(_MACROS)}")
     return read_five(_MACROS[name])
 
 
@@ -63,13 +63,13 @@ def read_five(text: str) -> tuple[str, Almanac]:
 def _not_five(text: str, parts: list[str]) -> str:
     right = "minute hour day-of-month month day-of-week; for example: 0 9 * * MON-FRI"
     if len(parts) < 5:
-        has = counted(len(parts), "field")
-        return f"{quoted(text)} has {has}, and cron has five: {right}"
+        has = say_count(len(parts), "field")
+        return f"{quote(text)} has {has}, and cron has five: {right}"
     readings = ", or ".join(_readings(parts))
     year = parts[-1] if parts[-1].isdigit() and _is_year(parts[-1]) else "2030"
     advice = f"it may be written {readings}; " if readings else ""
     return (
-        f"{quoted(text)} has {len(parts)} fields, and cron has five: {right}. Neither seconds nor "
+        f"{quote(text)} has {len(parts)} fields, and cron has five: {right}. Neither seconds nor "
         f"years are read here: {advice}a year goes into cron(0 9 1 1 ? {year}), seconds "
         "into rate(30 seconds) where ticks look ahead"
     )
@@ -109,9 +109,9 @@ def read_aws(inner: str) -> tuple[str, Almanac]:
     """Read the six fields of EventBridge: Sunday is 1, one field is `?`, the last is the year."""
     parts = inner.upper().split()
     if len(parts) != 6:
-        has = counted(len(parts), "field")
+        has = say_count(len(parts), "field")
         raise InvalidExpression(
-            f"cron({quoted(inner)[1:-1]}) has {has}, and EventBridge's cron has six: "
+            f"cron({quote(inner)[1:-1]}) has {has}, and EventBridge's cron has six: "
             "minute hour day-of-month month day-of-week year; "
             "for example: cron(0 9 ? * MON-FRI *)"
         )
@@ -148,9 +148,9 @@ def _almanac(
     if not dates.ever():
         example = "cron(0 0 L 2 ? *)" if canonical.startswith("cron(") else "0 0 L 2 *"
         raise InvalidExpression(
-            f"{quoted(canonical)} can never fire: no such day ever comes (day-of-month "
-            f"{quoted(date.text)}, month {quoted(month.text)}, day-of-week "
-            f"{quoted(weekday.text)}); for example, the last day of February: {example}",
+            f"{quote(canonical)} can never fire: no such day ever comes (day-of-month "
+            f"{quote(date.text)}, month {quote(month.text)}, day-of-week "
+            f"{quote(weekday.text)}); for example, the last day of February: {example}",
             "never_fires",
         )
     return Almanac((minutes,) * 7, dates, fixed=fixed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from duetick.domain.errors import kind_of
 from duetick.domain.expression.almanac import Almanac, row_of
-from duetick.domain.expression.errors import InvalidExpression, quoted
+from duetick.domain.expression.errors import InvalidExpression, quote
 from duetick.domain.expression.firing import Recurring
 
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -101,4 +101,4 @@ def _day(minutes: set[int]) -> bytes:
 
 def refusal(piece: str, why: str) -> InvalidExpression:
     """Return the refusal of a piece of a day map."""
-    return InvalidExpression(f"days(…): {quoted(piece.strip())} {why}; {_EXAMPLE}")
+    return InvalidExpression(f"days(…): {quote(piece.strip())} {why}; {_EXAMPLE}")

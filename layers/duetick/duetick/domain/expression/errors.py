@@ -49,6 +49,6 @@ class InvalidTimezone(InvalidExpression):
         return (Flaw(("timezone",), self.code, self.problem),)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return at most 40 characters of foreign text, with everything unprintable escaped."""
     return repr(text if len(text) <= 40 else text[:40] + "…")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from duetick.domain.expression.errors import InvalidExpression, quoted
+from duetick.domain.expression.errors import InvalidExpression, quote
 from duetick.domain.expression.monthdays import (
     last_day,
     last_weekday,
@@ -52,7 +52,7 @@ class Field:
 
     def refusal(self, piece: str, why: str) -> InvalidExpression:
         """Return the refusal of a piece, with the reason and the example."""
-        return InvalidExpression(f"{self.name}: {quoted(piece)} {why}; for example: {self.example}")
+        return InvalidExpression(f"{self.name}: {quote(piece)} {why}; for example: {self.example}")
 
 
 class Reading:
@@ -179,7 +179,7 @@ def _step(field: Field, text: str, item: str) -> int:
     if step is None or not 1 <= step <= most:
         raise field.refusal(
             item,
-            f"has the step {quoted(text)}, which must be 1 to {most} (longer: rate(90 minutes))",
+            f"has the step {quote(text)}, which must be 1 to {most} (longer: rate(90 minutes))",
         )
     return step
 

@@ -36,7 +36,7 @@ def day_map_text(mapping: Mapping[str, object]) -> str:
 
 
 class _Reading:
-    """The maps of the targets, as far as they can be read, and what is wrong with the others."""
+    """The maps of the targets, as far as they can be read, and the faults of the others."""
 
     def __init__(self) -> None:
         self.maps: Final[dict[str, DayTimes]] = {}

@@ -8,7 +8,7 @@ from duetick.domain.errors import kind_of
 from duetick.domain.expression import cron
 from duetick.domain.expression.almanac import day_of
 from duetick.domain.expression.daymap import read_days
-from duetick.domain.expression.errors import InvalidExpression, quoted
+from duetick.domain.expression.errors import InvalidExpression, quote
 from duetick.domain.expression.firing import HORIZON, Interval, Once, Recurring
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _read(text: str) -> Expression:
     name = head.strip().lower()
     if opening and name in _EXAMPLES and not rest.endswith(")"):
         after = "goes on after its closing bracket" if ")" in rest else "has no closing bracket"
-        raise InvalidExpression(f"{quoted(text)} {after}; for example: {_EXAMPLES[name]}")
+        raise InvalidExpression(f"{quote(text)} {after}; for example: {_EXAMPLES[name]}")
     if not opening or not name.isalpha() or not rest.endswith(")"):
         return _recurring(*cron.read_five(text))
     return _form(name, rest[:-1])
@@ -133,7 +133,7 @@ def _check_letters(text: str) -> None:
     for at, letter in enumerate(text, 1):
         if letter not in "\t\r\n" and not (letter.isascii() and letter.isprintable()):
             raise InvalidExpression(
-                f"{quoted(letter)}, character {at}, {_foreign(letter)}; {_FORMS}"
+                f"{quote(letter)}, character {at}, {_foreign(letter)}; {_FORMS}"
             )
 
 
@@ -157,7 +157,7 @@ def _form(name: str, inner: str) -> Expression:
         return _at(inner)
     if name == "days":
         return Expression(*read_days(inner))
-    raise InvalidExpression(f"{quoted(name)}(…) is not a form that is read; {_FORMS}")
+    raise InvalidExpression(f"{quote(name)}(…) is not a form that is read; {_FORMS}")
 
 
 def _rate(inner: str) -> Expression:
@@ -165,13 +165,13 @@ def _rate(inner: str) -> Expression:
     unit = unit.removesuffix("s")
     if not number.isdigit() or unit not in _UNITS:
         raise InvalidExpression(
-            f"rate({quoted(inner)[1:-1]}) is not a whole number and one of seconds, minutes, "
+            f"rate({quote(inner)[1:-1]}) is not a whole number and one of seconds, minutes, "
             "hours, days; for example: rate(5 minutes) or rate(1 hour)"
         )
     step = int(number) * _UNITS[unit]
     if not 0 < step < HORIZON:
         raise InvalidExpression(
-            f"rate({quoted(inner)[1:-1]}) must be more than nothing and less than 230 years; "
+            f"rate({quote(inner)[1:-1]}) must be more than nothing and less than 230 years; "
             "for example: rate(5 minutes)"
         )
     count = step // _UNITS[unit]
@@ -196,7 +196,7 @@ def _at(inner: str) -> Expression:
 
 def _bad_at(inner: str, why: str) -> InvalidExpression:
     return InvalidExpression(
-        f"at({quoted(inner)[1:-1]}) {why}; for example: at(2030-12-01T09:00:00)"
+        f"at({quote(inner)[1:-1]}) {why}; for example: at(2030-12-01T09:00:00)"
     )
 
 

@@ -22,7 +22,7 @@ from duetick.domain.expression.almanac import (
     month_lengths,
     weekday,
 )
-from duetick.domain.expression.errors import InvalidTimezone, quoted
+from duetick.domain.expression.errors import InvalidTimezone, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,10 +99,10 @@ def _unknown(name: str) -> str:
 
     if offset := zone_of_offset(name, ZONE_NAMES):
         hint = f"for that offset write {offset!r} (the sign is the other way round there), or a "
-        return f"{quoted(name)} is no IANA zone; {hint}place such as 'Europe/Berlin'"
+        return f"{quote(name)} is no IANA zone; {hint}place such as 'Europe/Berlin'"
     offers = " or ".join(map(repr, nearest(name, ZONE_NAMES)))
     hint = f"did you mean {offers}?" if offers else "names look like 'Europe/Berlin'"
-    return f"{quoted(name)} is no IANA zone (upper and lower case count); {hint}"
+    return f"{quote(name)} is no IANA zone (upper and lower case count); {hint}"
 
 
 def _read(data: bytes, until_year: int) -> Zone:

@@ -24,7 +24,7 @@ from duetick.stores.dynamodb.occurrences import (
 )
 from duetick.stores.dynamodb.records import definition_partition, read_definition
 from duetick.stores.dynamodb.schema import DIRECTORIES, DIRECTORY, LEAVING
-from duetick.stores.dynamodb.table import keyed
+from duetick.stores.dynamodb.table import key_attributes
 
 AT_ONCE: Final = 100
 ENTRIES_AT_ONCE: Final = 1_000
@@ -69,15 +69,15 @@ class Accounts:
         kind, directory = divmod(part, DIRECTORIES)
         spans = {1: (since, LATEST), 2: (since, until), 4: (max(since, until), LATEST)}
         if kind in spans:
-            return self._gone(gone_directory(directory), *spans[kind], after)
+            return self._list_gone(gone_directory(directory), *spans[kind], after)
         return self._there(str(directory), after)
 
     def _there(self, directory: str, after: WalkPlace | None) -> Iterator[tuple[ScheduleName, int]]:
-        start = {**keyed(item_key(*after[:2])), "dir": text(directory)} if after else None
+        start = {**key_attributes(item_key(*after[:2])), "dir": text(directory)} if after else None
         found = self._table.query("dir = :d", {":d": text(directory)}, index=DIRECTORY, start=start)
         return ((name_of(item), 0) for item in found)
 
-    def _gone(
+    def _list_gone(
         self, directory: str, since: int, until: int, after: WalkPlace | None
     ) -> Iterator[tuple[ScheduleName, int]]:
         """Yield the names of what was deleted in (since, until], with the times."""
@@ -86,7 +86,7 @@ class Accounts:
         start = None
         if after:
             user_id, key, left_at = after
-            start = {**keyed(item_key(user_id, key)), "dir": text(directory)}
+            start = {**key_attributes(item_key(user_id, key)), "dir": text(directory)}
             start["lat"] = number(left_at)
         found = self._table.query(
             "dir = :d AND lat BETWEEN :first AND :last",

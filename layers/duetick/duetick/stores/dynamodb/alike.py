@@ -8,7 +8,15 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
-from duetick.domain.alike import Alike, AlikePage, Selection, Waits, alike, spent_runs, waits
+from duetick.domain.alike import (
+    Alike,
+    AlikePage,
+    Selection,
+    Waits,
+    count_spent_runs,
+    make_alike,
+    waits,
+)
 from duetick.domain.failure_hooks import action_run
 from duetick.domain.identity import is_job
 from duetick.domain.occurrence import Occurrence, ScheduleName
@@ -36,7 +44,7 @@ def walk_units(books: int) -> int:
 
 
 class PartRead:
-    """What one part has of a selection, as of an instant."""
+    """The rows and waiting occurrences of a selection in one part, as of an instant."""
 
     def __init__(self, selection: Selection, now: int, until: int) -> None:
         self._selection = selection
@@ -54,8 +62,8 @@ class PartRead:
         if row and self._selection.takes(row.user_id, row.flow, action):
             self._unreadable += book.unreadable is not None
             if book.row:
-                spent = spent_runs(record.runs if record else 0, item.under_way)
-                self._rows.append(alike(row, book.mark, action=action, spent=spent))
+                spent = count_spent_runs(record.runs if record else 0, item.under_way)
+                self._rows.append(make_alike(row, book.mark, action=action, spent=spent))
         self.take_waiting(item)
 
     def take_waiting(self, item: BookItem) -> None:

@@ -6,17 +6,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from duetick.core.ids import new_id
-from duetick.domain.bells import BellMark, PendingBell
+from duetick.domain.bells import PendingBell, PendingToken
 from duetick.domain.occurrence import ScheduleName
 from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.occurrences import number, text
-from duetick.stores.dynamodb.table import Item, Key, Table, Update, keyed
+from duetick.stores.dynamodb.table import Item, Key, Table, Update, key_attributes
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import UpdateTypeDef
 
 BELLS: Final = "B"
-_MARK: Final = "SET tok = :tok, u = :u, k = :k, since = if_not_exists(since, :at)"
+_MAKE_PENDING: Final = "SET tok = :tok, u = :u, k = :k, since = if_not_exists(since, :at)"
 
 _ALWAYS: Final = "attribute_exists(#p) OR attribute_not_exists(#p)"
 
@@ -30,19 +30,19 @@ def _digest(part: str) -> str:
     return blake2b(part.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
-def mark_update(table: str, name: ScheduleName, mark: BellMark) -> "UpdateTypeDef":
-    """Return the update that marks a bell as pending."""
+def pending_update(table: str, name: ScheduleName, made: PendingToken) -> "UpdateTypeDef":
+    """Return the update that makes a bell pending."""
     return {
         "TableName": table,
-        "Key": keyed(bell_key(*name)),
-        "UpdateExpression": _MARK,
-        "ExpressionAttributeValues": _mark_values(name, mark),
+        "Key": key_attributes(bell_key(*name)),
+        "UpdateExpression": _MAKE_PENDING,
+        "ExpressionAttributeValues": _pending_values(name, made),
     }
 
 
-def _mark_values(name: ScheduleName, mark: BellMark) -> Item:
+def _pending_values(name: ScheduleName, made: PendingToken) -> Item:
     user_id, key = map(text, name)
-    return {":tok": text(mark.token), ":u": user_id, ":k": key, ":at": number(mark.at)}
+    return {":tok": text(made.token), ":u": user_id, ":k": key, ":at": number(made.at)}
 
 
 class PendingBells:
@@ -51,10 +51,10 @@ class PendingBells:
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    def mark(self, now: int, name: ScheduleName) -> None:
-        """Mark one bell as `ports.Shelf.mark_bells` does."""
-        values = _mark_values(name, BellMark(new_id(), now))
-        self._table.update(bell_key(*name), Update(_MARK, _ALWAYS, {"#p": "p"}, values))
+    def make_pending(self, now: int, name: ScheduleName) -> None:
+        """Make one bell pending as `ports.Shelf.make_bells_pending` does."""
+        values = _pending_values(name, PendingToken(new_id(), now))
+        self._table.update(bell_key(*name), Update(_MAKE_PENDING, _ALWAYS, {"#p": "p"}, values))
 
     def pending(self, limit: int) -> Sequence[PendingBell]:
         """See `ports.Shelf.pending_bells`. They are some of them, if there are more."""

@@ -9,7 +9,7 @@ from duetick.domain.attempts import CallerKey
 from duetick.domain.creation import Made, Repeatable
 from duetick.domain.definitions import Definition
 from duetick.domain.ending import counts
-from duetick.domain.errors import CreationStands, InvalidSchedule, too_many, too_many_jobs
+from duetick.domain.errors import CreationStands, InvalidSchedule, refuse_job, refuse_schedule
 from duetick.domain.expression import rules_of
 from duetick.domain.identity import is_call, is_job
 from duetick.domain.occurrence import Identity, Occurrence
@@ -19,7 +19,7 @@ from duetick.ports import Counted, Terms
 from duetick.stores.dynamodb.items import BookItem, body_key, input_key
 from duetick.stores.dynamodb.occurrences import maybe_number, maybe_text, number, text
 from duetick.stores.dynamodb.records import definition_expiry, definition_item, definition_key
-from duetick.stores.dynamodb.table import Item, Key, Table, keyed
+from duetick.stores.dynamodb.table import Item, Key, Table, key_attributes
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef, UpdateTypeDef
@@ -77,7 +77,9 @@ def zone_key(digest: str) -> Key:
 
 def zone_item(digest: str, timezone: str | None) -> Item:
     """Return the item that keeps a zone's rules."""
-    return keyed(zone_key(digest)) | {"rules": text(b64encode(rules_of(timezone)).decode())}
+    return key_attributes(zone_key(digest)) | {
+        "rules": text(b64encode(rules_of(timezone)).decode())
+    }
 
 
 def note_key(name: str) -> Key:
@@ -125,7 +127,7 @@ class Beside:
             self.writes.append(self._keep_body(book.made[0], self._terms.body))
         self.writes += [self._delete(body_key(one)) for one in book.discarded if is_call(one[3])]
         if book.bell:
-            self.writes.append({"Update": _mark_bell(self._table.name, found)})
+            self.writes.append({"Update": _make_bell_pending(self._table.name, found)})
 
     def check(self, found: BookItem) -> None:
         """Raise QuotaReached or VersionConflict if that is why the transaction was refused."""
@@ -135,7 +137,7 @@ class Beside:
         if at_most is not None:
             item = self._table.get(_place_of_count(found)) or {}
             if (maybe_number(item, "n") or 0) >= at_most:
-                raise too_many_jobs(at_most) if is_job(found.name[1]) else too_many(at_most)
+                raise refuse_job(at_most) if is_job(found.name[1]) else refuse_schedule(at_most)
         if self._terms.creation and found.record is None:
             place = creations_partition(user_id), self._terms.creation.name
             stands = read_made(self._table.get(place), self._now)
@@ -150,7 +152,7 @@ class Beside:
             yield {
                 "Update": {
                     "TableName": self._table.name,
-                    "Key": keyed(place),
+                    "Key": key_attributes(place),
                     "UpdateExpression": "SET #ttl = :at",
                     "ExpressionAttributeNames": {"#ttl": "ttl"},
                     "ExpressionAttributeValues": {":at": number(definition_expiry(one))},
@@ -161,7 +163,7 @@ class Beside:
         return {"Put": {"TableName": self._table.name, "Item": item}}
 
     def _delete(self, key: Key) -> "TransactWriteItemTypeDef":
-        return {"Delete": {"TableName": self._table.name, "Key": keyed(key)}}
+        return {"Delete": {"TableName": self._table.name, "Key": key_attributes(key)}}
 
     def _count(self, place: Key, by: int) -> None:
         """Count a user's schedules, or jobs, up or down. The write fails if there would be too
@@ -169,7 +171,7 @@ class Beside:
         """
         update: UpdateTypeDef = {
             "TableName": self._table.name,
-            "Key": keyed(place),
+            "Key": key_attributes(place),
             "UpdateExpression": COUNT,
             "ExpressionAttributeValues": {":by": number(by)},
         }
@@ -182,7 +184,7 @@ class Beside:
 
     def _keep_creation(self, record: Record, creation: Repeatable, first: int | None) -> None:
         """Keep what the creation made. The write fails if another creation has its name."""
-        item = keyed((creations_partition(record.user_id), creation.name)) | {
+        item = key_attributes((creations_partition(record.user_id), creation.name)) | {
             "d": text(creation.note(record)),
             "at": number(record.created_at),
             "u": number(creation.until),
@@ -217,7 +219,7 @@ class Beside:
             {
                 "Put": {
                     "TableName": self._table.name,
-                    "Item": keyed(place) | {"o": owner},
+                    "Item": key_attributes(place) | {"o": owner},
                     "ConditionExpression": "attribute_not_exists(p) OR o = :o",
                     "ExpressionAttributeValues": {":o": owner},
                 }
@@ -237,20 +239,20 @@ class Beside:
         large = len(dumped) > LARGEST_INLINE or size > LARGEST_RECORD
         found.apart = record.input is not None and large
         if found.apart:
-            self.writes.append(self._put(keyed(place) | {"in": text(dumped)}))
+            self.writes.append(self._put(key_attributes(place) | {"in": text(dumped)}))
         elif was_apart:
             self.writes.append(self._delete(place))
 
     def _keep_body(self, made: Occurrence, body: str) -> "TransactWriteItemTypeDef":
         expires = (self._now + BODY_KEPT_MS) // 1_000
         return self._put(
-            keyed(body_key(made.identity)) | {"body": text(body), "ttl": number(expires)}
+            key_attributes(body_key(made.identity)) | {"body": text(body), "ttl": number(expires)}
         )
 
     def _take_key(self, key: CallerKey, taker: Occurrence) -> "TransactWriteItemTypeDef":
         """Return the write of the caller's key. It fails if the key changed since it was seen."""
         until, seen = self._now + key.window_ms, self._seen
-        item = keyed(caller_key(key.flow, key.key)) | {
+        item = key_attributes(caller_key(key.flow, key.key)) | {
             "h": text(json.dumps(taker.identity, ensure_ascii=False)),
             "u": number(until),
             "ttl": number(until // 1_000 + DAY),
@@ -264,13 +266,13 @@ class Beside:
         return put
 
 
-def _mark_bell(table: str, found: BookItem) -> "UpdateTypeDef":
-    """Return the update that marks the book's bell. Only a managed store loads its module."""
-    from duetick.stores.dynamodb.bells import mark_update
+def _make_bell_pending(table: str, found: BookItem) -> "UpdateTypeDef":
+    """Return the update that makes the book's bell pending. A managed store alone loads it."""
+    from duetick.stores.dynamodb.bells import pending_update
 
     if found.book.bell is None:
         raise AssertionError("the bell is not pending")
-    return mark_update(table, found.name, found.book.bell)
+    return pending_update(table, found.name, found.book.bell)
 
 
 def _place_of_count(found: BookItem) -> Key:

@@ -97,7 +97,7 @@ class ItemPages:
         """See `Pages`."""
         return [one for one in self._open() if is_in_place(one)]
 
-    def queued_before(self, nominal_at: int) -> Sequence[Occurrence]:
+    def find_queued_before(self, nominal_at: int) -> Sequence[Occurrence]:
         """See `Pages`."""
         queued = (one for one in self._open() if one.state is State.QUEUED and not one.attempts)
         return [one for one in queued if one.nominal_at < nominal_at]
@@ -130,7 +130,7 @@ class ItemPages:
                 self.item.open.setdefault(slot_of(entry.occurrence), entry)
         return [one for one in self._open() if one.range_end is not None and one.range_end > at]
 
-    def unfinished(self) -> Sequence[Occurrence]:
+    def find_unfinished(self) -> Sequence[Occurrence]:
         """See `Pages`."""
         return self.item.under_way
 
@@ -273,7 +273,7 @@ class Books:
             found = self.load(*name)
             if any(entry.token == token for entry in found.open.values()) and answer:
                 return answer
-            if len(found.finished(now)) >= FLUSH_FROM:
+            if len(found.find_finished(now)) >= FLUSH_FROM:
                 self.flush([found], now)
             beside = Beside(self.table, terms, self._check_key(terms.key, now), now)
             answer = alter(found.book)
@@ -292,7 +292,7 @@ class Books:
             else:
                 self._note(found, sooner, now)
                 return answer
-        raise contended(*name)
+        raise refuse_contended(*name)
 
     def _check_key(self, key: CallerKey | None, now: int) -> Item | None:
         """Return the item of a caller's key; raise KeyHeld if another run has the key."""
@@ -365,7 +365,18 @@ class Books:
         """Return the item of a book as it is written next: what it names is there by then."""
         self._announce(found)
         self._keep_zones(found.book)
+        if is_job(found.book.key) and not (found.record and found.record.done_at):
+            self._keep_job(found)
         return write(found, self.layout.shards, now + self.retention.longest_ms, now)
+
+    def _keep_job(self, found: BookItem) -> None:
+        """Keep the record of a job that ends now for as long as its occurrence."""
+        from duetick.domain.jobs import keep_job
+
+        book = found.book
+        entry = found.open.get(slot(book.record.anchor, book.key)) if book.record else None
+        if book.record and entry:
+            book.record = keep_job(book.record, entry.occurrence, self.retention)
 
     def _keep_zones(self, book: Book) -> None:
         """Keep the rules that new definitions name. Each content is written once by a process."""
@@ -380,7 +391,7 @@ class Books:
         The history is written first. If the item is then not written, it still has the occurrences,
         and the next flush writes the same again.
         """
-        leaving = [(found, entry) for found in several for entry in found.finished(now)]
+        leaving = [(found, entry) for found in several for entry in found.find_finished(now)]
         self.table.put_many([write_history(entry, self.retention) for _, entry in leaving])
         for found, entry in leaving:
             del found.open[slot_of(entry.occurrence)]
@@ -418,7 +429,7 @@ def tell_too_large(found: BookItem, error: Exception) -> None:
         logger.error("a schedule cannot be written: %s", error, extra=details)
 
 
-def contended(user_id: str, key: str) -> StoreUnavailable:
+def refuse_contended(user_id: str, key: str) -> StoreUnavailable:
     """Return the error after the last try."""
     return StoreUnavailable(
         f"{user_id}/{key} was written by others {TRIES} times in a row. Try again."

@@ -64,9 +64,8 @@ class ItemsClaim:
         made = book.claim(self._templates, room)
         if not found.is_altered:
             return None
-        new = [one for one in made if slot_of(one) not in found.open]
         found.apply()
-        return RowPlan(found, seen, new)
+        return RowPlan(found, seen, made)
 
     def write(self, plan: RowPlan) -> Sequence[Occurrence]:
         """Write the plan; return its new occurrences, none if another tick wrote the row first."""

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from duetick.core.ids import made_at
+from duetick.core.ids import read_time_of_id
 from duetick.domain.identity import is_job
 from duetick.domain.occurrence import LATEST, Identity, Occurrence, ScheduleName
 from duetick.domain.paging import newest_first
 from duetick.domain.policies import DAY
 from duetick.domain.states import LEASED, WAITING, State
-from duetick.ports import Query
+from duetick.domain.transitions import is_waiting_job
+from duetick.ports import DueJob, Query
 from duetick.stores.dynamodb.books import Books
 from duetick.stores.dynamodb.items import BookItem, item_key, job_statuses, name_of
 from duetick.stores.dynamodb.journal import Journal
@@ -51,14 +52,14 @@ class History:
             found = self._of_schedule(self._books.load(query.user_id, query.key), page)
         return page.of(found)
 
-    def named(self, name: str) -> Occurrence | None:
+    def find_by_id(self, name: str) -> Occurrence | None:
         """Return the occurrence of an id: one that is under way, or dead.
 
         At most `MOST_NAMED` of each are looked at. An id begins with its time, and an occurrence is
         made about its nominal time: so the dead are looked at backwards from a day later on, and
         then from the newest.
         """
-        made = made_at(name)
+        made = read_time_of_id(name)
         until = LATEST if made is None else made + DAY * 1_000
         sources = (
             (one for chunk in self._chunks_under_way() for one in chunk),
@@ -145,18 +146,21 @@ class History:
             forward=False,
         )
 
-    def count_under_way(self, limit: int) -> tuple[Counter[State], bool]:
-        """Count the occurrences under way of up to `limit` schedules, by state. Return True with
-        them if there may be others.
+    def count_under_way(
+        self, now: int, limit: int
+    ) -> tuple[Counter[State], Sequence[DueJob], bool]:
+        """Count the occurrences under way of up to `limit` schedules, by state. Return the jobs
+        among them that are due and wait, and True if there may be others.
         """
-        found: Counter[State] = Counter()
+        found, due = Counter[State](), list[DueJob]()
         names = islice(self.names_under_way(), limit)
         looked_at = 0
         while chunk := list(islice(names, AT_ONCE)):
             looked_at += len(chunk)
             books = self._books.load_many(chunk).values()
             found.update(one.state for item in books for one in item.under_way)
-        return found, looked_at >= limit
+            due += (job for item in books for job in _due_jobs(item, now))
+        return found, due, looked_at >= limit
 
     def names_under_way(self) -> Iterator[ScheduleName]:
         """Yield the schedules and jobs under way, each once."""
@@ -233,6 +237,12 @@ class PageWanted(NamedTuple):
         """Return True if the occurrence may be on the page."""
         later = newest_first(one.identity) > newest_first(self.after)
         return later and (not self.states or one.state in self.states)
+
+
+def _due_jobs(item: BookItem, now: int) -> Iterator[DueJob]:
+    for one in item.under_way:
+        if is_waiting_job(one) and one.due_at <= now:
+            yield DueJob(one.user_id, one.flow, item.action_of(one), one.due_at)
 
 
 def _is_in_item(one: Occurrence, books: Mapping[ScheduleName, BookItem]) -> bool:

@@ -1,11 +1,11 @@
 """The numbers of shards of the index `due`: the present one, and earlier ones that may have rows.
 
 The schema's item names every number in use; a tick reads the partitions of all of them. A number
-comes into use before the first row is written under it. It goes out of use in two steps, because a
-process may still write under it. First, a rebuild moves all rows and marks the number with the
-time. Then a later rebuild finds the mark old enough, moves the rows that came since, and removes
-the number. A process that writes under a marked number removes the mark; it reads the schema's item
-at least once a minute.
+comes into use before the first row is written under it. It goes out of use in two steps, because
+a process may still write under it. First, a rebuild moves all rows and dates the number. Then a
+later rebuild finds that date old enough, moves the rows that came since, and removes the number.
+A process that writes under a dated number removes the date; it reads the schema's item at least
+once a minute.
 """
 
 import time
@@ -63,7 +63,7 @@ class Layout:
         item = self._table.get(SCHEMA_KEY)
         date = self._table.date
         counts = _counts(item)
-        if self.shards in counts and not _mark_of(item, self.shards):
+        if self.shards in counts and not _left_at(item, self.shards):
             self._looked_at = time.monotonic()
         return counts, date
 
@@ -78,21 +78,21 @@ class Layout:
             self._looked_at = at
 
     def leaving(self, now: int) -> Mapping[int, int]:
-        """Return the other numbers whose mark is old enough, each with its mark."""
+        """Return the other numbers whose date is old enough, each with its date."""
         item = self._table.get(SCHEMA_KEY)
-        marks = {count: _mark_of(item, count) for count in _counts(item) if count != self.shards}
-        return {c: mark for c, mark in marks.items() if mark and now - mark >= FORGET_AFTER_MS}
+        dates = {count: _left_at(item, count) for count in _counts(item) if count != self.shards}
+        return {c: at for c, at in dates.items() if at and now - at >= FORGET_AFTER_MS}
 
     def leave(self, leaving: Mapping[int, int], now: int) -> None:
-        """Remove the leaving numbers, unless they came back into use, and mark the other numbers.
+        """Remove the leaving numbers, unless they came back into use, and date the other numbers.
 
         All rows must have been moved before.
         """
-        for count, mark in leaving.items():
-            self._try(_remove(count, mark))
+        for count, left_at in leaving.items():
+            self._try(_remove(count, left_at))
         for count in _counts(self._table.get(SCHEMA_KEY)):
             if count != self.shards:
-                self._try(_mark(count, now))
+                self._try(_date(count, now))
 
     def _try(self, update: Update) -> None:
         try:
@@ -116,7 +116,7 @@ def _counts(item: Item | None) -> Sequence[int]:
     return sorted(int(count) for count in item["shards"]["NS"])
 
 
-def _mark_of(item: Mapping[str, Any] | None, count: int) -> int | None:
+def _left_at(item: Mapping[str, Any] | None, count: int) -> int | None:
     return maybe_number(item or {}, f"left{count}")
 
 
@@ -126,18 +126,18 @@ _HAS_JOBS: Final = Update(
 
 
 def _use(count: int) -> Update:
-    names = {"#n": "shards", "#mark": f"left{count}"}
+    names = {"#n": "shards", "#left": f"left{count}"}
     values: Item = {":n": {"NS": [str(count)]}}
-    return Update("ADD #n :n REMOVE #mark", "attribute_exists(p)", names, values)
+    return Update("ADD #n :n REMOVE #left", "attribute_exists(p)", names, values)
 
 
-def _mark(count: int, now: int) -> Update:
-    names = {"#n": "shards", "#mark": f"left{count}"}
-    condition = "contains(#n, :c) AND attribute_not_exists(#mark)"
-    return Update("SET #mark = :now", condition, names, {":c": number(count), ":now": number(now)})
+def _date(count: int, now: int) -> Update:
+    names = {"#n": "shards", "#left": f"left{count}"}
+    condition = "contains(#n, :c) AND attribute_not_exists(#left)"
+    return Update("SET #left = :now", condition, names, {":c": number(count), ":now": number(now)})
 
 
-def _remove(count: int, mark: int) -> Update:
-    names = {"#n": "shards", "#mark": f"left{count}"}
-    values: Item = {":n": {"NS": [str(count)]}, ":mark": number(mark)}
-    return Update("DELETE #n :n REMOVE #mark", "#mark = :mark", names, values)
+def _remove(count: int, left_at: int) -> Update:
+    names = {"#n": "shards", "#left": f"left{count}"}
+    values: Item = {":n": {"NS": [str(count)]}, ":left": number(left_at)}
+    return Update("DELETE #n :n REMOVE #left", "#left = :left", names, values)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.failures import Event
 from duetick.domain.firing import Times
-from duetick.domain.identity import SCHEDULE_ORIGIN, is_failure_hook
+from duetick.domain.identity import SCHEDULE_ORIGIN, is_failure_hook, is_job
 from duetick.domain.occurrence import Death
 from duetick.domain.policies import DAY, Policies
 from duetick.domain.retention import KEPT_AT_LEAST, Retention
@@ -241,10 +241,10 @@ def _expires_at(o: Occurrence, retention: Retention) -> int:
     """Return the expiry in seconds: as the retention says, but not before twenty more fires of the
     schedule. An occurrence of another origin waits for them `KEPT_GONE_MS` at most: there may be
     any number of these. So long stays a poisoned one, whose cron nobody can read. A failure hook
-    waits for none.
+    and a job wait for none.
     """
     ends = retention.expires_at(o)
-    if is_failure_hook(o.origin):
+    if is_failure_hook(o.origin) or is_job(o.origin):
         return ends // 1_000
     longest = o.updated_at + KEPT_GONE_MS
     if o.reason is Reason.POISONED:

@@ -12,7 +12,7 @@ from duetick.stores.dynamodb.beside import operations_partition
 from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.occurrences import maybe_text, number, text
 from duetick.stores.dynamodb.schema import ATTENTION
-from duetick.stores.dynamodb.table import Item, Key, Table, Update, key_of, keyed
+from duetick.stores.dynamodb.table import Item, Key, Table, Update, key_attributes, key_of
 
 ATTENDED: Final = "operation"
 """The partition of the index."""
@@ -36,7 +36,7 @@ def add_operation(table: Table, one: Operation) -> None:
         "oc": one.outcome,
     }
     table.put(
-        keyed(_key(one))
+        key_attributes(_key(one))
         | {name: text(value) for name, value in texts.items() if value}
         | {
             "att": text(ATTENDED),

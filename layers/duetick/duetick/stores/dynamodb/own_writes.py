@@ -36,7 +36,7 @@ _SCALARS: Final[Mapping[str, Callable[[object], bool]]] = {
 
 
 def faults_of(write: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with the form of a write, each with its place."""
+    """Yield the faults in the form of a write, each with its place."""
     for kind, what in write.items():
         if kind not in KINDS:
             yield f"{kind} is none of {', '.join(KINDS)}"

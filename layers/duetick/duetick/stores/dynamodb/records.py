@@ -18,7 +18,7 @@ from duetick.stores.dynamodb.occurrences import (
     put_text,
     text,
 )
-from duetick.stores.dynamodb.table import Item, Key, keyed
+from duetick.stores.dynamodb.table import Item, Key, key_attributes
 
 
 def write_record(item: Item, record: Record, *, apart: bool) -> None:
@@ -124,7 +124,7 @@ def definition_item(one: Definition) -> Item:
     The last definition of a schedule that is gone expires.
     """
     item: Item = {
-        **keyed(definition_key(one.user_id, one.key, one.since)),
+        **key_attributes(definition_key(one.user_id, one.key, one.since)),
         "cron": text(one.cron),
         "anc": number(one.anchor),
         "is": text(one.standing),

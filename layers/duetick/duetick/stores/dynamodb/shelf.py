@@ -81,7 +81,7 @@ from duetick.stores.dynamodb.occurrences import maybe_text, number, slot, slot_o
 from duetick.stores.dynamodb.place import connect
 from duetick.stores.dynamodb.schema import ATTENTION, DIRECTORIES, DIRECTORY, LEAVING
 from duetick.stores.dynamodb.standing import StandingOrders
-from duetick.stores.dynamodb.table import Item, Table, Update, keyed
+from duetick.stores.dynamodb.table import Item, Table, Update, key_attributes
 from duetick.stores.dynamodb.transaction import DynamoTransaction, blame_action
 from duetick.stores.dynamodb.waiting import Waiting
 
@@ -238,7 +238,7 @@ class DynamoShelf:
         for directory in range(first, DIRECTORIES):
             values, start = {":d": text(of(directory))}, None
             if after:
-                start = {**keyed(item_key(*after[:2])), "dir": text(of(directory))}
+                start = {**key_attributes(item_key(*after[:2])), "dir": text(of(directory))}
             after = None
             items = self._table.query("dir = :d", values, index=DIRECTORY, start=start)
             while names := [name_of(item) for item in islice(items, LISTED_AT_ONCE)]:
@@ -349,10 +349,11 @@ class DynamoShelf:
 
     # Bells. Their module is loaded when it is needed: only a managed store has any.
 
-    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+    def make_bells_pending(self, names: Sequence[ScheduleName], now: int) -> None:
         """See `ports.Shelf`."""
-        mark = partial(self._bells.mark, now)
-        for _ in map(mark, names) if len(names) < 2 else self._writers().map(mark, names):
+        make_pending = partial(self._bells.make_pending, now)
+        each = map if len(names) < 2 else self._writers().map
+        for _ in each(make_pending, names):
             pass
 
     def pending_bells(self, limit: int) -> "Sequence[PendingBell]":
@@ -443,11 +444,11 @@ class DynamoShelf:
         """See `ports.Shelf`."""
         return self._history.find(query)
 
-    def tally(self, dead_since: int, limit: int) -> StateCounts:
+    def tally(self, now: int, dead_since: int, limit: int) -> StateCounts:
         """See `ports.Shelf`. It reads the items of up to `limit` schedules under way, and as many
         that are dead.
         """
-        running, partly = self._history.count_under_way(limit)
+        running, due, partly = self._history.count_under_way(now, limit)
         place = Query(None, None, frozenset({State.DEAD}), place_of(None), limit)
         dead = sum(one.nominal_at > dead_since for one in self._history.find(place))
         return StateCounts(
@@ -458,6 +459,7 @@ class DynamoShelf:
             dead=dead,
             unreadable=len(self.unreadable(0, limit)),
             partly=partly,
+            due_jobs=tuple(due),
         )
 
     def occurrence(self, identity: Identity) -> Occurrence | None:
@@ -465,9 +467,9 @@ class DynamoShelf:
         entry = self._books.occurrence(identity)
         return entry.occurrence if entry else None
 
-    def named(self, name: str) -> Occurrence | None:
+    def find_by_id(self, name: str) -> Occurrence | None:
         """See `ports.Shelf`. No index has the ids: those that need attention are looked through."""
-        return self._history.named(name)
+        return self._history.find_by_id(name)
 
     def events(self, identities: Sequence[Identity]) -> Sequence[Sequence[Event]]:
         """See `ports.Shelf`."""
@@ -505,7 +507,9 @@ class DynamoShelf:
 
     # Forecasts. Their module is loaded when it is needed: a tick forecasts nothing.
 
-    def alike(self, selection: "Selection", now: int, until: int, place: str = "") -> "AlikePage":
+    def read_alike(
+        self, selection: "Selection", now: int, until: int, place: str = ""
+    ) -> "AlikePage":
         """See `ports.Shelf`. These reads cost half: an item is whole, if a moment old."""
         from duetick.stores.dynamodb.alike import (
             PartRead,
@@ -616,7 +620,7 @@ class DynamoShelf:
 
     def keep_note(self, name: str, body: str) -> None:
         """See `ports.Shelf`."""
-        self._table.put(keyed(note_key(name)) | {"body": text(body)})
+        self._table.put(key_attributes(note_key(name)) | {"body": text(body)})
 
     def take_in(self, limit: int, take: TakeIn) -> int:
         """See `ports.Shelf`. Nobody else writes to the table: an action enqueues, or the API."""

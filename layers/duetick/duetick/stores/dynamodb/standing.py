@@ -11,7 +11,7 @@ from duetick.domain.ending import KEPT_GONE_MS
 from duetick.domain.standing import OrderKind, StandingOrder, prefix_of_user
 from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.occurrences import maybe_number, number, text
-from duetick.stores.dynamodb.table import Item, Key, Table, keyed
+from duetick.stores.dynamodb.table import Item, Key, Table, key_attributes
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
@@ -34,10 +34,10 @@ class StandingOrders:
 
     def of_kind(self, kind: OrderKind, ended_after: int) -> Sequence[StandingOrder]:
         """See `ports.Shelf.orders`. It reads all that is kept of the kind."""
-        found = {one.name: one for one in self._kept(kind, ended_after)}
+        found = {one.name: one for one in self._list_kept(kind, ended_after)}
         return [found[name] for name in sorted(found)]
 
-    def _kept(self, kind: OrderKind, ended_after: int) -> Iterator[StandingOrder]:
+    def _list_kept(self, kind: OrderKind, ended_after: int) -> Iterator[StandingOrder]:
         # Standing ones first: one that ends in between is found twice, and not missed.
         standing = {":p": text(STANDING), ":kind": text(f"{kind}#")}
         for item in self._table.query("p = :p AND begins_with(s, :kind)", standing):
@@ -51,10 +51,10 @@ class StandingOrders:
         """Yield the items of the orders about a user."""
         prefix = prefix_of_user(user_id)
         for kind in get_args(OrderKind):
-            yield from self._named(STANDING, f"{kind}#{prefix}")
-            yield from self._named(_ended_partition(kind), prefix)
+            yield from self._list_named(STANDING, f"{kind}#{prefix}")
+            yield from self._list_named(_ended_partition(kind), prefix)
 
-    def _named(self, partition: str, prefix: str) -> Iterator[Item]:
+    def _list_named(self, partition: str, prefix: str) -> Iterator[Item]:
         # `$` follows `#`, with which a prefix ends. DynamoDB Local's begins_with takes `%` in a
         # prefix for any text.
         between = {":p": text(partition), ":first": text(prefix), ":end": text(f"{prefix[:-1]}$")}
@@ -87,7 +87,7 @@ class StandingOrders:
             yield {
                 "Delete": {
                     "TableName": name,
-                    "Key": keyed(_standing_key(order)),
+                    "Key": key_attributes(_standing_key(order)),
                     "ConditionExpression": AT_REVISION,
                     "ExpressionAttributeValues": before,
                 }
@@ -97,7 +97,7 @@ class StandingOrders:
         yield {
             "ConditionCheck": {
                 "TableName": name,
-                "Key": keyed(other),
+                "Key": key_attributes(other),
                 "ConditionExpression": ABSENT,
             }
         }
@@ -105,7 +105,7 @@ class StandingOrders:
 
 def order_item(order: StandingOrder) -> Item:
     """Return the item of an order. The order has no fields beside it."""
-    item = keyed(_standing_key(order) if order.ended_at is None else _ended_key(order))
+    item = key_attributes(_standing_key(order) if order.ended_at is None else _ended_key(order))
     item |= {
         "k": text(order.kind),
         "n": text(order.name),

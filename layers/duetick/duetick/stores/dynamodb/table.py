@@ -55,7 +55,7 @@ class Table:
 
     def get(self, key: Key) -> Item | None:
         """Read an item consistently; None if it does not exist."""
-        return self.ask("GetItem", {"Key": keyed(key), "ConsistentRead": True}).get("Item")
+        return self.ask("GetItem", {"Key": key_attributes(key), "ConsistentRead": True}).get("Item")
 
     def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
         """Read items, consistently or for half the price. The result has those that exist."""
@@ -66,7 +66,7 @@ class Table:
         return found
 
     def _get_batch(self, keys: Sequence[Key], consistent: bool) -> Iterator[Item]:
-        wanted = [keyed(key) for key in keys]
+        wanted = [key_attributes(key) for key in keys]
         for wait in _waits():
             request = {"Keys": wanted, "ConsistentRead": consistent}
             answer = self._ask_of_several("BatchGetItem", {"RequestItems": {self.name: request}})
@@ -88,7 +88,7 @@ class Table:
         """Delete the items; absent ones are no error."""
         for start in range(0, len(keys), WRITE_AT_ONCE):
             batch = keys[start : start + WRITE_AT_ONCE]
-            self._write_batch([{"DeleteRequest": {"Key": keyed(key)}} for key in batch])
+            self._write_batch([{"DeleteRequest": {"Key": key_attributes(key)}} for key in batch])
 
     def _write_batch(self, requests: "Sequence[WriteRequestOutputTypeDef]") -> None:
         for wait in _waits():
@@ -117,7 +117,7 @@ class Table:
     def update(self, key: Key, update: Update) -> Item:
         """Change parts of the item and return all of it; raise Conflict if the condition fails."""
         request = {
-            "Key": keyed(key),
+            "Key": key_attributes(key),
             "UpdateExpression": update.change,
             "ConditionExpression": update.condition,
             "ExpressionAttributeNames": update.names,
@@ -129,12 +129,12 @@ class Table:
 
     def delete(self, key: Key) -> None:
         """Delete the item; an absent one is no error."""
-        self.ask("DeleteItem", {"Key": keyed(key)})
+        self.ask("DeleteItem", {"Key": key_attributes(key)})
 
     def delete_if(self, key: Key, condition: Update) -> None:
         """Delete the item; raise Conflict if the condition fails. The change is not made."""
         request = {
-            "Key": keyed(key),
+            "Key": key_attributes(key),
             "ConditionExpression": condition.condition,
             "ExpressionAttributeNames": condition.names,
             "ExpressionAttributeValues": condition.values,
@@ -208,7 +208,7 @@ class Table:
             request["ExclusiveStartKey"] = following
 
 
-def keyed(key: Key) -> Item:
+def key_attributes(key: Key) -> Item:
     """Return a key as attributes."""
     return {"p": {"S": key[0]}, "s": {"S": key[1]}}
 

@@ -233,7 +233,7 @@ def _wake(item: BookItem, now: int, fair: Fair, *, at_hand: bool) -> int | None:
 
 
 def _first_kept_back(items: Iterable[BookItem], now: int, fair: Fair) -> Collection[ScheduleName]:
-    """Return the first schedules of which a limit keeps an occurrence back that is due."""
+    """Return the first schedules with a due occurrence that a limit keeps back."""
     if not fair.limits:
         return ()
     kept_back = [

@@ -9,7 +9,7 @@ from duetick.domain.policies import DAY
 from duetick.domain.workers import REPORTS_KEPT_MS, NamedLock, Worker, WorkerKind
 from duetick.stores.dynamodb.errors import Conflict
 from duetick.stores.dynamodb.occurrences import maybe_number, number, put_number, text
-from duetick.stores.dynamodb.table import Item, Key, Table, Update, keyed
+from duetick.stores.dynamodb.table import Item, Key, Table, Update, key_attributes
 
 LOCKS: Final = "L"
 WORKERS: Final = "W"
@@ -90,7 +90,7 @@ class Workers:
 
     def report(self, worker: Worker) -> None:
         """See `ports.Shelf`."""
-        item: Item = keyed((WORKERS, _sort(worker.started_at, worker.id))) | {
+        item: Item = key_attributes((WORKERS, _sort(worker.started_at, worker.id))) | {
             "kind": text(worker.kind),
             "silent": number(worker.silent_at),
             "late": number(worker.lateness_ms),

@@ -16,7 +16,7 @@ from duetick.stores.sql.claim import (
     NEXT_FIRE_AT,
     ChunkPlan,
     endings,
-    left_out,
+    leave_out_param,
     rows_within,
     set_aside,
     tell_of,
@@ -74,7 +74,7 @@ class LockingClaim:
         """
         tick, start = self._reached
         params: dict[str, Value] = {"until": now + ahead - fair.late, "limit": limit}
-        params["leave_out"] = left_out(fair)
+        params["leave_out"] = leave_out_param(fair)
         query = "claim_select"
         if fair.part:
             query, params = "claim_select_part", params | fair.part._asdict()
@@ -99,7 +99,7 @@ def claim_locked(
     plan.decide(templates)
     _leave_out_known(session, plan, places)
     claimed = _write(session, plan, places)
-    return Chunk(len(places), claimed, plan.poisoned())
+    return Chunk(len(places), claimed, plan.find_poisoned())
 
 
 def _leave_out_known(session: Session, plan: ChunkPlan, places: Sequence[str]) -> None:
@@ -121,7 +121,7 @@ def _leave_out_known(session: Session, plan: ChunkPlan, places: Sequence[str]) -
 
 def _write(session: Session, plan: ChunkPlan, places: Sequence[str]) -> Sequence[Occurrence]:
     """Send all writes, and make the occurrences while the database works."""
-    told = [*tell_of(session, plan.poisoned())]
+    told = [*tell_of(session, plan.find_poisoned())]
     session.several([*endings(session, plan), *told, *set_aside(plan.broken)])
     answer = session.last([("claim_write", _params(plan, places))])
     made = [*plan.occurrences()]

@@ -10,7 +10,7 @@ from typing import Final, cast
 from duetick.domain.errors import DuetickError, NoTransactions, StoreUnavailable
 from duetick.stores.postgres.connecting import ConnectPostgres
 from duetick.stores.postgres.errors import ConnectionLost, as_of_caller
-from duetick.stores.postgres.kept import kept_queries
+from duetick.stores.postgres.kept import load_kept_queries
 from duetick.stores.postgres.wire import Statement, Wire
 from duetick.stores.sql.queries import load
 from duetick.stores.sql.session import Params, QueryCall, Row, Value
@@ -53,7 +53,7 @@ class PostgresSession:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._queries, self._kept = load("postgres"), kept_queries()
+        self._queries, self._kept = load("postgres"), load_kept_queries()
 
     def rows(self, name: str, params: Params) -> Sequence[Row]:
         """See `Session`."""

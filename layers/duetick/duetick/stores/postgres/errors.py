@@ -159,7 +159,7 @@ def as_of_caller(error: DuetickError) -> DuetickError:
     return EffectsRefused(f"Your own statement failed: {_part(cause, 'M')} ({code_of(cause)}).")
 
 
-def lost(error: BaseException, told: Exception | None) -> ConnectionLost:
+def report_lost(error: BaseException, told: Exception | None) -> ConnectionLost:
     """Return the error of a broken connection. `told` is the server's last error, if any."""
     if isinstance(told, DatabaseError):
         return ConnectionLost(f"Postgres ended the connection: {_part(told, 'M')}.")

@@ -31,7 +31,7 @@ from duetick.stores.postgres.claim import (
     tids,
 )
 from duetick.stores.postgres.errors import RowLocked
-from duetick.stores.sql.claim import NEXT_FIRE_AT, ChunkPlan, left_out, rows_within
+from duetick.stores.sql.claim import NEXT_FIRE_AT, ChunkPlan, leave_out_param, rows_within
 from duetick.stores.sql.session import (
     Database,
     Params,
@@ -166,7 +166,7 @@ class FastClaim:
         tick = self._tick
         wanted = limit * BLOCK if tick.was_full else limit
         params: dict[str, Value] = {"until": sum(tick.of) - fair.late, "limit": wanted}
-        params["leave_out"] = left_out(fair)
+        params["leave_out"] = leave_out_param(fair)
         query = "claim_read"
         if fair.part:
             query, params = "claim_read_part", params | fair.part._asdict()
@@ -223,7 +223,7 @@ class FastClaim:
             answers = session.start([*calls, ("claim_lock", _others(planned))])
         else:
             answers = session.last(calls)
-        made = planned.plan.leased()
+        made = planned.plan.find_leased()
         self._decide_next(planned)
         advanced, *more = answers()
         others = Chunk(0)

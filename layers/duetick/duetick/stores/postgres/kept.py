@@ -56,7 +56,7 @@ def routines() -> Mapping[tuple[str, ...], Routine]:
 
 
 @cache
-def kept_queries() -> Mapping[str, str]:
+def load_kept_queries() -> Mapping[str, str]:
     """Return the queries that call the functions, by the names of these."""
     return {one.name: one.query for one in routines().values()}
 

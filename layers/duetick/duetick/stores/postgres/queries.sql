@@ -45,6 +45,12 @@ SELECT t.typname, 'type', '' FROM pg_type t
 JOIN pg_namespace n ON n.oid = t.typnamespace AND n.nspname = current_schema()
 WHERE t.typname IN (SELECT json_array_elements_text(:names::json)) AND t.typrelid = 0
 
+-- name: routines
+-- The functions of `kept`, of any code. Only their owner may drop them.
+SELECT p.proname, p.oid::regprocedure::text, pg_has_role(p.proowner, 'USAGE')
+FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace AND n.nspname = current_schema()
+WHERE p.proname ~ '^duetick_[a-z_]+_[0-9a-f]{12}$' AND p.prorettype = 'json'::regtype
+
 -- name: take_over_bound
 -- Objects of the table that would make a claim or a put fail, or that hide rows from another role.
 WITH its AS (SELECT c.oid, c.relrowsecurity FROM pg_class c

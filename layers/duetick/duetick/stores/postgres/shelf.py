@@ -25,7 +25,7 @@ from duetick.stores.postgres.errors import FACTORYS_PLACE, InDoubt, connecting
 from duetick.stores.postgres.fast_claim import FastClaim
 from duetick.stores.postgres.kept import read_answers, routines
 from duetick.stores.sql.queries import Migration, migrations
-from duetick.stores.sql.quick import USUAL_LEASE_MS, begin_call, begin_params, leased_params
+from duetick.stores.sql.quick import USUAL_LEASE_MS, begin_call, begin_params, params_of_lease
 from duetick.stores.sql.rows import read_begun, read_occurrence, read_record
 from duetick.stores.sql.session import (
     Database,
@@ -142,11 +142,10 @@ class PostgresShelf(SqlShelf):
 
     def _migrate(self, session: Session) -> Migrated:
         """See `SqlShelf`. The functions are made of the queries that this code runs."""
+        from duetick.stores.postgres.releases import renew_routines
+
         migrated = super()._migrate(session)
-        made = {one.name: one for one in routines().values()}
-        found = session.rows("names_taken", {"names": json.dumps([*made])})
-        for name in made.keys() - {str(row[0]) for row in found}:
-            session.script(made[name].made)
+        renew_routines(session)
         return migrated
 
     @retried
@@ -172,7 +171,7 @@ def _move_call(before: Occurrence, after: Occurrence, event: Event | None) -> Qu
 
 
 def _move_params(before: Occurrence, after: Occurrence, event: Event | None) -> Params:
-    params = leased_params(before, after)
+    params = params_of_lease(before, after)
     return {**params, "note": event.note, "note_told": event.told} if event else params
 
 

@@ -25,7 +25,7 @@ from duetick.stores.postgres.errors import (
     InDoubt,
     connection_is_over,
     is_of_names,
-    lost,
+    report_lost,
     translate,
 )
 from duetick.stores.sql.session import Params, Row, Value
@@ -175,7 +175,7 @@ class Exchange:
         """The server's error before the end, if there is one: then nothing was committed."""
         return (self.opening and self.opening.error) or self.answer.error
 
-    def blamed(self, error: DuetickError) -> DuetickError:
+    def blame(self, error: DuetickError) -> DuetickError:
         """Return the error; or InDoubt, if a COMMIT was sent and no answer came."""
         if isinstance(error, ConnectionLost) and self.sent and self.ending and not self.told:
             return InDoubt(error)
@@ -318,11 +318,11 @@ class Wire:
             self.sound = in_step and not connection_is_over(error)
             self._names.clear()
             self._may_keep = self._may_keep and not is_of_names(error)
-            raise exchange.blamed(translate(error)) from error
+            raise exchange.blame(translate(error)) from error
         except UnicodeEncodeError as error:
             raise InvalidSchedule("text", f"holds {HALF_A_PAIR}", "character") from error
         except (Error, OSError, AttributeError) as error:
-            raise exchange.blamed(lost(error, exchange.told)) from error
+            raise exchange.blame(report_lost(error, exchange.told)) from error
 
     def _send(self, statements: Sequence[tuple[str, Sequence[Params]]]) -> None:
         """Write each statement with all its calls."""

@@ -1,4 +1,4 @@
-"""What a forecast reads of a database: the rows grouped by it, some names at a time."""
+"""The reads of a forecast: rows, grouped by the database, some names at a time."""
 
 import json
 from collections.abc import Sequence

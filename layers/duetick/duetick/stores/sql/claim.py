@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from duetick.core.ids import new_id
 from duetick.domain.book import Unreadable
 from duetick.domain.claims import DueRow, Templates, index_row, name_for, pick_shares
-from duetick.domain.ending import marks_of_end
+from duetick.domain.ending import times_of_end
 from duetick.domain.failure_hooks import hooks_of
 from duetick.domain.occurrence import Occurrence
 from duetick.domain.policies import Policies
@@ -120,7 +120,7 @@ class ChunkPlan:
             if one.state is State.QUEUED:
                 yield name_for(self.rows[place], one, name)
 
-    def leased(self) -> list[Occurrence]:
+    def find_leased(self) -> list[Occurrence]:
         """Return those of `lists` that the claim leases, so that the tick delivers them."""
         rows, stem, leased = self.rows, self.stem, list[Occurrence]()
         serial = 0
@@ -131,7 +131,7 @@ class ChunkPlan:
                 serial += 1
         return leased
 
-    def poisoned(self) -> list[Occurrence]:
+    def find_poisoned(self) -> list[Occurrence]:
         """Return the occurrences of rows that cannot be read."""
         return [one for _, one in self.broken]
 
@@ -145,7 +145,7 @@ def endings(session: Session, plan: ChunkPlan) -> list[QueryCall]:
         return []
     at = {plan.rows[place][:2]: max(plan.now, mark) for place, mark in plan.done}
     marks = [
-        (user_id, key, *marks_of_end(user_id, Policies.load(policies), Pause.load(pause), since))
+        (user_id, key, *times_of_end(user_id, Policies.load(policies), Pause.load(pause), since))
         for user_id, key, enabled, pause, policies in session.rows(
             "schedules_ending", {"names": json.dumps([*at])}
         )
@@ -154,7 +154,7 @@ def endings(session: Session, plan: ChunkPlan) -> list[QueryCall]:
     return [("schedules_end", {"marks": json.dumps(marks)})] if marks else []
 
 
-def left_out(fair: Fair) -> str:
+def leave_out_param(fair: Fair) -> str:
     """Return the users that a claim leaves out, as the parameter of the queries."""
     return json.dumps(sorted(fair.leave_out)) if fair.leave_out else "[]"
 

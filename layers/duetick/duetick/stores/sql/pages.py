@@ -17,7 +17,7 @@ from duetick.stores.sql.rows import (
     event_params,
     identity_params,
     index_params,
-    later,
+    later_of,
     move_params,
     occurrence_params,
     read_index,
@@ -59,7 +59,7 @@ class SqlPages:
         """See `Pages`."""
         return self.placed
 
-    def queued_before(self, nominal_at: int) -> Sequence[Occurrence]:
+    def find_queued_before(self, nominal_at: int) -> Sequence[Occurrence]:
         """See `Pages`."""
         return self._select("occurrences_queued", self.name | {"nominal_at": nominal_at})
 
@@ -77,7 +77,7 @@ class SqlPages:
         """See `Pages`."""
         return self._select("ranges_beyond", self.name | {"at": at})
 
-    def unfinished(self) -> Sequence[Occurrence]:
+    def find_unfinished(self) -> Sequence[Occurrence]:
         """See `Pages`."""
         return self._select("occurrences_unfinished", self.name)
 
@@ -134,7 +134,7 @@ class SqlBook:
             *(("events_forget", identity_params(one)) for one in book.discarded),
             *(("body_put", {**identity_params(one), "body": None}) for one in book.discarded),
             *(("event_put", event_params(*one)) for one in book.events),
-            *([("bell_mark", {**self._name, **book.bell._asdict()})] if book.bell else ()),
+            *([("bell_make_pending", {**self._name, **book.bell._asdict()})] if book.bell else ()),
         ]
 
     @property
@@ -195,7 +195,7 @@ def load(session: Session, name: ScheduleName, about: Leased | None) -> SqlBook:
     book = Book(user_id, key, pages, new_id)
     broken, record = columns[: RECORD_AT - UNREADABLE_AT], columns[RECORD_AT - UNREADABLE_AT :]
     book.row = read_index(rows[0]) if rows else None
-    book.mark = later(kept, rows[0][INDEX_COLUMNS] if rows else None)
+    book.mark = later_of(kept, rows[0][INDEX_COLUMNS] if rows else None)
     book.unreadable = read_unreadable(broken) if broken[0] is not None else None
     book.record = read_record(record) if record[0] is not None else None
     book.defined_at = since or 0

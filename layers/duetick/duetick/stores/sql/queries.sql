@@ -60,6 +60,16 @@ SELECT 'dead', count(*) FROM (
 UNION ALL
 SELECT 'unreadable', count(*) FROM (SELECT 1 FROM unreadable LIMIT :limit) AS unreadable
 
+-- name: jobs_due
+-- The jobs among the earliest that wait.
+SELECT o.user_id, o.flow, s.action, o.due_at FROM (
+    SELECT user_id, key, flow, state, due_at, origin FROM occurrences
+    WHERE state IN ('scheduled', 'retrying') AND due_at <= :now ORDER BY due_at LIMIT :limit
+) AS o
+JOIN schedules s ON s.user_id = o.user_id AND s.key = o.key
+WHERE o.state = 'scheduled' AND o.origin >= 'job:' AND o.origin < 'job;'
+ORDER BY o.due_at
+
 -- name: alike_end
 -- The name at which one read of a forecast ends, if there are so many rows.
 SELECT i.user_id, i.key FROM schedule_index i
@@ -544,6 +554,17 @@ DELETE FROM events WHERE (user_id, key, nominal_at, origin) IN ({given_identitie
 DELETE FROM occurrences WHERE (user_id, key, nominal_at, origin) IN ({given_identities})
     AND state IN ('succeeded', 'cancelled', 'dead', 'deleted')
 
+-- name: retire_jobs
+-- The record of a job stays while its failure hook is under way, or somebody changes it: a purge
+-- looks at it again.
+DELETE FROM schedules WHERE (user_id, key) IN (
+    SELECT o.user_id, o.key FROM ({given_names}) AS n
+    JOIN schedules o ON o.user_id = n.user_id AND o.key = n.key
+    WHERE o.done_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM occurrences e
+        WHERE e.user_id = o.user_id AND e.key = o.key
+            AND e.state IN ('scheduled', 'queued', 'processing', 'retrying'))
+    {skip_locked})
+
 -- name: held_of_schedule
 -- What was held for a schedule that is deleted: a purge looks at it again.
 UPDATE occurrences SET kept_until = NULL
@@ -559,7 +580,7 @@ WHERE kept_until = :held AND (user_id, key) IN (
         AND NOT EXISTS (SELECT 1 FROM schedule_index i WHERE i.user_id = m.user_id AND i.key = m.key)
     ORDER BY m.mark LIMIT :limit)
 
--- name: bell_mark
+-- name: bell_make_pending
 INSERT INTO bells (user_id, key, token, since, taken_until)
 VALUES (:user_id, :key, :token, :at, 0)
 ON CONFLICT (user_id, key) DO UPDATE SET token = excluded.token

@@ -27,7 +27,7 @@ def begin_params(held: Leased) -> dict[str, Value]:
     return identity_params(held.identity) | {"fence": held.fence, "flow": held.flow}
 
 
-def leased_params(before: Occurrence, after: Occurrence) -> dict[str, Value]:
+def params_of_lease(before: Occurrence, after: Occurrence) -> dict[str, Value]:
     """Return the parameters of `occurrence_move_leased`: the occurrence in hand, and the next."""
     params = identity_params(before.identity)
     params["fence"], params["next_fence"] = before.fence, after.fence

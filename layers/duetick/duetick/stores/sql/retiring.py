@@ -50,10 +50,18 @@ def retire(session: Session, retention: Retention, now: int, limit: int) -> Reti
         identities = json.dumps(left)
         session.rows("retire_events", {"identities": identities})
         session.rows("retire_occurrences", {"identities": identities})
+        _retire_jobs(session, left)
     later = [(*one.identity, until) for one, until in judged if until is not None]
     if later:
         session.rows("retire_later", {"later": json.dumps(later)})
     return Retired(left, len(found))
+
+
+def _retire_jobs(session: Session, left: Iterable[Identity]) -> None:
+    """Delete the records of the jobs whose occurrences left."""
+    names = [(user_id, key) for user_id, key, _, origin in left if key == origin]
+    if names:
+        session.rows("retire_jobs", {"names": json.dumps(names)})
 
 
 def _leaving(judged: Iterable[tuple[_Ended, int | None]]) -> list[_Ended]:

@@ -133,7 +133,7 @@ def read_listed(row: Row) -> Listed:
         read_record(record) if record[0] is not None else None,
         read_index(index) if index[0] is not None else None,
         bool(unreadable),
-        later(mark, index[-1]),
+        later_of(mark, index[-1]),
         zone,
         make_cursor(user_id, key),
     )
@@ -335,7 +335,7 @@ def read_made(row: Row) -> Made:
     return Made.read(*row)
 
 
-def later(one: int | None, other: int | None) -> int | None:
+def later_of(one: int | None, other: int | None) -> int | None:
     """Return the later of two marks; each may be None."""
     return max((mark for mark in (one, other) if mark is not None), default=None)
 

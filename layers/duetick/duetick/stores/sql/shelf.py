@@ -39,6 +39,7 @@ from duetick.ports import (
     Clock,
     Counted,
     Dialect,
+    DueJob,
     Effects,
     Fair,
     Glance,
@@ -51,7 +52,7 @@ from duetick.ports import (
     TakeIn,
     Terms,
 )
-from duetick.stores.sql.claim import ClaimChunk, left_out
+from duetick.stores.sql.claim import ClaimChunk, leave_out_param
 from duetick.stores.sql.pages import keep_zones, load, load_alone, zones_of
 from duetick.stores.sql.queries import Migration
 from duetick.stores.sql.rows import (
@@ -269,11 +270,11 @@ class SqlShelf:
     # Bells.
 
     @retried
-    def mark_bells(self, names: Sequence[ScheduleName], now: int) -> None:
+    def make_bells_pending(self, names: Sequence[ScheduleName], now: int) -> None:
         """See `ports.Shelf`."""
-        marks: list[Params] = [{**_name_params(one), "token": new_id(), "at": now} for one in names]
+        rows: list[Params] = [{**_name_params(one), "token": new_id(), "at": now} for one in names]
         with self._database.transaction() as session:
-            session.each("bell_mark", marks)
+            session.each("bell_make_pending", rows)
 
     def pending_bells(self, limit: int) -> "Sequence[PendingBell]":
         """See `ports.Shelf`."""
@@ -320,7 +321,7 @@ class SqlShelf:
 
     def _lease(self, now: int, limit: int, until: int, fair: Fair) -> Sequence[Occurrence]:
         with self._database.claiming() as session:
-            params: Params = {"now": now, "until": until, "leave_out": left_out(fair)}
+            params: Params = {"now": now, "until": until, "leave_out": leave_out_param(fair)}
             params = {**params, **_full_scopes(fair, now)}
             over = _select(session, *_over_call({**params, "limit": limit}, fair))
             room = limit - len(over)
@@ -377,10 +378,11 @@ class SqlShelf:
         return [read_occurrence(row) for row in self._rows(_page_of(query), params)]
 
     @retried
-    def tally(self, dead_since: int, limit: int) -> StateCounts:
+    def tally(self, now: int, dead_since: int, limit: int) -> StateCounts:
         """See `ports.Shelf`."""
         rows = self._rows("tally", {"dead_since": dead_since, "limit": limit})
         found = {str(name): int(count) for name, count in rows}
+        due = self._rows("jobs_due", {"now": now, "limit": limit})
         return StateCounts(
             found.get("queued", 0),
             found.get("processing", 0),
@@ -388,6 +390,7 @@ class SqlShelf:
             found.get("retrying", 0),
             found["dead"],
             found["unreadable"],
+            due_jobs=tuple(DueJob(*row) for row in due),
         )
 
     @retried
@@ -397,7 +400,7 @@ class SqlShelf:
         return read_occurrence(rows[0]) if rows else None
 
     @retried
-    def named(self, name: str) -> Occurrence | None:
+    def find_by_id(self, name: str) -> Occurrence | None:
         """See `ports.Shelf`."""
         rows = self._rows("occurrence_named", {"id": name})
         return read_occurrence(rows[0]) if rows else None
@@ -446,7 +449,9 @@ class SqlShelf:
     # Forecasts. Their module is loaded when it is needed: a tick forecasts nothing.
 
     @retried
-    def alike(self, selection: "Selection", now: int, until: int, place: str = "") -> "AlikePage":
+    def read_alike(
+        self, selection: "Selection", now: int, until: int, place: str = ""
+    ) -> "AlikePage":
         """See `ports.Shelf`."""
         from duetick.stores.sql.alike import read_part
 

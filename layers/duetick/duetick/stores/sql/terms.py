@@ -2,7 +2,7 @@
 
 from duetick.domain.attempts import CallerKey, refuse_key
 from duetick.domain.creation import Repeatable
-from duetick.domain.errors import CreationStands, InvalidSchedule, too_many, too_many_jobs
+from duetick.domain.errors import CreationStands, InvalidSchedule, refuse_job, refuse_schedule
 from duetick.domain.identity import is_job
 from duetick.domain.occurrence import Occurrence
 from duetick.domain.schedule import Record
@@ -28,7 +28,7 @@ def _check_room(session: Session, record: Record, at_most: int) -> None:
     job = is_job(record.key)
     rows = session.rows("job_count" if job else "schedule_count", {"user_id": record.user_id})
     if number(rows) >= at_most:
-        raise too_many_jobs(at_most) if job else too_many(at_most)
+        raise refuse_job(at_most) if job else refuse_schedule(at_most)
 
 
 def _check_owner(session: Session, record: Record, external_id: str) -> None:

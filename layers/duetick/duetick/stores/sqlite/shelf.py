@@ -11,13 +11,13 @@ from duetick.ports import Chunk, Fair
 from duetick.stores.sql.claim import (
     ChunkPlan,
     endings,
-    left_out,
+    leave_out_param,
     rows_within,
     set_aside,
     tell_of,
 )
 from duetick.stores.sql.queries import migrations
-from duetick.stores.sql.quick import begin_call, leased_params
+from duetick.stores.sql.quick import begin_call, params_of_lease
 from duetick.stores.sql.rows import ATTEMPTS, event_params, occurrence_params, read_begun
 from duetick.stores.sql.session import Params, Session, Value
 from duetick.stores.sql.shelf import SqlShelf
@@ -49,7 +49,7 @@ class SqliteClaim:
         params: Params = {
             "until": now + ahead - fair.late,
             "limit": limit,
-            "leave_out": left_out(fair),
+            "leave_out": leave_out_param(fair),
         }
         found = session.rows("claim_select", params)
         if not found:
@@ -62,13 +62,13 @@ class SqliteClaim:
         for place, _ in plan.done:
             name = {"user_id": plan.rows[place][0], "key": plan.rows[place][1]}
             session.several([("mark_keep", name), ("index_remove", name)])
-        told = [*tell_of(session, plan.poisoned())]
+        told = [*tell_of(session, plan.find_poisoned())]
         session.several([*endings(session, plan), *told, *set_aside(plan.broken)])
         leased = [*plan.occurrences()]
         if session.every("occurrence_claimed", RECORDED, _records(plan)) < len(plan.made):
             new = {row[0] for row in session.rows("occurrences_of_chunk", {"stem": plan.stem})}
             leased = [one for one in leased if one.id in new]
-        return Chunk(len(found), leased, plan.poisoned())
+        return Chunk(len(found), leased, plan.find_poisoned())
 
 
 def _leave_out_known(session: Session, plan: ChunkPlan) -> None:
@@ -151,7 +151,7 @@ def _begin(session: Session, lease: Leased, now: int) -> Begun | None:
 def _move_leased(
     session: Session, before: Occurrence, after: Occurrence, event: Event | None
 ) -> Occurrence | None:
-    if session.each("occurrence_move_leased", [leased_params(before, after)]) == [0]:
+    if session.each("occurrence_move_leased", [params_of_lease(before, after)]) == [0]:
         return None
     if event:
         session.rows("event_put", event_params(before.identity, event))

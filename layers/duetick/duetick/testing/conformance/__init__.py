@@ -42,7 +42,7 @@ from duetick.testing.conformance.limited_hooks import LimitedHookConformance
 from duetick.testing.conformance.limiting import LimitingConformance
 from duetick.testing.conformance.limits import LimitConformance
 from duetick.testing.conformance.lookups import LookupConformance
-from duetick.testing.conformance.managing import MarkConformance, RingConformance
+from duetick.testing.conformance.managing import PendingBellConformance, RingConformance
 from duetick.testing.conformance.mirroring import MirroringConformance
 from duetick.testing.conformance.misfire import LookAheadConformance, MisfireConformance
 from duetick.testing.conformance.operating import OperatingConformance
@@ -75,7 +75,7 @@ class StoreConformance(
     AtomicityConformance,
     PoisonConformance,
     MirroringConformance,
-    MarkConformance,
+    PendingBellConformance,
     RingConformance,
     RebuildConformance,
     DriftConformance,

@@ -28,13 +28,13 @@ class AuditLines(logging.Handler):
         """Keep the line."""
         self.told.append(vars(record))
 
-    def named(self, finding: str) -> list[tuple[object, object]]:
+    def list_named(self, finding: str) -> list[tuple[object, object]]:
         """Return the schedules and flows that the lines of a finding name."""
         errors = (one for one in self.told if one["levelno"] == logging.ERROR)
         return [(one["schedule"], one["flow"]) for one in errors if one["action"] == finding]
 
 
-def audited(store: Store, now: int) -> tuple[Audit, AuditLines]:
+def run_audit(store: Store, now: int) -> tuple[Audit, AuditLines]:
     """Return the counts of an audit, and its lines."""
     lines, logger = AuditLines(), logging.getLogger("duetick.audit")
     logger.addHandler(lines)
@@ -55,21 +55,21 @@ class AuditConformance(StoreSuite):
         store.index.upsert(row("alone", at=NOON + DAY))
         assert audit(store, NOON) == Audit(active=4)
         drain(store, NOON + HOUR)
-        counted, lines = audited(store, NOON + HOUR)
+        counted, lines = run_audit(store, NOON + HOUR)
         assert (counted, lines.told) == (Audit(active=3), [])
 
     def test_t12_a_schedule_without_its_row_is_counted_and_named(self, store: Store) -> None:
         store.schedules.put(schedule(), now=NOON)
         store.index.remove("ada", "digest")
-        counted, lines = audited(store, NOON)
+        counted, lines = run_audit(store, NOON)
         assert counted == Audit(unindexed=1)
-        assert lines.named("unindexed") == [("ada/digest", "reminders")]
+        assert lines.list_named("unindexed") == [("ada/digest", "reminders")]
 
     def test_t12_a_row_that_waits_for_a_wrong_time_is_stale(self, store: Store) -> None:
         drift(store, NOON + HOUR)
-        counted, lines = audited(store, NOON)
+        counted, lines = run_audit(store, NOON)
         assert counted == Audit(active=1, stale=1)
-        assert lines.named("stale") == [("ada/digest", "reminders")]
+        assert lines.list_named("stale") == [("ada/digest", "reminders")]
         store.rebuild(now=NOON)
         assert audit(store, NOON) == Audit(active=1)
 
@@ -90,10 +90,10 @@ class AuditConformance(StoreSuite):
         store.schedules.put(schedule("mail/nightly", user=""), now=NOON)
         store.index.upsert(row("alone", at=NOON + DAY))
         late = NOON + DAY + HOUR + 1
-        counted, lines = audited(store, late)
+        counted, lines = run_audit(store, late)
         assert counted == Audit(active=3, overdue=3)
         told = {("nightly", "reminders"), ("ada/alone", ""), ("ada/digest", "reminders")}
-        assert set(lines.named("overdue")) == told
+        assert set(lines.list_named("overdue")) == told
         drain(store, late)
         assert audit(store, late) == Audit(active=3)
 
@@ -104,9 +104,12 @@ class AuditConformance(StoreSuite):
         store.index.upsert(row("alone", cron=BAD))
         drain(store, SOON)
         for _hour in range(2):
-            counted, lines = audited(store, SOON)
+            counted, lines = run_audit(store, SOON)
             assert counted == Audit(unreadable=2)
-            assert {told for told, _ in lines.named("unreadable")} == {"ada/digest", "ada/alone"}
+            assert {told for told, _ in lines.list_named("unreadable")} == {
+                "ada/digest",
+                "ada/alone",
+            }
         assert store.index.restore("ada", "digest", now=SOON)
         store.index.remove("ada", "alone")
         assert audit(store, SOON) == Audit(active=1)
@@ -121,9 +124,9 @@ class AuditConformance(StoreSuite):
         drain(store, NOON + HOUR)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(rows, "digest_of", lambda _zone: "other")
-            counted, lines = audited(store, NOON + HOUR)
+            counted, lines = run_audit(store, NOON + HOUR)
         assert counted == Audit(active=3, old_tzdata=1)
-        assert lines.named("old_tzdata") == [("ada/digest", "reminders")]
+        assert lines.list_named("old_tzdata") == [("ada/digest", "reminders")]
         paused = store.schedules.put(pause(made, "", None, NOON + HOUR), now=NOON + HOUR)
         store.schedules.put(resume(paused), now=NOON + 2 * HOUR)
         assert audit(store, NOON + 2 * HOUR) == Audit(active=3)
@@ -131,6 +134,6 @@ class AuditConformance(StoreSuite):
     def test_t12_each_finding_names_the_first_of_many(self, store: Store) -> None:
         for number in range(MOST_NAMED + 2):
             store.index.upsert(row(f"k{number:02}", user=f"{FLOW_USER}x", at=NOON))
-        counted, lines = audited(store, NOON + DAY)
+        counted, lines = run_audit(store, NOON + DAY)
         assert counted.overdue == MOST_NAMED + 2
-        assert len(lines.named("overdue")) == MOST_NAMED
+        assert len(lines.list_named("overdue")) == MOST_NAMED

@@ -56,12 +56,12 @@ ALONE = BackfillRequest("ada", "digest", NOON - 5 * HOUR, NOON)
 LATER = NOON + 30 * MINUTE
 
 
-def stored(store: Store, policies: Policies | None = None, cron: str = HOURLY) -> None:
+def put_at_noon(store: Store, policies: Policies | None = None, cron: str = HOURLY) -> None:
     """Put the schedule at noon, so that it has no history."""
     store.schedules.put(schedule(cron=cron, policies=policies), now=NOON)
 
 
-def ordered(store: Store, wanted: BackfillRequest = ALLOWED) -> StandingOrder:
+def start_order(store: Store, wanted: BackfillRequest = ALLOWED) -> StandingOrder:
     """Start a backfill, and return its order as it stands."""
     store.now = lambda: LATER
     backfills = Backfills(store)
@@ -87,7 +87,7 @@ def ran(
         store.ledger.settle(start(store, one, now), outcome, now=now)
 
 
-def seen(store: Store, order: StandingOrder) -> Ordered:
+def read_order(store: Store, order: StandingOrder) -> Ordered:
     """Return the backfill as operators see it."""
     return Backfills(store).get(id_of(order))
 
@@ -107,21 +107,21 @@ class BackfillConformance(StoreSuite):
     """The steps of a backfill, as ticks take them."""
 
     def test_a03_a_backfill_makes_each_time_once_and_ends(self, store: Store) -> None:
-        stored(store)
-        order = ordered(store)
+        put_at_noon(store)
+        order = start_order(store)
         for wanted in ([5, 4, 3], [2, 1], []):
             brought = step(store, order)
             assert times(brought) == wanted
             ran(store, brought)
-        found = seen(store, order)
+        found = read_order(store, order)
         assert (found.state, found.ended_at) == ("done", LATER)
         assert (found.one.brought, found.one.succeeded, found.one.under_way) == (5, 5, ())
         assert {one.state for one in of(store, order)} == {State.SUCCEEDED}
         assert store.shelf.standing() == []
 
     def test_a03_verify_counts_none_of_them_and_explain_tells_of_them(self, store: Store) -> None:
-        stored(store)
-        order = ordered(store)
+        put_at_noon(store)
+        order = start_order(store)
         ran(store, step(store, order))
         drain(store, LATER)
         found = verify(store, NOON - 6 * HOUR, NOON + 1, now=LATER)
@@ -134,7 +134,7 @@ class BackfillConformance(StoreSuite):
         self, store: Store
     ) -> None:
         """A hand moved the row past three times, and an operator has two of them made."""
-        stored(store)
+        put_at_noon(store)
         drain(store, NOON + HOUR + 1_000)
         moved = must(store.index.get("ada", "digest"))
         store.index.upsert(replace(moved, next_fire_at=NOON + 5 * HOUR))
@@ -162,8 +162,8 @@ class BackfillConformance(StoreSuite):
         assert verify(store, NOON, now, now=now).times == 5
 
     def test_d08_one_after_another_unless_they_may_run_side_by_side(self, store: Store) -> None:
-        stored(store)
-        order = ordered(store, ALONE)
+        put_at_noon(store)
+        order = start_order(store, ALONE)
         brought = step(store, order)
         assert times(brought) == [5]
         assert step(store, order) == ()
@@ -173,8 +173,8 @@ class BackfillConformance(StoreSuite):
         assert times(step(store, order)) == [4]
 
     def test_d08_a_retry_is_under_way_and_the_next_waits_for_it(self, store: Store) -> None:
-        stored(store, TWO_TRIES)
-        order = ordered(store, ALONE)
+        put_at_noon(store, TWO_TRIES)
+        order = start_order(store, ALONE)
         ran(store, step(store, order), FAILED)
         assert step(store, order) == ()
         later = LATER + HOUR
@@ -182,14 +182,14 @@ class BackfillConformance(StoreSuite):
         assert times([again]) == [5]
         ran(store, [again], FAILED, later)
         assert times(step(store, order, later)) == [4]
-        assert seen(store, order).one.failed == 1
+        assert read_order(store, order).one.failed == 1
 
     @pytest.mark.parametrize("overlap", list(Overlap))
     def test_d08_the_schedules_own_ones_run_beside_it(self, store: Store, overlap: Overlap) -> None:
         if overlap is Overlap.WAIT:
             self.needs(Capability.WAIT)
-        stored(store, Policies(overlap=overlap), "0 * * * *")
-        order = ordered(store)
+        put_at_noon(store, Policies(overlap=overlap), "0 * * * *")
+        order = start_order(store)
         for one in step(store, order, NOON + HOUR - 1):
             start(store, one, NOON + HOUR - 1)
         own = only(drain(store, NOON + HOUR))
@@ -199,18 +199,18 @@ class BackfillConformance(StoreSuite):
         assert {one.state for one in of(store, order)} == {State.PROCESSING}
 
     def test_d08_it_begins_while_one_of_the_schedule_runs(self, store: Store) -> None:
-        stored(store)
+        put_at_noon(store)
         own = start(store, only(drain(store, NOON + HOUR)), NOON + HOUR)
-        order = ordered(store)
+        order = start_order(store)
         for one in step(store, order, NOON + HOUR):
             start(store, one, NOON + HOUR)
         assert recorded(store, own).state is State.PROCESSING
 
     def test_d08_a_retry_of_the_schedule_is_leased_beside_it(self, store: Store) -> None:
-        stored(store, AT_LEAST_ONCE)
+        put_at_noon(store, AT_LEAST_ONCE)
         at = NOON + HOUR
         ran(store, drain(store, at), FAILED, at)
-        order = ordered(store)
+        order = start_order(store)
         for one in step(store, order, at + 5 * SECOND):
             start(store, one, at + 5 * SECOND)
         again = only(store.ledger.claim_waiting(at + 20 * SECOND))
@@ -219,19 +219,19 @@ class BackfillConformance(StoreSuite):
 
     def test_d08_an_own_one_that_waits_displaces_none_of_it(self, store: Store) -> None:
         self.needs(Capability.WAIT)
-        stored(store, Policies(overlap=Overlap.WAIT, timeout=300), EACH_MINUTE)
+        put_at_noon(store, Policies(overlap=Overlap.WAIT, timeout=300), EACH_MINUTE)
         at = NOON + 2 * MINUTE
         first, second = sorted(drain(store, at), key=lambda one: one.nominal_at)
         start(store, first, at)
-        order = ordered(store)
+        order = start_order(store)
         brought = step(store, order, at)
         assert refused(store.ledger.begin(second, now=at)).reason is Reason.OVERLAP
         for one in brought:
             start(store, one, at)
 
     def test_l01_it_uses_up_no_run(self, store: Store) -> None:
-        stored(store, Policies(max_runs=1))
-        order = ordered(store)
+        put_at_noon(store, Policies(max_runs=1))
+        order = start_order(store)
         ran(store, step(store, order))
         ran(store, step(store, order), Outcome(State.FAILED, Reason.REJECTED, "no"))
         assert must(store.schedules.get("ada", "digest")).runs == 0
@@ -242,29 +242,29 @@ class BackfillConformance(StoreSuite):
     def test_j13_a_tick_that_dies_between_the_two_writes_leaves_nothing_twice(
         self, store: Store
     ) -> None:
-        stored(store)
-        order = ordered(store)
+        put_at_noon(store)
+        order = start_order(store)
         died = store.ledger.backfill(("ada", "digest"), order, now=LATER).made
         assert times(died) == [5, 4, 3]
         assert step(store, order) == ()
-        assert seen(store, order).one.brought == 3
+        assert read_order(store, order).one.brought == 3
         ran(store, died)
         assert times(step(store, order)) == [2, 1]
 
     def test_j13_a_tick_with_an_old_order_brings_nothing_twice(self, store: Store) -> None:
-        stored(store)
-        order = ordered(store)
+        put_at_noon(store)
+        order = start_order(store)
         ran(store, step(store, order))
         brought = advance(store, order, LATER)
         assert times(brought) == [2, 1]
         assert step(store, order) == ()
-        found = seen(store, order).one
+        found = read_order(store, order).one
         assert (found.brought, found.succeeded, len(found.under_way)) == (5, 3, 2)
 
     def test_j13_ticks_at_once_bring_each_time_once(self, store: Store) -> None:
         self.needs(Capability.THREADS)
-        stored(store)
-        order = ordered(store, replace(ALLOWED, at_once=4))
+        put_at_noon(store)
+        order = start_order(store, replace(ALLOWED, at_once=4))
         stores = [store, self.another(store), self.another(store)]
         found = race([partial(advance, one, order, LATER) for one in stores])
         brought = sorted(times([*chain(*found)]))
@@ -272,8 +272,8 @@ class BackfillConformance(StoreSuite):
         assert len(of(store, order)) == 4
 
     def test_o04_it_is_stopped_and_goes_on_where_it_was(self, store: Store) -> None:
-        stored(store)
-        order = ordered(store)
+        put_at_noon(store)
+        order = start_order(store)
         brought = step(store, order)
         backfills = Backfills(store)
         assert backfills.stop(id_of(order), "ops").state == "stopped"
@@ -281,20 +281,20 @@ class BackfillConformance(StoreSuite):
         assert step(store, order) == ()
         ran(store, brought)
         assert step(store, order) == ()
-        assert seen(store, order).one.succeeded == 3
+        assert read_order(store, order).one.succeeded == 3
         assert backfills.go_on(id_of(order), "ops").state == "running"
         assert times(step(store, order)) == [2, 1]
 
     def test_o04_of_a_stop_and_a_tick_at_once_both_count(self, store: Store) -> None:
-        stored(store)
-        order = ordered(store)
+        put_at_noon(store)
+        order = start_order(store)
         Backfills(store).stop(id_of(order))
         late = advance(store, order, LATER)
         assert times(late) == [5, 4, 3]
         assert step(store, order) == ()
         Backfills(store).go_on(id_of(order))
         assert step(store, order) == ()
-        assert seen(store, order).one.brought == 3
+        assert read_order(store, order).one.brought == 3
 
     @pytest.mark.parametrize("waits", ["stopped", "paused"])
     def test_j13_what_a_purge_deletes_while_it_waits_is_not_brought_again(
@@ -302,11 +302,11 @@ class BackfillConformance(StoreSuite):
     ) -> None:
         """The tick that brought them died, or a stop came first: the order shows none of them."""
         self.needs(Capability.FORGETS)
-        stored(store)
+        put_at_noon(store)
         for number in range(20):  # the newest of a schedule stay
             asked = by_hand(run=f"run:{number}", at=LATER)
             store.ledger.settle(start(store, asked, LATER), SUCCEEDED, now=LATER)
-        order = ordered(store)
+        order = start_order(store)
         brought = store.ledger.backfill(("ada", "digest"), order, now=LATER).made
         if waits == "stopped":
             Backfills(store).stop(id_of(order))
@@ -324,32 +324,32 @@ class BackfillConformance(StoreSuite):
         assert times(step(store, order, later)) == [2, 1]
 
     def test_a03_the_delete_of_the_schedule_ends_it(self, store: Store) -> None:
-        stored(store)
-        order = ordered(store)
+        put_at_noon(store)
+        order = start_order(store)
         first, *_ = step(store, order)
         start(store, first, LATER)
         store.schedules.delete("ada", "digest", now=LATER + 1)
-        stored(store)
+        put_at_noon(store)
         assert step(store, order, LATER + 2) == ()
-        assert seen(store, order).state == "running"
+        assert read_order(store, order).state == "running"
         for one in of(store, order)[1:]:
             answer = refused(store.ledger.begin(one, now=LATER + 2))
             assert answer.reason is Reason.SCHEDULE_DELETED
         store.ledger.settle(recorded(store, first), SUCCEEDED, now=LATER + 2)
         step(store, order, LATER + 3)
-        found = seen(store, order)
+        found = read_order(store, order)
         assert (found.state, found.one.succeeded, found.one.cancelled) == ("schedule_deleted", 1, 2)
 
     def test_a03_a_pause_holds_it_and_what_it_brought(self, store: Store) -> None:
-        stored(store)
-        order = ordered(store)
+        put_at_noon(store)
+        order = start_order(store)
         brought = step(store, order)
         current = must(store.schedules.get("ada", "digest"))
         store.schedules.put(pause(current, "", None, LATER), now=LATER + 1)
         for one in brought:
             assert refused(store.ledger.begin(one, now=LATER + 2)).reason is Reason.PAUSED
         assert step(store, order, LATER + HOUR) == ()
-        assert seen(store, order).one.waits_for == "paused"
+        assert read_order(store, order).one.waits_for == "paused"
         assert store.ledger.claim_waiting(LATER + HOUR) == []
         current = must(store.schedules.get("ada", "digest"))
         store.schedules.put(resume(current), now=LATER + HOUR)
@@ -360,14 +360,14 @@ class BackfillConformance(StoreSuite):
         assert times(step(store, order, LATER + HOUR)) == [2, 1]
 
     def test_o02_a_pause_of_its_user_holds_it_and_what_it_brought(self, store: Store) -> None:
-        stored(store)
-        order = ordered(store)
+        put_at_noon(store)
+        order = start_order(store)
         brought = step(store, order)
         store.pauses.pause("user:ada", now=LATER)
         for one in brought:
             assert refused(store.ledger.begin(one, now=LATER + 1)).state is State.RETRYING
         assert step(store, order, LATER + 2) == ()
-        assert seen(store, order).one.waits_for == "paused"
+        assert read_order(store, order).one.waits_for == "paused"
         resumed = LATER + 10 * MINUTE
         for minute in range(1, 10):  # it is held, not leased and put off again and again
             at = LATER + minute * MINUTE
@@ -379,30 +379,30 @@ class BackfillConformance(StoreSuite):
         assert times(step(store, order, resumed)) == [2, 1]
 
     def test_a03_times_that_fired_are_passed_over_or_made_again(self, store: Store) -> None:
-        stored(store)
-        first = ordered(store, replace(ALLOWED, until=NOON - 2 * HOUR))
+        put_at_noon(store)
+        first = start_order(store, replace(ALLOWED, until=NOON - 2 * HOUR))
         ran(store, step(store, first)[:2])
         ran(store, step(store, first), FAILED)
         ran(store, store.ledger.claim_waiting(LATER + HOUR), FAILED, LATER + HOUR)
         step(store, first, LATER + HOUR)
-        assert seen(store, first).state == "done"
+        assert read_order(store, first).state == "done"
         missing = Backfills(store).plan(replace(ALLOWED, at_once=5))
         assert (missing.one.total, missing.fired, missing.to_bring) == (5, 2, 3)
         assert missing.outcomes == {"failed": 1, "fired": 2, "none": 2}
-        second = ordered(store, replace(ALLOWED, at_once=5))
+        second = start_order(store, replace(ALLOWED, at_once=5))
         brought = step(store, second, LATER + HOUR)
         assert times(brought) == [3, 2, 1]
-        assert seen(store, second).one.fired_before == 2
+        assert read_order(store, second).one.fired_before == 2
         ran(store, brought, now=LATER + HOUR)
         step(store, second, LATER + HOUR)
-        third = ordered(store, replace(ALLOWED, at_once=5, only_missing=False))
+        third = start_order(store, replace(ALLOWED, at_once=5, only_missing=False))
         assert times(step(store, third, LATER + HOUR)) == [5, 4, 3, 2, 1]
 
     def test_d08_retries_of_it_by_an_operator_run_beside_the_schedules_own(
         self, store: Store
     ) -> None:
-        stored(store)
-        order = ordered(store)
+        put_at_noon(store)
+        order = start_order(store)
         ran(store, step(store, order), FAILED)
         for one in of(store, order):
             assert store.ledger.retry(one, Operator("op"), now=LATER).changed
@@ -412,16 +412,16 @@ class BackfillConformance(StoreSuite):
         assert sorted(times([start(store, one, NOON + HOUR) for one in leased])) == [3, 4, 5]
 
     def test_j13_what_an_operator_deleted_has_fired_all_the_same(self, store: Store) -> None:
-        stored(store)
-        first = ordered(store, replace(ALONE, until=NOON - 4 * HOUR))
+        put_at_noon(store)
+        first = start_order(store, replace(ALONE, until=NOON - 4 * HOUR))
         ran(store, step(store, first))
         store.ledger.discard(only(of(store, first)), Operator("op"), now=LATER)
         step(store, first)
-        found = seen(store, first)
+        found = read_order(store, first)
         assert (found.state, found.one.succeeded) == ("done", 1)
         plan = Backfills(store).plan(ALLOWED)
         assert (plan.fired, plan.outcomes["fired"]) == (1, 1)
-        assert times(step(store, ordered(store))) == [4, 3, 2]
+        assert times(step(store, start_order(store))) == [4, 3, 2]
 
     def test_j10_what_a_purge_deleted_may_have_fired_so_it_is_not_missing(
         self, store: Store
@@ -454,8 +454,8 @@ class BackfillConformance(StoreSuite):
 
     def test_t04_effectively_once_its_effects_are_committed_once(self, store: Store) -> None:
         policies = Policies(delivery=Delivery.EFFECTIVELY_ONCE, retry=Retry(attempts=2))
-        stored(store, policies)
-        order = ordered(store, ALONE)
+        put_at_noon(store, policies)
+        order = start_order(store, ALONE)
         begun = start(store, only(step(store, order)), LATER)
         with store.ledger.settling(begun, lambda: LATER):
             pass
@@ -463,8 +463,8 @@ class BackfillConformance(StoreSuite):
         assert times(step(store, order)) == [4]
 
     def test_t05_one_whose_tick_died_is_leased_by_the_next(self, store: Store) -> None:
-        stored(store)
-        order = ordered(store, ALONE)
+        put_at_noon(store)
+        order = start_order(store, ALONE)
         brought = only(step(store, order))
         later = must(brought.lease_until) + 1
         assert step(store, order, later) == ()
@@ -474,8 +474,8 @@ class BackfillConformance(StoreSuite):
 
     def test_a03_an_erased_user_takes_it_along(self, store: Store) -> None:
         """A tick that has read its order before brings nothing, and writes nothing."""
-        stored(store)
-        order = ordered(store)
+        put_at_noon(store)
+        order = start_order(store)
         step(store, order)
         read = standing(store, id_of(order))
         store.erase("ada")
@@ -484,7 +484,7 @@ class BackfillConformance(StoreSuite):
         assert store.ledger.find("ada", "digest") == []
 
     def test_o04_what_cannot_be_backfilled_is_refused(self, store: Store) -> None:
-        stored(store)
+        put_at_noon(store)
         backfills = Backfills(store)
         store.now = lambda: NOON
         wrong = replace(ALLOWED, since=NOON, until=NOON + 1, at_once=99, most=0, note="a\n")
@@ -507,17 +507,17 @@ class BackfillConformance(StoreSuite):
             backfills.stop("nothing")
 
     def test_o04_two_of_one_schedule_stand_if_they_share_no_time(self, store: Store) -> None:
-        stored(store)
-        order = ordered(store)
+        put_at_noon(store)
+        order = start_order(store)
         with pytest.raises(BackfillStands, match=id_of(order)):
-            ordered(store, replace(ALONE, since=NOON - 6 * HOUR, until=NOON - 4 * HOUR))
-        ordered(store, replace(ALONE, since=NOON - 9 * HOUR, until=NOON - 5 * HOUR))
+            start_order(store, replace(ALONE, since=NOON - 6 * HOUR, until=NOON - 4 * HOUR))
+        start_order(store, replace(ALONE, since=NOON - 9 * HOUR, until=NOON - 5 * HOUR))
         assert len(Backfills(store).find("ada", "digest")) == 2
         assert list(Backfills(store).find("bob")) == []
 
     def test_j13_two_that_were_started_at_once_make_no_time_twice(self, store: Store) -> None:
-        stored(store)
-        order = ordered(store)
+        put_at_noon(store)
+        order = start_order(store)
         twin = StandingOrder(KIND, "twin", LATER, order.body)
         assert store.shelf.keep_order(twin)
         for _ in range(4):
@@ -525,12 +525,12 @@ class BackfillConformance(StoreSuite):
                 ran(store, step(store, one))
         every = Counter(times([*of(store, order), *of(store, twin)]))
         assert every == dict.fromkeys(range(1, 6), 1)
-        assert [seen(store, one).state for one in (order, twin)] == ["done", "done"]
+        assert [read_order(store, one).state for one in (order, twin)] == ["done", "done"]
 
     def test_m06_a_static_schedule_can_be_backfilled(self, store: Store) -> None:
         static = Schedule("", "reminders/nightly", HOURLY, "reminders", "send")
         store.schedules.put(static, now=NOON)
-        order = ordered(store, replace(ALLOWED, user_id="", key="reminders/nightly"))
+        order = start_order(store, replace(ALLOWED, user_id="", key="reminders/nightly"))
         brought = step(store, order)
         assert times(brought) == [5, 4, 3]
         ran(store, brought)

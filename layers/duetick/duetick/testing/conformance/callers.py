@@ -10,7 +10,7 @@ from duetick.domain.operating import Operator
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
-from duetick.testing.conformance.attempts import claimed
+from duetick.testing.conformance.attempts import claim_one
 from duetick.testing.conformance.samples import (
     DAY,
     HOUR,
@@ -18,7 +18,7 @@ from duetick.testing.conformance.samples import (
     SECOND,
     SOON,
     TWO_TRIES,
-    asked_again,
+    ask_again,
     by_hand,
     row,
     schedule,
@@ -50,7 +50,7 @@ class CallerConformance(StoreSuite):
 
     def test_a03_a_run_by_hand_does_not_collide_with_the_scheduled_one(self, store: Store) -> None:
         store.ledger.settle(start(store, by_hand(), SOON), SUCCEEDED, now=SOON)
-        scheduled = claimed(store)
+        scheduled = claim_one(store)
         assert scheduled.nominal_at == NOON
         start(store, scheduled, SOON)
 
@@ -71,8 +71,8 @@ class CallerConformance(StoreSuite):
     def test_d07_a_caller_without_a_fence_does_not_take_over_a_claimed_one(
         self, store: Store
     ) -> None:
-        occurrence = claimed(store)
-        answer = refused(run(store, asked_again(occurrence), SOON))
+        occurrence = claim_one(store)
+        answer = refused(run(store, ask_again(occurrence), SOON))
         assert answer.verdict == "in_progress"
         assert recorded(store, occurrence) == occurrence
 
@@ -142,11 +142,11 @@ class CallerConformance(StoreSuite):
         assert failed.state is State.RETRYING
 
     def test_d07_what_is_recorded_already_is_not_brought_again(self, store: Store) -> None:
-        occurrence = claimed(store)
-        answer = store.ledger.bring(asked_again(occurrence), now=SOON)
+        occurrence = claim_one(store)
+        answer = store.ledger.bring(ask_again(occurrence), now=SOON)
         assert answer == Refused("in_progress", State.QUEUED)
         store.ledger.settle(start(store, occurrence, SOON), SUCCEEDED, now=SOON)
-        answer = store.ledger.bring(asked_again(occurrence), now=SOON)
+        answer = store.ledger.bring(ask_again(occurrence), now=SOON)
         assert answer == Refused("duplicate", State.SUCCEEDED, Reason.FIRED)
 
     def test_d07_what_is_brought_takes_its_callers_key(self, store: Store) -> None:

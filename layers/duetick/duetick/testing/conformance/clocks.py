@@ -31,7 +31,7 @@ EVEN, ODD = "*/2 * * * *", "1-59/2 * * * *"
 CHANGED_AT = NOON + 150 * SECOND
 
 
-def missed_ahead(store: Store, cron: str, until: int, policies: Policies = AT_ONCE) -> Record:
+def miss_ahead(store: Store, cron: str, until: int, policies: Policies = AT_ONCE) -> Record:
     """Put a schedule. A tick whose clock is ahead then misses each of its times after noon."""
     made = store.schedules.put(schedule(cron=cron, policies=policies), now=NOON)
     assert drain(store, until + 1) == []
@@ -53,7 +53,7 @@ class ClocksConformance(StoreSuite):
     """A change takes effect at its own time, even if a claim went beyond that."""
 
     def test_a01_a_pause_with_an_end_counts_nothing_that_a_range_holds(self, store: Store) -> None:
-        made = missed_ahead(store, EACH_MINUTE, NOON + 5 * MINUTE)
+        made = miss_ahead(store, EACH_MINUTE, NOON + 5 * MINUTE)
         until = NOON + 10 * MINUTE
         store.schedules.put(pause(made, "", until, CHANGED_AT), now=CHANGED_AT)
         drain(store, NOON + 12 * MINUTE)
@@ -63,7 +63,7 @@ class ClocksConformance(StoreSuite):
     def test_a01_a_pause_without_an_end_counts_nothing_that_a_range_holds(
         self, store: Store
     ) -> None:
-        made = missed_ahead(store, EACH_MINUTE, NOON + 5 * MINUTE)
+        made = miss_ahead(store, EACH_MINUTE, NOON + 5 * MINUTE)
         off = store.schedules.put(pause(made, "", None, CHANGED_AT), now=CHANGED_AT)
         store.schedules.put(resume(off), now=NOON + 12 * MINUTE)
         assert minutes_accounted_for(store) == list(range(1, 13))
@@ -71,7 +71,7 @@ class ClocksConformance(StoreSuite):
     def test_a01_a_pause_that_is_edited_under_a_range_loses_no_time_that_is_new(
         self, store: Store
     ) -> None:
-        made = missed_ahead(store, EVEN, NOON + 6 * MINUTE)
+        made = miss_ahead(store, EVEN, NOON + 6 * MINUTE)
         off = store.schedules.put(replace(made, enabled=False), now=CHANGED_AT)
         store.schedules.put(replace(off, cron=EACH_MINUTE), now=CHANGED_AT + 1)
         store.schedules.put(replace(made, cron=EACH_MINUTE), now=NOON + 8 * MINUTE)
@@ -80,13 +80,13 @@ class ClocksConformance(StoreSuite):
     def test_a01_a_change_of_timing_under_a_range_loses_no_time_that_is_new(
         self, store: Store
     ) -> None:
-        made = missed_ahead(store, EVEN, NOON + 6 * MINUTE)
+        made = miss_ahead(store, EVEN, NOON + 6 * MINUTE)
         store.schedules.put(replace(made, cron=ODD), now=CHANGED_AT)
         drain(store, NOON + 8 * MINUTE)
         assert minutes_accounted_for(store) == [2, 3, 4, 5, 6, 7]
 
     def test_a01_what_is_new_under_a_range_fires_on_time(self, store: Store) -> None:
-        made = missed_ahead(store, EVEN, NOON + 6 * MINUTE)
+        made = miss_ahead(store, EVEN, NOON + 6 * MINUTE)
         store.schedules.put(replace(made, cron=EACH_MINUTE), now=CHANGED_AT)
         fired = [
             one.nominal_at - NOON
@@ -98,7 +98,7 @@ class ClocksConformance(StoreSuite):
     def test_a01_a_second_change_under_a_range_loses_and_doubles_no_time(
         self, store: Store
     ) -> None:
-        made = missed_ahead(store, EVEN, NOON + 6 * MINUTE)
+        made = miss_ahead(store, EVEN, NOON + 6 * MINUTE)
         store.schedules.put(replace(made, cron=ODD), now=CHANGED_AT)
         store.schedules.put(replace(made, cron=EACH_MINUTE), now=CHANGED_AT + 1)
         drain(store, NOON + 8 * MINUTE)
@@ -107,7 +107,7 @@ class ClocksConformance(StoreSuite):
     def test_a01_a_schedule_made_again_under_a_range_loses_and_doubles_no_time(
         self, store: Store
     ) -> None:
-        made = missed_ahead(store, EVEN, NOON + 6 * MINUTE)
+        made = miss_ahead(store, EVEN, NOON + 6 * MINUTE)
         store.schedules.delete("ada", "digest", now=CHANGED_AT)
         store.schedules.put(replace(made, cron=EACH_MINUTE), now=CHANGED_AT + 1)
         drain(store, NOON + 8 * MINUTE)
@@ -116,7 +116,7 @@ class ClocksConformance(StoreSuite):
     def test_a01_what_a_range_told_keeps_its_reason_when_a_change_divides_it(
         self, store: Store
     ) -> None:
-        made = missed_ahead(store, EVEN, NOON + 6 * MINUTE)
+        made = miss_ahead(store, EVEN, NOON + 6 * MINUTE)
         store.schedules.put(replace(made, cron=ODD), now=CHANGED_AT)
         assert {(one.reason, one.redefined_at) for one in history(store)} == {
             (Reason.MISSED, made.redefined_at)
@@ -153,7 +153,7 @@ class ClocksConformance(StoreSuite):
     def test_a01_a_rebuild_behind_a_claims_clock_loses_and_doubles_no_time(
         self, store: Store, behind: int
     ) -> None:
-        made = missed_ahead(store, EACH_MINUTE, NOON + 5 * MINUTE)
+        made = miss_ahead(store, EACH_MINUTE, NOON + 5 * MINUTE)
         store.index.remove("ada", "digest")
         store.rebuild(now=NOON + 5 * MINUTE - behind)
         drain(store, NOON + 9 * MINUTE)
@@ -183,7 +183,7 @@ class ClocksConformance(StoreSuite):
         self, store: Store
     ) -> None:
         """A clock that is wrong by days does not fill the ledger: its change takes effect later."""
-        made = missed_ahead(store, EACH_MINUTE, NOON + DAY)
+        made = miss_ahead(store, EACH_MINUTE, NOON + DAY)
         later = store.schedules.put(replace(made, cron="0 * * * *"), now=NOON + MINUTE)
         assert NOON + DAY - HOUR < later.redefined_at <= NOON + DAY
         drain(store, NOON + DAY + HOUR)

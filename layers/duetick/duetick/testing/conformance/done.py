@@ -48,36 +48,36 @@ class EndConformance(StoreSuite):
 
     def test_l01_an_at_that_fired_is_done(self, store: Store) -> None:
         put(store, AT_NOON)
-        assert found(store).done_at is None
+        assert read_record(store).done_at is None
         only(drain(store, SOON))
-        assert (found(store).done_at, found(store).next_fire_at) == (SOON, None)
+        assert (read_record(store).done_at, read_record(store).next_fire_at) == (SOON, None)
         assert store.index.get("ada", "digest") is None
 
     def test_l01_an_end_that_passed_is_done(self, store: Store) -> None:
         put(store, EACH_MINUTE, Policies(ends_at=NOON + MINUTE))
         drain(store, SOON)
-        assert found(store).done_at is None
+        assert read_record(store).done_at is None
         drain(store, SOON + MINUTE)
-        assert found(store).done_at == SOON + MINUTE
+        assert read_record(store).done_at == SOON + MINUTE
 
     def test_l01_a_limit_that_is_used_up_is_done(self, store: Store) -> None:
         put(store, EACH_MINUTE, Policies(max_runs=1))
         claimed = only(drain(store, SOON))
-        assert found(store).done_at is None
+        assert read_record(store).done_at is None
         start(store, claimed, SOON)
-        assert (found(store).done_at, found(store).runs) == (SOON, 1)
+        assert (read_record(store).done_at, read_record(store).runs) == (SOON, 1)
         assert store.index.get("ada", "digest") is None
 
     def test_l01_a_misfire_that_does_not_fire_is_the_last_too(self, store: Store) -> None:
         put(store, AT_NOON, Policies(misfire=Misfire.SKIP))
         assert drain(store, NOON + DAY) == []
-        assert found(store).done_at == NOON + DAY
+        assert read_record(store).done_at == NOON + DAY
 
     def test_l01_what_is_claimed_ahead_is_done_at_its_time(self, store: Store) -> None:
         self.needs(Capability.LOOK_AHEAD)
         put(store, AT_NOON)
         only(drain(store, NOON - MINUTE, ahead=2 * MINUTE))
-        assert found(store).done_at == NOON
+        assert read_record(store).done_at == NOON
 
     def test_l01_a_row_without_a_record_is_nothing_that_could_be_done(self, store: Store) -> None:
         store.index.upsert(row(cron=AT_NOON))
@@ -88,14 +88,14 @@ class EndConformance(StoreSuite):
         put(store, AT_NOON)
         store.index.upsert(row(cron="no cron", at=NOON))
         drain(store, SOON)
-        assert found(store).done_at is None
+        assert read_record(store).done_at is None
         assert store.index.restore("ada", "digest", now=NOON + HOUR)
-        assert found(store).done_at == NOON + HOUR
+        assert read_record(store).done_at == NOON + HOUR
 
     def test_l01_a_row_that_is_put_makes_it_active(self, store: Store) -> None:
-        done(store)
+        make_done(store)
         store.index.upsert(row(at=NOON + DAY))
-        assert found(store).done_at is None
+        assert read_record(store).done_at is None
 
     def test_t04_the_last_occurrence_is_retried_while_its_schedule_is_done(
         self, store: Store
@@ -105,7 +105,7 @@ class EndConformance(StoreSuite):
         store.ledger.settle(held, FAILED, now=SOON)
         again = start(store, only(store.ledger.claim_waiting(NOON + HOUR)), NOON + HOUR)
         assert must(store.ledger.settle(again, SUCCEEDED, now=NOON + HOUR)).attempts == 2
-        assert (found(store).done_at, found(store).runs) == (SOON, 1)
+        assert (read_record(store).done_at, read_record(store).runs) == (SOON, 1)
 
     def test_d08_the_last_occurrence_waits_while_its_schedule_is_done(self, store: Store) -> None:
         self.needs(Capability.WAIT)
@@ -113,7 +113,7 @@ class EndConformance(StoreSuite):
         put(store, EACH_MINUTE, waiting)
         first = start(store, only(drain(store, SOON)), SOON)
         last = only(drain(store, SOON + MINUTE))
-        assert found(store).done_at == SOON + MINUTE
+        assert read_record(store).done_at == SOON + MINUTE
         store.ledger.begin(last, now=SOON + MINUTE)
         store.ledger.settle(first, SUCCEEDED, now=SOON + MINUTE)
         waited = only(store.ledger.claim_waiting(NOON + HOUR))
@@ -126,69 +126,69 @@ class EndConformance(StoreSuite):
         first = start(store, only(drain(store, SOON)), SOON)
         store.schedules.put(schedule("other"), now=SOON, at_most=1)
         store.ledger.settle(first, REJECTED, now=SOON)
-        assert (found(store).done_at, found(store).runs) == (None, 0)
-        assert found(store).next_fire_at == NOON + MINUTE
+        assert (read_record(store).done_at, read_record(store).runs) == (None, 0)
+        assert read_record(store).next_fire_at == NOON + MINUTE
         with pytest.raises(QuotaReached):
             store.schedules.put(schedule("third"), now=SOON, at_most=2)
 
     def test_d02_an_at_whose_run_is_given_back_stays_done(self, store: Store) -> None:
         put(store, AT_NOON)
         store.ledger.settle(start(store, only(drain(store, SOON)), SOON), REJECTED, now=SOON)
-        assert (found(store).done_at, found(store).runs) == (SOON, 0)
+        assert (read_record(store).done_at, read_record(store).runs) == (SOON, 0)
 
     def test_l01_a_paused_schedule_is_not_done(self, store: Store) -> None:
-        done(store)
+        make_done(store)
         change(store, lambda one: pause(one, "", None, SOON), SOON)
-        assert found(store).done_at is None
+        assert read_record(store).done_at is None
         assert states(store, SOON) == {"digest": "paused"}
         change(store, resume, SOON + HOUR)
-        assert found(store).done_at == SOON + HOUR
+        assert read_record(store).done_at == SOON + HOUR
 
     def test_l01_after_the_end_of_its_pause_it_is_done_again(self, store: Store) -> None:
-        done(store)
+        make_done(store)
         until = NOON + HOUR
         change(store, lambda one: pause(one, "", until, SOON), SOON)
-        assert found(store).done_at is None
+        assert read_record(store).done_at is None
         assert states(store, SOON) == {"digest": "paused"}
         purge(store, until - 1)
-        assert found(store).done_at is None
+        assert read_record(store).done_at is None
         assert (states(store, until - 1), states(store, until)) == (
             {"digest": "paused"},
             {"digest": "done"},
         )
         purge(store, until)
-        assert found(store).done_at == until
+        assert read_record(store).done_at == until
 
     def test_l01_a_time_that_passed_in_a_pause_leaves_it_done(self, store: Store) -> None:
         put(store, AT_NOON)
         change(store, lambda one: pause(one, "", None, NOON - SECOND), NOON - SECOND)
         change(store, resume, NOON + HOUR)
-        assert found(store).done_at == NOON + HOUR
+        assert read_record(store).done_at == NOON + HOUR
         assert only(store.ledger.find("ada", "digest")).reason is Reason.PAUSED
 
     def test_l01_an_edit_that_leaves_its_times_leaves_it_done(self, store: Store) -> None:
-        before = done(store)
+        before = make_done(store)
         change(store, lambda one: replace(one, input={"a": 1}, labels={"b": "c"}), SOON)
-        assert (found(store).done_at, found(store).version) == (before.done_at, 2)
+        assert (read_record(store).done_at, read_record(store).version) == (before.done_at, 2)
 
     def test_l01_an_edit_of_its_times_makes_it_active(self, store: Store) -> None:
-        done(store)
+        make_done(store)
         change(store, lambda one: replace(one, cron=AFTER_ONE), SOON)
-        assert (found(store).done_at, found(store).next_fire_at) == (None, NOON + HOUR)
+        assert (read_record(store).done_at, read_record(store).next_fire_at) == (None, NOON + HOUR)
         assert only(drain(store, NOON + HOUR)).nominal_at == NOON + HOUR
-        assert found(store).done_at == NOON + HOUR
+        assert read_record(store).done_at == NOON + HOUR
 
     def test_l01_a_higher_limit_makes_it_active(self, store: Store) -> None:
         put(store, EACH_MINUTE, Policies(max_runs=1))
         start(store, only(drain(store, SOON)), SOON)
         change(store, lambda one: replace(one, policies=Policies(max_runs=2)), SOON)
-        assert (found(store).done_at, found(store).runs) == (None, 1)
+        assert (read_record(store).done_at, read_record(store).runs) == (None, 1)
 
     def test_l01_a_namesake_of_a_deleted_one_begins_anew(self, store: Store) -> None:
-        done(store)
+        make_done(store)
         store.schedules.delete("ada", "digest", now=SOON)
         put(store, AFTER_ONE, now=SOON)
-        assert (found(store).done_at, found(store).runs) == (None, 0)
+        assert (read_record(store).done_at, read_record(store).runs) == (None, 0)
 
 
 def put(
@@ -198,16 +198,16 @@ def put(
     return store.schedules.put(schedule(cron=cron, policies=policies), now=now)
 
 
-def drained(store: Store, policies: Policies | None = None) -> list[Occurrence]:
+def drain_last(store: Store, policies: Policies | None = None) -> list[Occurrence]:
     """Claim the last occurrence of a schedule, which is done then."""
     put(store, AT_NOON, policies)
     return drain(store, SOON)
 
 
-def done(store: Store) -> Record:
+def make_done(store: Store) -> Record:
     """Return a schedule that is done."""
-    only(drained(store))
-    return found(store)
+    only(drain_last(store))
+    return read_record(store)
 
 
 def finish(store: Store, held: Occurrence, now: int = SOON) -> None:
@@ -215,17 +215,17 @@ def finish(store: Store, held: Occurrence, now: int = SOON) -> None:
     store.ledger.settle(start(store, held, now), SUCCEEDED, now=now)
 
 
-def found(store: Store) -> Record:
+def read_record(store: Store) -> Record:
     """Return the schedule as the store has it."""
     return must(store.schedules.get("ada", "digest"))
 
 
 def change(store: Store, edit: Callable[[Record], Schedule], now: int) -> Record:
     """Put the schedule after an edit."""
-    return store.schedules.put(edit(found(store)), now=now)
+    return store.schedules.put(edit(read_record(store)), now=now)
 
 
-def listed(store: Store, state: Listing, now: int = SOON) -> list[str]:
+def list_keys(store: Store, state: Listing, now: int = SOON) -> list[str]:
     """Return the keys of a list."""
     return [one.key for one in store.schedules.list("ada", state=state, now=now).schedules]
 

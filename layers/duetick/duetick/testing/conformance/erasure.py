@@ -11,7 +11,7 @@ from duetick.core.backfills import BackfillRequest, Backfills
 from duetick.core.store import Store
 from duetick.domain.attempts import CallerKey
 from duetick.domain.standing import OrderKind, StandingOrder
-from duetick.testing.conformance.retries import failed
+from duetick.testing.conformance.retries import fail_first
 from duetick.testing.conformance.samples import (
     AT_LEAST_ONCE,
     BAD,
@@ -63,7 +63,7 @@ def give_orders(store: Store, user: str) -> None:
                     assert store.shelf.keep_order(one.end(NOON + HOUR))
 
 
-def named_alike(user: str) -> Iterator[str]:
+def similar_users(user: str) -> Iterator[str]:
     """Yield users that begin as a user does, or that its escaped name may be taken for."""
     yield from (f"{user}x", f"{user}#", f"{user}%23", user.replace("#", "%23") + "%")
 
@@ -116,7 +116,7 @@ class ErasureConformance(StoreSuite):
 
     def test_traces_go_too(self, store: Store) -> None:
         self.needs(Capability.TRACES)
-        retrying = failed(store, AT_LEAST_ONCE)
+        retrying = fail_first(store, AT_LEAST_ONCE)
         assert store.ledger.events(retrying)
         store.erase("ada")
         store.index.upsert(row(at=retrying.nominal_at))
@@ -134,7 +134,7 @@ class ErasureConformance(StoreSuite):
 
     @pytest.mark.parametrize("user", ["a#b", "%", "日本"])
     def test_o02_the_orders_about_the_user_go_too(self, store: Store, user: str) -> None:
-        for one in (user, *named_alike(user)):
+        for one in (user, *similar_users(user)):
             give_orders(store, one)
         mine = [one for one in orders(store) if is_about(user, one)]
         others = [one for one in orders(store) if one not in mine]

@@ -24,7 +24,6 @@ from duetick.testing.conformance.suite import (
 )
 
 TWICE = Policies(pause_after=2)
-NO_RETRY = Retry(Backoff.NONE)
 
 
 def fire(store: Store, minute: int, *outcomes: Outcome) -> None:

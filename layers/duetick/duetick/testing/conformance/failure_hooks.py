@@ -19,7 +19,7 @@ from duetick.domain.policies import AfterCompletion, Delivery, Overlap, Policies
 from duetick.domain.recovering import Recovery
 from duetick.domain.schedule import NewOccurrence, Occurrence, Record
 from duetick.domain.states import Reason, State
-from duetick.testing.conformance.restoring import AFTER, BACKUP, refuse, restored
+from duetick.testing.conformance.restoring import AFTER, BACKUP, refuse, restore
 from duetick.testing.conformance.samples import (
     BAD,
     DAILY,
@@ -88,7 +88,7 @@ def waiting(store: Store, now: int = SOON) -> Occurrence:
     return only(store.ledger.claim_waiting(now))
 
 
-def asked(store: Store, origin: str) -> NewOccurrence:
+def make_request(store: Store, origin: str) -> NewOccurrence:
     """Return an occurrence that somebody requests of the schedule."""
     made = current(store)
     return NewOccurrence(
@@ -133,7 +133,7 @@ def is_released_too_late(store: Store) -> None:
 def is_overtaken(store: Store) -> None:
     """Let a run take the place of the occurrence of noon, whose lease has ended."""
     running(store)
-    start(store, asked(store, "run:1"), LOST_AT)
+    start(store, make_request(store, "run:1"), LOST_AT)
 
 
 def is_poisoned(store: Store) -> None:
@@ -239,7 +239,7 @@ class FailureHookConformance(StoreSuite):
         self, store: Store, origin: str, count: int
     ) -> None:
         put(store)
-        held = start(store, asked(store, origin), SOON)
+        held = start(store, make_request(store, origin), SOON)
         store.ledger.settle(held, FAILED, now=SOON)
         assert [must(one.death).origin for one in hooks(store)] == [origin] * count
         assert all(len(one.origin) < LONGEST_ORIGIN for one in hooks(store))
@@ -380,7 +380,7 @@ class HookRunConformance(StoreSuite):
         store.pauses.pause(scope, until=SOON + HOUR, now=SOON)
         store.ledger.begin(leased, now=SOON)
         assert recorded(store, leased).state is State.RETRYING
-        pauses = store.pauses.announced(SOON + MINUTE, SOON + MINUTE)
+        pauses = store.pauses.announce(SOON + MINUTE, SOON + MINUTE)
         assert list(store.ledger.claim_waiting(SOON + 2 * MINUTE, pauses=pauses)) == []
         assert start(store, waiting(store, SOON + DAY), SOON + DAY).attempts == 1
 
@@ -475,7 +475,7 @@ class HookAccountConformance(StoreSuite):
         policies = replace(TOLD, overlap=Overlap.ALLOW)
         put(store, policies, key="digest")
         for number in range(30):
-            start(store, asked(store, f"run:{number}"), SOON)
+            start(store, make_request(store, f"run:{number}"), SOON)
         for number in range(30):
             put(store, policies, key=f"k{number:02}")
         for one in drain(store, SOON):
@@ -495,8 +495,8 @@ class HookAccountConformance(StoreSuite):
         self, store: Store, how: Recovery, told: int
     ) -> None:
         put(store, replace(TOLD, longest_lateness=60), cron=DAILY)
-        witness = restored(store, BACKUP)
-        held = start(store, asked(store, "run:1"), BACKUP)
+        witness = restore(store, BACKUP)
+        held = start(store, make_request(store, "run:1"), BACKUP)
         refuse(store, witness)
         recover(store, witness, how, now=AFTER, dry_run=False)
         lost = store.ledger.claim_waiting(AFTER + MINUTE)

@@ -38,12 +38,12 @@ def begin_first(store: Store, policies: Policies) -> Occurrence:
     return start(store, only(drain(store, NOON)), NOON)
 
 
-def failed(store: Store, running: Occurrence, outcome: Outcome, now: int) -> Occurrence:
+def fail(store: Store, running: Occurrence, outcome: Outcome, now: int) -> Occurrence:
     """Settle the attempt as failed. Return the occurrence."""
     return must(store.ledger.settle(running, outcome, now=now))
 
 
-def again(store: Store, waiting: Occurrence) -> Occurrence:
+def begin_again(store: Store, waiting: Occurrence) -> Occurrence:
     """Begin the next attempt. Return the occurrence."""
     return start(store, only(store.ledger.claim_waiting(waiting.due_at)), waiting.due_at)
 
@@ -62,25 +62,25 @@ class FailureConformance(StoreSuite):
         self, store: Store, outcome: Outcome
     ) -> None:
         for attempts in (1, 2):
-            after = failed(store, begin_first(store, with_attempts(attempts)), outcome, NOON + 5)
+            after = fail(store, begin_first(store, with_attempts(attempts)), outcome, NOON + 5)
             assert (after.error, after.told) == (outcome.error, outcome.told)
             assert recorded(store, after) == after
             store.erase("ada")
 
     def test_j07_a_success_takes_back_what_was_told(self, store: Store) -> None:
-        waiting = failed(store, begin_first(store, with_attempts(2)), CHOSEN, NOON)
-        done = must(store.ledger.settle(again(store, waiting), SUCCEEDED, now=waiting.due_at))
+        waiting = fail(store, begin_first(store, with_attempts(2)), CHOSEN, NOON)
+        done = must(store.ledger.settle(begin_again(store, waiting), SUCCEEDED, now=waiting.due_at))
         assert (done.error, done.told) == (None, None)
         assert recorded(store, done) == done
 
     def test_j07_each_failed_attempt_is_told_with_its_time(self, store: Store) -> None:
         self.needs(Capability.TRACES)
-        first = failed(store, begin_first(store, with_attempts(4)), CHOSEN, NOON + 1)
-        second = failed(store, again(store, first), RAW, first.due_at + 2)
-        lost = again(store, second)
+        first = fail(store, begin_first(store, with_attempts(4)), CHOSEN, NOON + 1)
+        second = fail(store, begin_again(store, first), RAW, first.due_at + 2)
+        lost = begin_again(store, second)
         leased = only(store.ledger.claim_waiting(must(lost.lease_until)))
         last = start(store, leased, must(lost.lease_until))
-        dead = failed(store, last, CHOSEN, must(lost.lease_until) + 3)
+        dead = fail(store, last, CHOSEN, must(lost.lease_until) + 3)
         assert dead.state is State.DEAD
         assert failures(store, dead) == [
             Failure(1, NOON + 1, CHOSEN.error, CHOSEN.told),
@@ -97,7 +97,7 @@ class FailureConformance(StoreSuite):
 
     def test_j07_a_page_is_told_with_the_failures_of_each(self, store: Store) -> None:
         self.needs(Capability.TRACES)
-        waiting = failed(store, begin_first(store, with_attempts(3)), RAW, NOON + 1)
+        waiting = fail(store, begin_first(store, with_attempts(3)), RAW, NOON + 1)
         other = start(store, by_hand("other"), NOON)
         done = must(store.ledger.settle(other, SUCCEEDED, now=NOON))
         page = [recorded(store, waiting), recorded(store, done)]

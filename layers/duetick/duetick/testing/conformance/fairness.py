@@ -49,7 +49,7 @@ def retrying(store: Store, **counts: int) -> None:
             store.ledger.settle(start(store, one, now), FAILED, now=now)
 
 
-def abandoned(store: Store, **counts: int) -> int:
+def abandon(store: Store, **counts: int) -> int:
     """Lease that many occurrences of each user. Return the instant at which the leases are over."""
     for place, (user, count) in enumerate(counts.items()):
         due(store, user, count, NOON + place * SECOND)
@@ -128,7 +128,7 @@ class FairnessConformance(StoreSuite):
         assert users(store.ledger.claim_waiting(RETRIED)) == {"ada": 3}
 
     def test_t14_ended_leases_of_users_left_out_stay(self, store: Store) -> None:
-        over = abandoned(store, ada=3, bob=2)
+        over = abandon(store, ada=3, bob=2)
         assert users(store.ledger.claim_waiting(over, 2, leave_out={"ada"})) == {"bob": 2}
         assert list(store.ledger.claim_waiting(over, leave_out={"ada"})) == []
         assert users(store.ledger.claim_waiting(over)) == {"ada": 3}
@@ -150,7 +150,7 @@ class FairnessConformance(StoreSuite):
     def test_t14_no_more_ended_leases_than_a_share_of_each_user_are_taken(
         self, store: Store
     ) -> None:
-        over = abandoned(store, ada=5)
+        over = abandon(store, ada=5)
         assert users(store.ledger.claim_waiting(over, 4, share=2)) == {"ada": 2}
         assert users(store.ledger.claim_waiting(over)) == {"ada": 3}
 

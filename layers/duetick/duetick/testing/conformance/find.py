@@ -32,7 +32,7 @@ from duetick.testing.conformance.suite import (
 FINDABLE: Final = {*LEASED, *WAITING, State.DEAD}
 
 
-def claimed_each_minute(store: Store, count: int) -> list[Occurrence]:
+def claim_each_minute(store: Store, count: int) -> list[Occurrence]:
     """Claim that many occurrences of one row, oldest first."""
     store.index.upsert(row(cron=EACH_MINUTE))
     return [only(drain(store, SOON + n * MINUTE)) for n in range(count)]
@@ -68,20 +68,20 @@ class FindConformance(StoreSuite):
     """Lookups by schedule, by user and by state, in pages."""
 
     def test_j07_the_newest_are_found_first(self, store: Store) -> None:
-        made = claimed_each_minute(store, 3)
+        made = claim_each_minute(store, 3)
         assert list(store.ledger.find("ada", "digest")) == made[::-1]
 
     def test_j07_what_is_found_is_bounded(self, store: Store) -> None:
-        made = claimed_each_minute(store, 5)
+        made = claim_each_minute(store, 5)
         assert list(store.ledger.find("ada", "digest", limit=2)) == made[:2:-1]
 
     def test_j07_a_page_goes_on_before_the_last_one_seen(self, store: Store) -> None:
-        made = claimed_each_minute(store, 5)
+        made = claim_each_minute(store, 5)
         found = store.ledger.find("ada", "digest", limit=2, before=made[3].nominal_at)
         assert list(found) == [made[2], made[1]]
 
     def test_j07_pages_hold_every_occurrence_once(self, store: Store) -> None:
-        made = claimed_each_minute(store, 45)
+        made = claim_each_minute(store, 45)
         found: list[Occurrence] = []
         before: int | None = None
         for _ in range(3):
@@ -139,7 +139,7 @@ class FindConformance(StoreSuite):
         assert {o.key for o in store.ledger.find("ada")} == {"a", "b"}
 
     def test_j07_a_state_narrows_what_is_found(self, store: Store) -> None:
-        first, second = claimed_each_minute(store, 2)
+        first, second = claim_each_minute(store, 2)
         store.ledger.settle(start(store, first, SOON), SUCCEEDED, now=SOON)
         found = store.ledger.find("ada", "digest", state=State.SUCCEEDED)
         assert only(found).identity == first.identity
@@ -188,9 +188,9 @@ class FindConformance(StoreSuite):
         store.index.upsert(row(user="bob"))
         store.index.upsert(row(user="ada"))
         running, other = drain(store, SOON)
-        assert store.ledger.named(running.id) == running
+        assert store.ledger.find_by_id(running.id) == running
         dead = store.ledger.settle(start(store, other, SOON), FAILED, now=SOON)
         assert dead is not None
-        assert store.ledger.named(dead.id) == dead
-        assert store.ledger.named("occ_000000000000") is None
-        assert store.ledger.named("anything") is None
+        assert store.ledger.find_by_id(dead.id) == dead
+        assert store.ledger.find_by_id("occ_000000000000") is None
+        assert store.ledger.find_by_id("anything") is None

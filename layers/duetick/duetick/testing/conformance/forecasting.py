@@ -37,12 +37,14 @@ def parts(store: Store, selection: Selection = EVERYTHING) -> Iterator[AlikePage
     """Yield each part of a forecast as of soon after noon."""
     place: str | None = ""
     while place is not None:
-        part = store.shelf.alike(selection, SOON, UNTIL, place)
+        part = store.shelf.read_alike(selection, SOON, UNTIL, place)
         yield part
         place = part.place
 
 
-def told(store: Store, selection: Selection = EVERYTHING) -> Counter[tuple[str, str | None, int]]:
+def count_rows(
+    store: Store, selection: Selection = EVERYTHING
+) -> Counter[tuple[str, str | None, int]]:
     """Return the number of rows by cron, zone and the minute of their next time."""
     found: Counter[tuple[str, str | None, int]] = Counter()
     for part in parts(store, selection):
@@ -53,7 +55,7 @@ def told(store: Store, selection: Selection = EVERYTHING) -> Counter[tuple[str, 
 
 def number(store: Store, selection: Selection = EVERYTHING) -> int:
     """Return how many rows are told."""
-    return told(store, selection).total()
+    return count_rows(store, selection).total()
 
 
 def waiting(store: Store, selection: Selection = EVERYTHING) -> list[tuple[int, bool, bool]]:
@@ -87,7 +89,7 @@ class ForecastConformance(StoreSuite):
             put(store, schedule("berlin", user=user, timezone=BERLIN))
         put(store, schedule("often", cron=EACH_MINUTE))
         tomorrow, of_berlin = NOON + DAY, NOON + 23 * HOUR
-        assert told(store) == {
+        assert count_rows(store) == {
             (DAILY, None, tomorrow): 3,
             (DAILY, BERLIN, of_berlin): 3,
             (EACH_MINUTE, None, NOON + MINUTE): 1,
@@ -100,7 +102,7 @@ class ForecastConformance(StoreSuite):
                 schedule(f"k{count % 40}", user=f"u{count // 40}", cron=f"{count % 60} 9 * * *"),
             )
         assert number(store) == 120
-        assert max(told(store).values()) == 2
+        assert max(count_rows(store).values()) == 2
 
     def test_a_schedule_that_does_not_fire_is_not_told(self, store: Store) -> None:
         put(store, schedule("off", enabled=False))
@@ -112,7 +114,7 @@ class ForecastConformance(StoreSuite):
 
     def test_a_row_that_is_due_is_told_with_its_time(self, store: Store) -> None:
         store.index.upsert(row(at=NOON - 3 * DAY))
-        assert told(store) == {(DAILY, None, NOON - 3 * DAY): 1}
+        assert count_rows(store) == {(DAILY, None, NOON - 3 * DAY): 1}
 
     def test_a_row_that_is_due_after_the_span_is_told(self, store: Store) -> None:
         put(store, schedule(cron="0 0 1 1 *"))
@@ -176,7 +178,7 @@ class ForecastConformance(StoreSuite):
         one = only([each for part in parts(store) for each in part.rows])
         assert one.spent == 1
         drain(store, NOON + MINUTE)
-        later = store.shelf.alike(EVERYTHING, NOON + MINUTE, UNTIL)
+        later = store.shelf.read_alike(EVERYTHING, NOON + MINUTE, UNTIL)
         assert only(later.rows).spent == 2
 
     def test_a_rate_that_was_set_back_tells_its_anchor(self, store: Store) -> None:

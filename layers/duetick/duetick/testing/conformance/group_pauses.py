@@ -46,12 +46,12 @@ every_scope = pytest.mark.parametrize("scope", SCOPES)
 
 def tick(store: Store, now: int, *, ahead: int = 0) -> list[Occurrence]:
     """Announce how far the tick claims, then claim, as a tick does."""
-    return drain(store, now, ahead=ahead, pauses=store.pauses.announced(now, now + ahead))
+    return drain(store, now, ahead=ahead, pauses=store.pauses.announce(now, now + ahead))
 
 
 def retries(store: Store, now: int) -> Sequence[Occurrence]:
     """Lease what waits, as a tick does."""
-    pauses = store.pauses.announced(now, now)
+    pauses = store.pauses.announce(now, now)
     return list(store.ledger.claim_waiting(now, pauses=pauses))
 
 
@@ -140,7 +140,7 @@ class GroupPauseConformance(StoreSuite):
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
         pause(store)
         now, ahead = NOON + MINUTE, 2 * MINUTE
-        seen = store.pauses.announced(now, now + ahead)
+        seen = store.pauses.announce(now, now + ahead)
         ended = only(store.pauses.resume("all", now=now + SECOND))
         assert ended.until == now + ahead + 1
         assert drain(store, now, ahead=ahead, pauses=seen) == []
@@ -258,7 +258,7 @@ class GroupPauseConformance(StoreSuite):
             store.index.upsert(row(f"k{number}", cron=EACH_MINUTE))
         store.index.upsert(row("z", user="bob", cron=EACH_MINUTE, at=NOON + 1))
         pause(store, "user:ada")
-        pauses = store.pauses.announced(SOON, SOON)
+        pauses = store.pauses.announce(SOON, SOON)
         made = store.index.claim_due(SOON, 6, share=1, pauses=pauses)
         assert [one.user_id for one in made] == ["bob"]
 
@@ -266,7 +266,7 @@ class GroupPauseConformance(StoreSuite):
         for number in range(6):
             store.index.upsert(row(f"k{number}", cron=EACH_MINUTE))
         pause(store, "user:ada")
-        pauses = store.pauses.announced(SOON, SOON)
+        pauses = store.pauses.announce(SOON, SOON)
         store.index.claim_due(SOON, 2, pauses=pauses, may_go_on=lambda: False)
         assert store.index.backlog(SOON) == 4
 

@@ -26,7 +26,7 @@ from duetick.testing.conformance.suite import FAILED, StoreSuite, drain, must, o
 MinuteStates = list[tuple[int, State]]
 
 
-def lived(store: Store, states: str) -> None:
+def live(store: Store, states: str) -> None:
     """Make a schedule of each minute from noon on. A letter names the end of each occurrence."""
     every = Policies(overlap=Overlap.ALLOW)
     store.index.upsert(row(cron=EACH_MINUTE, policies=every, at=NOON))
@@ -68,12 +68,12 @@ class HistoryConformance(StoreSuite):
     def test_j07_a_history_is_told_by_state(
         self, store: Store, state: State, minutes: list[int]
     ) -> None:
-        lived(store, "dssdsdq")
+        live(store, "dssdsdq")
         found, _ = read_pages(store, Wanted(state))
         assert found == [(minute, state) for minute in minutes]
 
     def test_j07_a_history_is_told_by_time(self, store: Store) -> None:
-        lived(store, "dssdsd")
+        live(store, "dssdsd")
         since, until = NOON + MINUTE, NOON + 4 * MINUTE
         everything, _ = read_pages(store, EVERYTHING)
         assert [minute for minute, _ in everything] == [5, 4, 3, 2, 1, 0]
@@ -95,7 +95,7 @@ class HistoryConformance(StoreSuite):
 
     def test_j07_a_page_with_a_filter_looks_no_further_than_its_bound(self, store: Store) -> None:
         """A page may be empty and have a cursor: it is not the last one."""
-        lived(store, "dsssssssss")
+        live(store, "dsssssssss")
         since = NOON + 2 * MINUTE
         with mock.patch.object(histories, "LOOKED_AT", 3):
             assert read_pages(store, Wanted(State.DEAD)) == ([(0, State.DEAD)], 4)
@@ -112,7 +112,7 @@ class HistoryConformance(StoreSuite):
             assert read_pages(store, Wanted(State.RETRYING)) == ([(0, State.RETRYING)], 1)
 
     def test_j07_a_filter_that_finds_nothing_is_no_missing_schedule(self, store: Store) -> None:
-        lived(store, "s")
+        live(store, "s")
         assert read_pages(store, Wanted(State.DEAD))[0] == []
         with pytest.raises(NotFound):
             history_page(UserSchedules(store, Flows({}), "ada", lambda: SOON), "none", 2, None)

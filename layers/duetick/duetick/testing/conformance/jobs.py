@@ -1,10 +1,11 @@
 """K-01, K-02: a job is one occurrence without a schedule, with the promises of any occurrence."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetick.core.overview import overview
 from duetick.core.purge import purge
 from duetick.core.store import Store
 from duetick.core.store.jobs import Enqueued
@@ -15,6 +16,7 @@ from duetick.domain.identity import InvalidId
 from duetick.domain.jobs import FURTHEST_MS, KEPT_DEAD_MS, KEY_KEPT_MS, Job
 from duetick.domain.operating import Operator
 from duetick.domain.policies import Backoff, Delivery, Policies, Retry
+from duetick.domain.retention import Days, Retention
 from duetick.domain.schedule import Json, Occurrence, Principal, Schedule
 from duetick.domain.states import Reason, State
 from duetick.testing.conformance.concurrency import race
@@ -31,6 +33,7 @@ from duetick.testing.conformance.samples import (
 )
 from duetick.testing.conformance.suite import (
     FAILED,
+    Capability,
     StoreSuite,
     drain,
     must,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from duetick.ports import Listed
 
 BY = Operator("op", "a test")
+FEW_DAYS = Retention(Days(3, 7))
 TWICE = Policies(
     delivery=Delivery.AT_LEAST_ONCE, retry=Retry(Backoff.FIXED, attempts=2, first=10, longest=10)
 )
@@ -92,10 +96,16 @@ def current(store: Store, one: Job) -> Job:
     return must(store.jobs.get(one.record.user_id, one.id))
 
 
-def leased(store: Store, now: int = SOON, limit: int = 100) -> list[Occurrence]:
+def lease(store: Store, now: int = SOON, limit: int = 100) -> list[Occurrence]:
     """Lease what waits, as a tick does."""
-    pauses, limits = store.pauses.announced(now, now), store.limits.current(now)
+    pauses, limits = store.pauses.announce(now, now), store.limits.current(now)
     return [*store.ledger.claim_waiting(now, limit, pauses=pauses, limits=limits)]
+
+
+def counted(store: Store, now: int) -> tuple[Json, Json]:
+    """Return how many an overview counts as due, and how many of these as late."""
+    shown: dict[str, Any] = overview(store, now)
+    return shown["due"]["count"], shown["late"]["count"]
 
 
 def with_room_for_one(store: Store, now: int) -> Job | None:
@@ -109,7 +119,7 @@ def with_room_for_one(store: Store, now: int) -> Job | None:
 def running(store: Store, wanted: Schedule | None = None) -> Occurrence:
     """Return the occurrence of a new job, begun."""
     job(store, wanted)
-    return start(store, only(leased(store)), SOON)
+    return start(store, only(lease(store)), SOON)
 
 
 class JobConformance(StoreSuite):
@@ -135,7 +145,7 @@ class JobConformance(StoreSuite):
     def test_k01_a_large_input_comes_back_whole(self, store: Store) -> None:
         made = job(store, work(given={"text": "x" * 60_000}))
         assert current(store, made).record.input == made.record.input
-        held = start(store, only(leased(store)), SOON)
+        held = start(store, only(lease(store)), SOON)
         assert must(store.ledger.get(*held.identity)).state is State.PROCESSING
 
     @hostile
@@ -147,18 +157,18 @@ class JobConformance(StoreSuite):
 
     def test_k01_a_job_is_handed_out_once_and_not_before_its_time(self, store: Store) -> None:
         made = job(store, due_at=NOON + HOUR)
-        assert leased(store, NOON + HOUR - 1) == []
-        held = only(leased(store, NOON + HOUR))
+        assert lease(store, NOON + HOUR - 1) == []
+        held = only(lease(store, NOON + HOUR))
         assert (held.identity, held.state, held.fence) == (
             *(made.occurrence.identity, State.QUEUED),
             1,
         )
-        assert leased(store, NOON + HOUR) == []
+        assert lease(store, NOON + HOUR) == []
         assert drain(store, NOON + DAY) == []
 
     def test_k01_a_begin_has_what_is_to_be_run(self, store: Store) -> None:
         made = job(store, work(given={"order": 7}))
-        answer = store.ledger.begin(only(leased(store)), now=SOON)
+        answer = store.ledger.begin(only(lease(store)), now=SOON)
         assert not hasattr(answer, "verdict"), answer
         found = must(getattr(answer, "schedule", None))
         assert (found.action, found.input) == ("send", {"order": 7})
@@ -171,13 +181,13 @@ class JobConformance(StoreSuite):
         assert (ended.state, ended.reason) == (State.SUCCEEDED, Reason.FIRED)
         assert (found.occurrence, found.record.done_at) == (ended, SOON + SECOND)
         assert not found.is_pending
-        assert leased(store, NOON + DAY) == []
+        assert lease(store, NOON + DAY) == []
 
     def test_t07_a_stale_fence_begins_and_settles_nothing(self, store: Store) -> None:
         job(store)
-        first = only(leased(store))
+        first = only(lease(store))
         later = must(first.lease_until)
-        second = only(leased(store, later))
+        second = only(lease(store, later))
         assert refused(store.ledger.begin(first, now=later)).verdict == "stale"
         held = start(store, second, later)
         assert store.ledger.settle(first, SUCCEEDED, now=later) is None
@@ -189,7 +199,7 @@ class JobConformance(StoreSuite):
         assert (waiting.state, waiting.due_at) == (State.RETRYING, SOON + 10 * SECOND)
         assert waiting.identity == held.identity
         assert must(store.jobs.get("ada", held.id)).is_pending
-        again = start(store, only(leased(store, waiting.due_at)), waiting.due_at)
+        again = start(store, only(lease(store, waiting.due_at)), waiting.due_at)
         dead = must(store.ledger.settle(again, FAILED, now=waiting.due_at))
         found = must(store.jobs.get("ada", held.id))
         assert (dead.state, dead.reason, dead.attempts) == (State.DEAD, Reason.FAILED, 2)
@@ -207,19 +217,19 @@ class JobConformance(StoreSuite):
     def test_t10_a_job_that_waited_for_a_tick_has_its_time_to_begin(self, store: Store) -> None:
         """However long no tick came, a delivery that fails does not make it lost at once."""
         job(store)
-        held = only(leased(store, NOON + DAY))
+        held = only(lease(store, NOON + DAY))
         assert store.ledger.release(held, now=NOON + DAY)
-        again = start(store, only(leased(store, NOON + DAY + SECOND)), NOON + DAY + SECOND)
+        again = start(store, only(lease(store, NOON + DAY + SECOND)), NOON + DAY + SECOND)
         assert again.identity == held.identity
 
     def test_t07_a_release_gives_a_job_back(self, store: Store) -> None:
         job(store)
-        assert store.ledger.release(only(leased(store)), now=SOON)
-        assert only(leased(store, SOON + SECOND)).fence > 1
+        assert store.ledger.release(only(lease(store)), now=SOON)
+        assert only(lease(store, SOON + SECOND)).fence > 1
 
     def test_j13_one_that_is_never_begun_in_time_is_lost_and_has_ended(self, store: Store) -> None:
         made = job(store)
-        held = only(leased(store))
+        held = only(lease(store))
         store.ledger.release(held, now=SOON + 2 * HOUR)
         found = current(store, made)
         assert (found.occurrence.reason, found.is_pending) == (Reason.LOST, False)
@@ -227,7 +237,7 @@ class JobConformance(StoreSuite):
 
     def test_d06_a_job_whose_flow_is_gone_is_rejected(self, store: Store) -> None:
         made = job(store)
-        store.ledger.reject(only(leased(store)), reject_gone("no such flow"), now=SOON)
+        store.ledger.reject(only(lease(store)), reject_gone("no such flow"), now=SOON)
         found = current(store, made)
         assert (found.occurrence.state, found.occurrence.reason) == (State.DEAD, Reason.REJECTED)
         assert not found.is_pending
@@ -235,7 +245,7 @@ class JobConformance(StoreSuite):
     def test_j13_its_death_has_a_hook(self, store: Store) -> None:
         held = running(store, work(policies=Policies(on_failure="tell")))
         store.ledger.settle(held, FAILED, now=SOON)
-        hook = only(leased(store, SOON + SECOND))
+        hook = only(lease(store, SOON + SECOND))
         assert hook.origin == f"failure:{held.origin}:1"
         assert must(hook.death).occurrence == held.id
         answer = store.ledger.begin(hook, now=SOON + SECOND)
@@ -244,9 +254,9 @@ class JobConformance(StoreSuite):
     def test_j04_among_those_that_wait_priority_comes_first(self, store: Store) -> None:
         usual = job(store, due_at=NOON - MINUTE)
         urgent = job(store, work(policies=Policies(priority=9)))
-        found = leased(store, limit=1)
+        found = lease(store, limit=1)
         assert [one.id for one in found] == [urgent.id]
-        assert [one.id for one in leased(store, limit=1)] == [usual.id]
+        assert [one.id for one in lease(store, limit=1)] == [usual.id]
 
     def test_t14_a_share_leaves_places_for_others(self, store: Store) -> None:
         for _ in range(6):
@@ -264,12 +274,12 @@ class JobConformance(StoreSuite):
 
 
 class JobTimeConformance(StoreSuite):
-    """When a job is due, and what its key and its quota keep from being made."""
+    """A job's due time, and the jobs that a key or a quota keeps from being made."""
 
     def test_k04_a_time_that_has_passed_is_now(self, store: Store) -> None:
         made = job(store, due_at=NOON - DAY)
         assert made.occurrence.nominal_at == NOON
-        assert only(leased(store, NOON)).identity == made.occurrence.identity
+        assert only(lease(store, NOON)).identity == made.occurrence.identity
 
     def test_k04_one_further_off_than_a_year_is_refused(self, store: Store) -> None:
         job(store, due_at=NOON + FURTHEST_MS)
@@ -286,7 +296,7 @@ class JobTimeConformance(StoreSuite):
 
     def test_k02_a_repeat_is_answered_with_the_job_as_it_is(self, store: Store) -> None:
         first = enqueue(store, key="order-7")
-        held = start(store, only(leased(store)), SOON)
+        held = start(store, only(lease(store)), SOON)
         store.ledger.settle(held, SUCCEEDED, now=SOON)
         again = enqueue(store, key="order-7", now=SOON + SECOND)
         assert (again.job.id, again.job.occurrence.state) == (first.job.id, State.SUCCEEDED)
@@ -321,7 +331,7 @@ class JobTimeConformance(StoreSuite):
 
     def test_k01_the_end_of_a_job_makes_room(self, store: Store) -> None:
         enqueue(store, at_most=1)
-        held = start(store, only(leased(store)), SOON)
+        held = start(store, only(lease(store)), SOON)
         with pytest.raises(QuotaReached):
             enqueue(store, at_most=1)
         store.ledger.settle(held, SUCCEEDED, now=SOON)
@@ -329,7 +339,7 @@ class JobTimeConformance(StoreSuite):
 
     def test_k01_every_way_to_end_makes_room(self, store: Store) -> None:
         enqueue(store, at_most=1)
-        start(store, only(leased(store)), SOON)
+        start(store, only(lease(store)), SOON)
         store.ledger.claim_waiting(SOON + HOUR)  # lost
         made = with_room_for_one(store, SOON + HOUR)
         store.ledger.cancel(must(made).occurrence, BY, now=SOON + HOUR)
@@ -362,53 +372,79 @@ class JobKeepingConformance(StoreSuite):
     def test_o02_a_pause_holds_a_job_and_it_follows(self, store: Store, scope: str) -> None:
         job(store)
         store.pauses.pause(scope, now=NOON)
-        assert leased(store) == []
-        assert leased(store, SOON + 2 * HOUR) == []
+        assert lease(store) == []
+        assert lease(store, SOON + 2 * HOUR) == []
         store.pauses.resume(scope, now=SOON + 2 * HOUR)
         later = SOON + 3 * HOUR
-        held = only(leased(store, later))
+        held = only(lease(store, later))
         assert store.ledger.release(held, now=later)  # waiting was no lateness
-        again = start(store, only(leased(store, later + SECOND)), later + SECOND)
+        again = start(store, only(lease(store, later + SECOND)), later + SECOND)
         assert again.identity == held.identity
 
     def test_o02_a_pause_of_others_holds_nothing(self, store: Store) -> None:
         made = job(store)
         store.pauses.pause("user:bob", now=NOON)
-        assert only(leased(store)).id == made.id
+        assert only(lease(store)).id == made.id
 
     def test_o02_what_a_pause_holds_keeps_nobody_waiting(self, store: Store) -> None:
         for _ in range(5):
             job(store)
         store.pauses.pause("user:ada", now=NOON)
         job(store, work(user="bob"), due_at=NOON + SECOND)
-        found = [one for _ in range(4) for one in leased(store, limit=2)]
+        found = [one for _ in range(4) for one in lease(store, limit=2)]
         assert [one.user_id for one in found] == ["bob"]
 
     def test_o02_a_leased_job_is_put_off_by_its_begin(self, store: Store) -> None:
         job(store)
-        held = only(leased(store))
+        held = only(lease(store))
         store.pauses.pause("user:ada", now=SOON)
         answer = refused(store.ledger.begin(held, now=SOON))
         assert (answer.verdict, answer.reason) == ("in_progress", Reason.PAUSED)
         store.pauses.resume("user:ada", now=SOON + MINUTE)
         assert recorded(store, held).attempts == 0
-        assert only(leased(store, SOON + HOUR)).id == held.id
+        assert only(lease(store, SOON + HOUR)).id == held.id
 
     @pytest.mark.parametrize("scope", ["user:ada", "flow:reminders", "action:reminders/send"])
     def test_o03_a_limit_holds_jobs_back(self, store: Store, scope: str) -> None:
         job(store)
         job(store)
         store.limits.set(scope, parallel=1, now=NOON)
-        held = start(store, only(leased(store)), SOON)
-        assert leased(store, SOON + SECOND) == []
+        held = start(store, only(lease(store)), SOON)
+        assert lease(store, SOON + SECOND) == []
         store.ledger.settle(held, SUCCEEDED, now=SOON + 2 * SECOND)
         later = SOON + 6 * SECOND
-        assert start(store, only(leased(store, later)), later).id != held.id
+        assert start(store, only(lease(store, later)), later).id != held.id
+
+    def test_j07_an_overview_counts_the_jobs_that_are_due(self, store: Store) -> None:
+        for due_at in (NOON, NOON + MINUTE, NOON + DAY):
+            job(store, due_at=due_at)
+        shown = [counted(store, NOON + after * SECOND) for after in (0, 60, 150, 210)]
+        assert shown == [(1, 0), (2, 0), (2, 1), (2, 2)]
+        start(store, only(lease(store, NOON)), NOON)
+        assert counted(store, NOON + MINUTE) == (1, 0), "one of them runs"
+
+    @pytest.mark.parametrize("scope", ["user:ada", "flow:reminders", "all"])
+    def test_j07_what_a_pause_holds_is_not_counted_as_due(self, store: Store, scope: str) -> None:
+        job(store)
+        store.pauses.pause(scope, now=NOON)
+        assert counted(store, NOON + HOUR) == (0, 0)
+        store.pauses.resume(scope, now=NOON + HOUR)
+        assert counted(store, NOON + HOUR) == (1, 1)
+
+    @pytest.mark.parametrize("scope", ["user:ada", "action:reminders/send"])
+    def test_j07_what_a_limit_holds_is_not_counted_as_due(self, store: Store, scope: str) -> None:
+        job(store)
+        store.limits.set(scope, parallel=1, now=NOON)
+        held = start(store, only(lease(store)), SOON)
+        job(store)
+        assert counted(store, SOON + SECOND) == (0, 0)
+        store.ledger.settle(held, SUCCEEDED, now=SOON + 2 * SECOND)
+        assert counted(store, SOON + 3 * SECOND) == (1, 0)
 
     def test_o03_one_that_is_leased_is_held_back_by_its_begin(self, store: Store) -> None:
         job(store)
         job(store)
-        first, second = leased(store)
+        first, second = lease(store)
         store.limits.set("user:ada", parallel=1, now=SOON)
         start(store, first, SOON)
         assert refused(store.ledger.begin(second, now=SOON)).verdict == "in_progress"
@@ -419,7 +455,7 @@ class JobKeepingConformance(StoreSuite):
         answer = store.ledger.cancel(made.occurrence, BY, now=NOON)
         assert (answer.changed, answer.occurrence.reason) == (True, Reason.OPERATOR)
         assert not current(store, made).is_pending
-        assert leased(store, NOON + DAY) == []
+        assert lease(store, NOON + DAY) == []
         assert not store.ledger.cancel(made.occurrence, BY, now=NOON).changed
 
     def test_o01_a_cancel_of_one_that_has_ended_is_refused(self, store: Store) -> None:
@@ -433,7 +469,7 @@ class JobKeepingConformance(StoreSuite):
         store.ledger.settle(held, FAILED, now=SOON)
         assert store.ledger.retry(held, BY, now=SOON + MINUTE).changed
         assert must(store.jobs.get("ada", held.id)).is_pending
-        again = start(store, only(leased(store, SOON + MINUTE + 1)), SOON + MINUTE + 1)
+        again = start(store, only(lease(store, SOON + MINUTE + 1)), SOON + MINUTE + 1)
         store.ledger.settle(again, SUCCEEDED, now=SOON + MINUTE + 1)
         found = must(store.jobs.get("ada", held.id))
         assert (found.occurrence.state, found.record.done_at) == (
@@ -507,14 +543,58 @@ class JobKeepingConformance(StoreSuite):
         purge(store, SOON + 90 * DAY)
         assert store.jobs.get("ada", held.id) is None
 
+    def test_j10_the_record_of_a_job_leaves_with_its_occurrence(self, store: Store) -> None:
+        self.needs(Capability.FORGETS)
+        fired, died = [
+            must(store.ledger.settle(running(store), outcome, now=SOON)).key
+            for outcome in (SUCCEEDED, FAILED)
+        ]
+        left: list[list[bool]] = []
+        for after in (3 * DAY - 1, 3 * DAY, 7 * DAY - 1, 7 * DAY):
+            purge(store, SOON + after, retention=FEW_DAYS)
+            left.append([store.shelf.record("ada", key) is None for key in (fired, died)])
+        assert left == [[False, False], [True, False], [True, False], [True, True]]
+        assert list(store.ledger.find("ada")) == []
+
+    def test_j10_a_job_is_shown_for_as_long_as_its_occurrence_is_kept(self, store: Store) -> None:
+        held = running(store)
+        store.ledger.settle(held, SUCCEEDED, now=SOON)
+        for after in (30 * DAY, 60 * DAY, 200 * DAY - 1):
+            purge(store, SOON + after, retention=Retention(Days(200, 200)))
+            assert store.jobs.get("ada", held.id)
+        purge(store, SOON + 200 * DAY, retention=Retention(Days(200, 200)))
+        assert store.jobs.get("ada", held.id) is None
+
+    def test_j10_a_cancelled_job_is_kept_from_its_end_on_whenever_it_was_due(
+        self, store: Store
+    ) -> None:
+        far = job(store, due_at=NOON + 300 * DAY)
+        store.ledger.cancel(far.occurrence, BY, now=SOON)
+        purge(store, SOON + 30 * DAY - 1)
+        assert store.jobs.get("ada", far.id)
+        purge(store, SOON + 30 * DAY)
+        assert store.shelf.record("ada", far.record.key) is None
+
+    def test_j10_the_record_of_a_job_stays_while_its_failure_hook_waits(self, store: Store) -> None:
+        self.needs(Capability.FORGETS)
+        held = running(store, work(policies=Policies(on_failure="tell")))
+        store.pauses.pause("user:ada", now=NOON)
+        store.ledger.settle(held, FAILED, now=SOON)
+        later = SOON + 8 * DAY
+        purge(store, later, retention=FEW_DAYS)
+        store.pauses.resume("user:ada", now=later)
+        hook = only(lease(store, later))
+        answer = store.ledger.begin(hook, now=later)
+        assert must(getattr(answer, "schedule", None)).policies.on_failure == "tell"
+
     def test_k01_an_erasure_takes_jobs_and_their_keys(self, store: Store) -> None:
         made = enqueue(store, key="order-7", due_at=NOON + HOUR, at_most=1).job
         held = enqueue(store, key="order-8").job
-        start(store, only(leased(store)), SOON)
+        start(store, only(lease(store)), SOON)
         assert store.erase("ada") == 0
         assert store.jobs.list("ada").jobs == ()
         assert store.ledger.find("ada") == []
-        assert leased(store, NOON + DAY) == []
+        assert lease(store, NOON + DAY) == []
         assert [store.jobs.get("ada", one.id) for one in (made, held)] == [None, None]
         assert enqueue(store, key="order-7", at_most=1).made
 

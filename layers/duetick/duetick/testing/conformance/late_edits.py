@@ -32,7 +32,7 @@ from duetick.testing.conformance.suite import (
 )
 
 
-def claimed_a_day_later(store: Store) -> Occurrence:
+def claim_a_day_later(store: Store) -> Occurrence:
     """Claim the first occurrence of a schedule that was put at noon."""
     store.schedules.put(schedule(), now=NOON)
     return only(drain(store, SOON + DAY))
@@ -61,34 +61,34 @@ class LateEditConformance(StoreSuite):
     """Late edits, pauses and deletes."""
 
     def test_t06_a_pause_after_the_claim_wins(self, store: Store) -> None:
-        occurrence = claimed_a_day_later(store)
+        occurrence = claim_a_day_later(store)
         store.schedules.put(schedule(enabled=False), now=NOON + DAY + SECOND)
         expect_cancelled(store, occurrence, Reason.DISABLED)
 
     def test_t06_a_delete_after_the_claim_wins(self, store: Store) -> None:
-        occurrence = claimed_a_day_later(store)
+        occurrence = claim_a_day_later(store)
         store.schedules.delete("ada", "digest", now=NOON + DAY + SECOND)
         expect_cancelled(store, occurrence, Reason.SCHEDULE_DELETED)
 
     def test_t06_a_change_of_timing_after_the_claim_wins(self, store: Store) -> None:
-        occurrence = claimed_a_day_later(store)
+        occurrence = claim_a_day_later(store)
         store.schedules.put(schedule(cron="0 6 * * *"), now=NOON + DAY + SECOND)
         expect_cancelled(store, occurrence, Reason.SUPERSEDED)
 
     def test_t06_a_schedule_made_anew_does_not_run_the_old_claim(self, store: Store) -> None:
-        occurrence = claimed_a_day_later(store)
+        occurrence = claim_a_day_later(store)
         store.schedules.delete("ada", "digest", now=NOON + DAY + SECOND)
         store.schedules.put(schedule(), now=NOON + DAY + SECOND)
         expect_cancelled(store, occurrence, Reason.SUPERSEDED)
 
     def test_t06_a_pause_and_resume_at_once_does_not_run_the_old_claim(self, store: Store) -> None:
-        occurrence = claimed_a_day_later(store)
+        occurrence = claim_a_day_later(store)
         store.schedules.put(schedule(enabled=False), now=NOON + DAY)
         store.schedules.put(schedule(), now=NOON + DAY)
         expect_cancelled(store, occurrence, Reason.SUPERSEDED)
 
     def test_t06_an_edit_that_leaves_the_time_standing_runs_anew(self, store: Store) -> None:
-        occurrence = claimed_a_day_later(store)
+        occurrence = claim_a_day_later(store)
         changed = store.schedules.put(replace(schedule(), action="other"), now=NOON + DAY + SECOND)
         answer = begun(store.ledger.begin(occurrence, now=SOON + DAY + 30 * SECOND))
         found = must(answer.schedule)

@@ -9,7 +9,7 @@ from duetick.domain.attempts import SUCCEEDED
 from duetick.domain.policies import Policies
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
-from duetick.testing.conformance.attempts import claimed
+from duetick.testing.conformance.attempts import claim_one
 from duetick.testing.conformance.samples import (
     AT_LEAST_ONCE,
     HOUR,
@@ -41,32 +41,32 @@ class FenceConformance(StoreSuite):
     """T-07: a stale fence is refused and changes nothing. Leases end and are taken over."""
 
     def test_t07_a_stale_fence_may_not_begin(self, store: Store) -> None:
-        occurrence = claimed(store)
+        occurrence = claim_one(store)
         before = recorded(store, occurrence)
         answer = refused(store.ledger.begin(other_fence(occurrence), now=SOON))
         assert answer.verdict == "stale"
         assert recorded(store, occurrence) == before
 
     def test_t07_a_stale_fence_may_not_settle(self, store: Store) -> None:
-        running = start(store, claimed(store), SOON)
+        running = start(store, claim_one(store), SOON)
         before = recorded(store, running)
         assert store.ledger.settle(other_fence(running), SUCCEEDED, now=SOON) is None
         assert recorded(store, running) == before
 
     def test_t07_a_stale_fence_may_not_renew(self, store: Store) -> None:
-        running = start(store, claimed(store), SOON)
+        running = start(store, claim_one(store), SOON)
         before = recorded(store, running)
         assert store.ledger.renew(other_fence(running), now=SOON + SECOND) is None
         assert recorded(store, running) == before
 
     def test_t07_a_stale_fence_may_not_release(self, store: Store) -> None:
-        occurrence = claimed(store)
+        occurrence = claim_one(store)
         before = recorded(store, occurrence)
         assert store.ledger.release(other_fence(occurrence), now=SOON) is False
         assert recorded(store, occurrence) == before
 
     def test_t07_renewing_holds_it_longer(self, store: Store) -> None:
-        running = start(store, claimed(store), SOON)
+        running = start(store, claim_one(store), SOON)
         renewed = must(store.ledger.renew(running, now=SOON + 30 * SECOND))
         assert renewed.lease_until == SOON + 30 * SECOND + running.policies.lease_ms
         assert recorded(store, running) == renewed
@@ -84,40 +84,40 @@ class FenceConformance(StoreSuite):
         assert (again.identity, again.fence) == (running.identity, running.fence + 1)
 
     def test_t07_what_was_renewed_is_not_taken_over(self, store: Store) -> None:
-        running = start(store, claimed(store), SOON)
+        running = start(store, claim_one(store), SOON)
         store.ledger.renew(running, now=SOON + 30 * SECOND)
         assert list(store.ledger.claim_waiting(must(running.lease_until))) == []
 
     def test_t07_who_outlived_its_lease_settles_while_nobody_took_it(self, store: Store) -> None:
-        running = start(store, claimed(store), SOON)
+        running = start(store, claim_one(store), SOON)
         late = must(running.lease_until) + HOUR
         settled = must(store.ledger.settle(running, SUCCEEDED, now=late))
         assert recorded(store, running) == settled
 
     def test_t07_what_never_began_cannot_be_renewed(self, store: Store) -> None:
-        assert store.ledger.renew(claimed(store), now=SOON) is None
+        assert store.ledger.renew(claim_one(store), now=SOON) is None
 
     def test_t07_what_began_cannot_be_released(self, store: Store) -> None:
-        running = start(store, claimed(store), SOON)
+        running = start(store, claim_one(store), SOON)
         assert store.ledger.release(running, now=SOON) is False
         assert recorded(store, running) == running
 
     def test_t03_what_is_released_is_handed_out_again(self, store: Store) -> None:
-        occurrence = claimed(store)
+        occurrence = claim_one(store)
         assert store.ledger.release(occurrence, now=SOON) is True
         again = only(store.ledger.claim_waiting(SOON + SECOND))
         assert again.identity == occurrence.identity
         assert (again.state, again.attempts) == (State.QUEUED, 0)
 
     def test_t07_who_released_it_holds_nothing(self, store: Store) -> None:
-        occurrence = claimed(store)
+        occurrence = claim_one(store)
         store.ledger.release(occurrence, now=SOON)
         again = only(store.ledger.claim_waiting(SOON + SECOND))
         assert refused(store.ledger.begin(occurrence, now=SOON + SECOND)).verdict == "stale"
         start(store, again, SOON + SECOND)
 
     def test_t03_what_is_released_too_late_is_lost(self, store: Store) -> None:
-        occurrence = claimed(store)
+        occurrence = claim_one(store)
         late = SOON + occurrence.policies.begin_within_ms + 1
         assert store.ledger.release(occurrence, now=late) is True
         kept = recorded(store, occurrence)
@@ -141,43 +141,43 @@ class FenceConformance(StoreSuite):
         assert recorded(store, occurrence).reason is Reason.LOST
 
     def test_t07_a_lease_lasts_until_its_end(self, store: Store) -> None:
-        occurrence = claimed(store)
+        occurrence = claim_one(store)
         assert list(store.ledger.claim_waiting(must(occurrence.lease_until) - 1)) == []
 
     def test_t03_a_lease_that_ended_before_begin_is_handed_out_again(self, store: Store) -> None:
-        occurrence = claimed(store)
+        occurrence = claim_one(store)
         again = only(store.ledger.claim_waiting(must(occurrence.lease_until)))
         assert again.identity == occurrence.identity
         assert again.fence != occurrence.fence
         assert recorded(store, occurrence) == again
 
     def test_t07_a_fence_of_a_lease_that_was_taken_over_is_stale(self, store: Store) -> None:
-        occurrence = claimed(store)
+        occurrence = claim_one(store)
         end = must(occurrence.lease_until)
         again = only(store.ledger.claim_waiting(end))
         assert refused(store.ledger.begin(occurrence, now=end)).verdict == "stale"
         assert recorded(store, again) == again
 
     def test_t07_a_lease_that_is_over_may_not_begin(self, store: Store) -> None:
-        occurrence = claimed(store)
+        occurrence = claim_one(store)
         answer = refused(store.ledger.begin(occurrence, now=must(occurrence.lease_until)))
         assert answer.verdict == "stale"
 
     def test_t03_what_never_began_in_its_window_is_lost(self, store: Store) -> None:
-        occurrence = claimed(store)
+        occurrence = claim_one(store)
         late = SOON + occurrence.policies.begin_within_ms + 1
         assert list(store.ledger.claim_waiting(late)) == []
         kept = recorded(store, occurrence)
         assert (kept.state, kept.reason) == (State.DEAD, Reason.LOST)
 
     def test_t03_an_attempt_lost_at_most_once_is_the_end(self, store: Store) -> None:
-        running = start(store, claimed(store), SOON)
+        running = start(store, claim_one(store), SOON)
         assert list(store.ledger.claim_waiting(must(running.lease_until))) == []
         kept = recorded(store, running)
         assert (kept.state, kept.reason, kept.attempts) == (State.DEAD, Reason.LOST, 1)
 
     def test_t07_who_lost_the_lease_cannot_settle(self, store: Store) -> None:
-        running = start(store, claimed(store), SOON)
+        running = start(store, claim_one(store), SOON)
         end = must(running.lease_until)
         store.ledger.claim_waiting(end)
         assert store.ledger.settle(running, SUCCEEDED, now=end) is None
@@ -228,7 +228,7 @@ class FenceConformance(StoreSuite):
         assert sorted(one.key for one in reported) == [f"k{number:02}" for number in range(60)]
 
     def test_t01_what_is_released_too_late_is_told(self, store: Store) -> None:
-        occurrence = claimed(store)
+        occurrence = claim_one(store)
         reported: list[Occurrence] = []
         late = SOON + occurrence.policies.begin_within_ms + 1
         assert store.ledger.release(occurrence, now=late, on_lost=reported.append)
@@ -246,7 +246,7 @@ class FenceConformance(StoreSuite):
 
     def test_j05_a_lost_attempt_leaves_a_trace(self, store: Store) -> None:
         self.needs(Capability.TRACES)
-        running = start(store, claimed(store), SOON)
+        running = start(store, claim_one(store), SOON)
         store.ledger.claim_waiting(must(running.lease_until))
         event = only(store.ledger.events(running))
         assert (event.before, event.after) == (State.PROCESSING, State.DEAD)
@@ -254,6 +254,6 @@ class FenceConformance(StoreSuite):
 
     def test_j05_a_release_leaves_a_trace(self, store: Store) -> None:
         self.needs(Capability.TRACES)
-        occurrence = claimed(store)
+        occurrence = claim_one(store)
         store.ledger.release(occurrence, now=SOON)
         assert only(store.ledger.events(occurrence)).at == SOON

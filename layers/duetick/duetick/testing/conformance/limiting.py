@@ -82,7 +82,7 @@ def so_many(found: Sequence[Occurrence], count: int) -> Sequence[Occurrence]:
     return found
 
 
-def leased(store: Store, count: int) -> Sequence[Occurrence]:
+def claim_unlimited(store: Store, count: int) -> Sequence[Occurrence]:
     """Claim what is due, which must be so many, without a limit."""
     return so_many(drain(store, SOON), count)
 
@@ -92,7 +92,7 @@ def live(store: Store, now: int = SOON) -> int:
     return len(only(store.limits.standing().every).live(now))
 
 
-def counted(store: Store) -> int:
+def count_begins(store: Store) -> int:
     """Return how many begins the one limit has counted in its window."""
     return only(store.limits.standing().every).counted
 
@@ -108,7 +108,7 @@ class LimitingConformance(StoreSuite):
     @every_scope
     def test_o03_no_more_run_at_once_than_a_limit_allows(self, store: Store, scope: str) -> None:
         put(store, 3)
-        one, another, third = leased(store, 3)
+        one, another, third = claim_unlimited(store, 3)
         limit(store, scope, parallel=2)
         first, second = (start(store, each, SOON) for each in (one, another))
         answer = refused(store.ledger.begin(third, now=SOON))
@@ -153,26 +153,26 @@ class LimitingConformance(StoreSuite):
 
     def test_o03_waiting_uses_up_nothing(self, store: Store) -> None:
         put(store, 2, policies=Policies(max_runs=1))
-        first, second = leased(store, 2)
+        first, second = claim_unlimited(store, 2)
         limit(store)
         running = start(store, first, SOON)
         assert refused(store.ledger.begin(second, now=SOON)).limit
         assert recorded(store, second).attempts == 0
         assert must(store.schedules.get("ada", second.key)).runs == 0
         settle(store, running)
-        assert begun_key(store) == second.key
+        assert begin_placed(store) == second.key
         assert must(store.schedules.get("ada", second.key)).runs == 1
 
     def test_t07_the_same_begin_again_takes_nothing_twice(self, store: Store) -> None:
         put(store, 2)
-        first, second = leased(store, 2)
+        first, second = claim_unlimited(store, 2)
         limit(store, parallel=2, rate=2)
         start(store, first, SOON)
         again = refused(store.ledger.begin(first, now=SOON))
         assert (again.verdict, again.limit) == ("in_progress", None)
-        assert (live(store), counted(store)) == (1, 1)
+        assert (live(store), count_begins(store)) == (1, 1)
         start(store, second, SOON)
-        assert (live(store), counted(store)) == (2, 2)
+        assert (live(store), count_begins(store)) == (2, 2)
 
     def test_t07_a_lease_whose_begin_was_lost_is_taken_up_by_the_same_begin(
         self, store: Store
@@ -182,12 +182,12 @@ class LimitingConformance(StoreSuite):
         limit(store, rate=1)
         assert store.limits.take(one, "send", SOON + LEASE, SOON) is None
         assert start(store, one, SOON).attempts == 1
-        assert (live(store), counted(store)) == (1, 1)
+        assert (live(store), count_begins(store)) == (1, 1)
 
     def test_t07_a_repeat_that_meets_the_begin_keeps_its_place(self, store: Store) -> None:
         """It has looked before the other began: both have one lease, and one of them runs."""
         put(store, 2)
-        first, second = leased(store, 2)
+        first, second = claim_unlimited(store, 2)
         limit(store, rate=5)
         begins, looked = store.ledger._begin_within, list[object]()
         foresee = begins.foresee
@@ -202,7 +202,7 @@ class LimitingConformance(StoreSuite):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(begins, "foresee", meet)
             assert refused(store.ledger.begin(first, now=SOON)).state is State.PROCESSING
-        assert (live(store), counted(store)) == (1, 1)
+        assert (live(store), count_begins(store)) == (1, 1)
         assert refused(store.ledger.begin(second, now=SOON)).limit
 
     def test_t07_a_stale_fence_gives_nothing_back(self, store: Store) -> None:
@@ -220,7 +220,7 @@ class LimitingConformance(StoreSuite):
         self, store: Store
     ) -> None:
         put(store, 2)
-        first, second = leased(store, 2)
+        first, second = claim_unlimited(store, 2)
         limit(store)
         start(store, first, SOON)
         assert refused(store.ledger.begin(second, now=SOON)).limit
@@ -232,7 +232,7 @@ class LimitingConformance(StoreSuite):
 
     def test_t07_a_renewed_attempt_keeps_its_place(self, store: Store) -> None:
         put(store, 2)
-        first, second = leased(store, 2)
+        first, second = claim_unlimited(store, 2)
         limit(store)
         running = start(store, first, SOON)
         assert refused(store.ledger.begin(second, now=SOON)).limit
@@ -243,7 +243,7 @@ class LimitingConformance(StoreSuite):
 
     def test_o03_a_rate_counts_the_begins_of_each_minute_of_the_clock(self, store: Store) -> None:
         put(store, 3)
-        first, second, third = leased(store, 3)
+        first, second, third = claim_unlimited(store, 3)
         limit(store, parallel=None, rate=2)
         for one in (first, second):
             settle(store, start(store, one, SOON))
@@ -252,7 +252,7 @@ class LimitingConformance(StoreSuite):
         assert tick(store, NOON + MINUTE - 1) == []
         one = only(tick(store, NOON + MINUTE))
         settle(store, start(store, one, NOON + MINUTE), NOON + MINUTE)
-        assert (live(store), counted(store)) == (0, 1)
+        assert (live(store), count_begins(store)) == (0, 1)
 
     def test_o03_a_begin_that_is_refused_counts_nothing(self, store: Store) -> None:
         put(store, 1)
@@ -261,13 +261,13 @@ class LimitingConformance(StoreSuite):
         start(store, one, SOON)
         answer = refused(run(store, by_hand("k0"), SOON))
         assert answer.reason is Reason.OVERLAP
-        assert (live(store), counted(store)) == (1, 1)
+        assert (live(store), count_begins(store)) == (1, 1)
 
     def test_o03_of_two_limits_the_full_one_decides_and_the_other_gets_its_lease_back(
         self, store: Store
     ) -> None:
         put(store, 2)
-        first, second = leased(store, 2)
+        first, second = claim_unlimited(store, 2)
         limit(store, "user:ada", parallel=5, rate=5)
         limit(store, "action:reminders/send", parallel=1)
         start(store, first, SOON)
@@ -376,7 +376,7 @@ class LimitingConformance(StoreSuite):
     def test_m05_rows_without_a_record_are_limited_too(self, store: Store) -> None:
         for key in ("a", "b"):
             store.index.upsert(replace(row(key), flow="reminders"))
-        found = leased(store, 2)
+        found = claim_unlimited(store, 2)
         limit(store, "action:reminders/send")
         answers = [store.ledger.begin(one, now=SOON, find_action=lambda: "send") for one in found]
         assert [type(one) for one in answers] == [Begun, Refused]
@@ -384,7 +384,7 @@ class LimitingConformance(StoreSuite):
     def test_o03_threads_that_begin_at_once_get_no_more_than_there_is(self, store: Store) -> None:
         self.needs(Capability.THREADS)
         put(store, 6, policies=ALLOW)
-        due = leased(store, 6)
+        due = claim_unlimited(store, 6)
         limit(store, parallel=2)
         stores = [self.another(store) for _ in due]
         found = race(
@@ -398,7 +398,7 @@ class LimitingConformance(StoreSuite):
 
     def test_o03_a_limit_is_changed_in_place_and_keeps_its_leases(self, store: Store) -> None:
         put(store, 2)
-        first, second = leased(store, 2)
+        first, second = claim_unlimited(store, 2)
         limit(store, parallel=1)
         running = start(store, first, SOON)
         changed = limit(store, parallel=2, now=SOON)
@@ -411,7 +411,7 @@ class LimitingConformance(StoreSuite):
 
     def test_o03_a_limit_that_is_lifted_limits_no_more(self, store: Store) -> None:
         put(store, 2)
-        first, second = leased(store, 2)
+        first, second = claim_unlimited(store, 2)
         limit(store)
         start(store, first, SOON)
         store.limits.lift("user:ada", now=SOON)
@@ -463,6 +463,6 @@ class LimitingConformance(StoreSuite):
         }
 
 
-def begun_key(store: Store) -> str:
+def begin_placed(store: Store) -> str:
     """Tick, begin the one occurrence that has a place, and return its key."""
     return start(store, only(tick(store)), SOON).key

@@ -20,7 +20,7 @@ from duetick.testing.conformance.samples import (
     SOON,
     schedule,
 )
-from duetick.testing.conformance.second_attempts import begun_under_namesake
+from duetick.testing.conformance.second_attempts import begin_under_namesake
 from duetick.testing.conformance.suite import (
     FAILED,
     Capability,
@@ -101,7 +101,7 @@ class LimitConformance(StoreSuite):
         beside = replace(ONCE, overlap=Overlap.ALLOW)
         first = self._first(store, beside)
         store.schedules.delete("ada", "digest", now=SOON + SECOND)
-        store.schedules.put(self._wanted(beside), now=SOON + 2 * SECOND)
+        store.schedules.put(self._make_schedule(beside), now=SOON + 2 * SECOND)
         start(store, only(drain(store, NOON + MINUTE)), NOON + MINUTE)
         store.ledger.settle(first, REJECTED, now=NOON + MINUTE)
         assert self._runs(store) == 1
@@ -109,7 +109,7 @@ class LimitConformance(StoreSuite):
     def test_d02_what_began_under_a_namesake_gives_its_run_back_to_it(self, store: Store) -> None:
         """The occurrence was claimed before the delete: it counts as a run of the new schedule."""
         self.needs(Capability.LOOK_AHEAD)
-        begun = begun_under_namesake(store, self._wanted(ONCE))
+        begun = begin_under_namesake(store, self._make_schedule(ONCE))
         assert self._runs(store) == 1
         store.ledger.settle(begun, REJECTED, now=SOON)
         assert self._runs(store) == 0
@@ -148,18 +148,18 @@ class LimitConformance(StoreSuite):
 
     def test_d02_what_was_claimed_ahead_is_accounted_for_once(self, store: Store) -> None:
         """The mark is later than the settle. No time is made again, and none is missing."""
-        store.schedules.put(self._wanted(ONCE), now=NOON - SECOND)
+        store.schedules.put(self._make_schedule(ONCE), now=NOON - SECOND)
         claimed = sorted(drain(store, SOON, ahead=2 * MINUTE), key=lambda one: one.nominal_at)
         first = start(store, claimed[0], SOON)
         store.ledger.settle(first, REJECTED, now=SOON + SECOND)
         assert self._schedule(store).next_fire_at == claimed[-1].nominal_at + MINUTE
         assert start(store, claimed[1], NOON + MINUTE).attempts == 1
 
-    def _wanted(self, policies: Policies) -> Schedule:
+    def _make_schedule(self, policies: Policies) -> Schedule:
         return schedule(cron=EACH_MINUTE, policies=policies)
 
     def _first(self, store: Store, policies: Policies = ONCE) -> Occurrence:
-        store.schedules.put(self._wanted(policies), now=NOON - SECOND)
+        store.schedules.put(self._make_schedule(policies), now=NOON - SECOND)
         return start(store, only(drain(store, SOON)), SOON)
 
     def _schedule(self, store: Store) -> Record:

@@ -26,14 +26,14 @@ class LookupConformance(StoreSuite):
         wanted = [f"k{number:03}" for number in range(25)]
         for key in wanted:
             store.schedules.put(schedule(key), now=NOON)
-        assert self._listed(store, limit=10) == wanted
+        assert self._list_keys(store, limit=10) == wanted
 
     @hostile
     def test_m01_a_page_can_begin_after_a_hostile_id(self, store: Store, name: str) -> None:
         wanted = sorted([name, name + "2"])
         for key in wanted:
             store.schedules.put(schedule(key), now=NOON)
-        assert self._listed(store, limit=1) == wanted
+        assert self._list_keys(store, limit=1) == wanted
 
     def test_m01_the_last_page_has_no_cursor(self, store: Store) -> None:
         for key in ("a", "b"):
@@ -45,7 +45,7 @@ class LookupConformance(StoreSuite):
         with pytest.raises(InvalidCursor):
             store.schedules.list("ada", cursor=cursor)
 
-    def _listed(self, store: Store, limit: int) -> list[str]:
+    def _list_keys(self, store: Store, limit: int) -> list[str]:
         found: list[str] = []
         cursor: str | None = None
         for _ in range(100):

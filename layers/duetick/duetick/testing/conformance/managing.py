@@ -1,4 +1,4 @@
-"""S-01: the marks of bells, the claim of one row, and what a tick leaves to bells."""
+"""S-01: pending bells, the claim of one row, and what a tick leaves to bells."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,12 +8,14 @@ import pytest
 from duetick.core.managed.keeping import BellKeeper
 from duetick.core.managed.watched import Followers
 from duetick.core.store import Store
+from duetick.domain.attempts import SUCCEEDED
 from duetick.domain.bells import Bell, bell_name
 from duetick.domain.errors import BellsUnavailable, QuotaReached, Refusal
 from duetick.domain.occurrence import ScheduleName
 from duetick.domain.pausing import pause, resume
 from duetick.domain.policies import Backoff, Delivery, Misfire, Policies, Retry
 from duetick.domain.states import State
+from duetick.testing.conformance.accounting import call_for_own_time
 from duetick.testing.conformance.done import REJECTED
 from duetick.testing.conformance.samples import (
     DAILY,
@@ -66,10 +68,10 @@ class Belfry:
             raise BellsUnavailable("away")
 
 
-class MarkConformance(StoreSuite):
-    """The marks of bells: made by the write that moves the bell, and held by one process."""
+class PendingBellConformance(StoreSuite):
+    """Pending bells: each is made so by the write that moves it, and held by one process."""
 
-    def managed(self, store: Store) -> Store:
+    def watch(self, store: Store) -> Store:
         """Return the store, with its changes watched."""
         return Store(store.shelf, store.now, followers=Followers())
 
@@ -77,7 +79,7 @@ class MarkConformance(StoreSuite):
         """Return the names of the bells that are pending."""
         return [one.name for one in store.shelf.pending_bells(100)]
 
-    def settled(self, store: Store) -> Belfry:
+    def bring_in_step(self, store: Store) -> Belfry:
         """Bring what is pending in step; return the bells."""
         belfry = Belfry()
         kept = BellKeeper(store, belfry).keep_pending(lambda: True)
@@ -85,10 +87,10 @@ class MarkConformance(StoreSuite):
         return belfry
 
     def test_s01_what_moves_a_bell_marks_it_in_the_same_write(self, store: Store) -> None:
-        managed = self.managed(store)
+        managed = self.watch(store)
         made = managed.schedules.put(schedule(cron=DAILY), now=NOON)
         assert self.pending(managed) == [ADA]
-        self.settled(managed)
+        self.bring_in_step(managed)
         for edited in (
             replace(made, cron="0 10 * * *"),
             replace(made, timezone="Europe/Berlin"),
@@ -98,28 +100,28 @@ class MarkConformance(StoreSuite):
         ):
             managed.schedules.put(edited, now=NOON + SECOND)
             assert self.pending(managed) == [ADA], edited
-            self.settled(managed)
+            self.bring_in_step(managed)
         managed.schedules.delete(*ADA, now=NOON + MINUTE)
         assert self.pending(managed) == [ADA]
 
     def test_s01_an_edit_of_something_else_marks_no_bell(self, store: Store) -> None:
-        managed = self.managed(store)
+        managed = self.watch(store)
         made = managed.schedules.put(schedule(cron=DAILY), now=NOON)
-        self.settled(managed)
+        self.bring_in_step(managed)
         policies = Policies(retry=Retry(Backoff.FIXED, 3, first=30), priority=4)
         managed.schedules.put(replace(made, input={"a": 1}, policies=policies), now=NOON + SECOND)
         managed.index.claim_due(NOON + HOUR)
         assert self.pending(managed) == []
 
     def test_s01_a_write_that_is_refused_marks_no_bell(self, store: Store) -> None:
-        managed = self.managed(store)
+        managed = self.watch(store)
         with pytest.raises(QuotaReached):
             managed.schedules.put(schedule(cron=DAILY), now=NOON, at_most=0)
         managed.schedules.try_put(schedule(cron=DAILY), now=NOON)
         assert self.pending(managed) == []
 
     def test_s01_what_eventbridge_cannot_say_is_refused_with_the_reason(self, store: Store) -> None:
-        managed = self.managed(store)
+        managed = self.watch(store)
         with pytest.raises(Refusal, match="one of the two") as refused:
             managed.schedules.put(schedule(cron="0 9 1 * mon"), now=NOON)
         assert only(refused.value.flaws).path == ("cron",)
@@ -128,19 +130,19 @@ class MarkConformance(StoreSuite):
     def test_s01_the_last_run_moves_the_bell_and_one_that_is_given_back_moves_it_again(
         self, store: Store
     ) -> None:
-        managed = self.managed(store)
+        managed = self.watch(store)
         once = Policies(max_runs=1)
         managed.schedules.put(schedule(cron=EACH_MINUTE, policies=once), now=NOON)
-        self.settled(managed)
+        self.bring_in_step(managed)
         leased = only(managed.index.claim_due(NEXT + SECOND))
         started = start(managed, leased, NEXT + 2 * SECOND)
         assert self.pending(managed) == [ADA]
-        assert not self.settled(managed).bells
+        assert not self.bring_in_step(managed).bells
         managed.ledger.settle(started, REJECTED, now=NEXT + 3 * SECOND)
         assert self.pending(managed) == [ADA]
 
     def test_s01_a_mark_is_kept_until_the_bell_is_there(self, store: Store) -> None:
-        managed = self.managed(store)
+        managed = self.watch(store)
         managed.schedules.put(schedule(cron=DAILY), now=NOON)
         belfry = Belfry()
         belfry.away = True
@@ -152,17 +154,17 @@ class MarkConformance(StoreSuite):
         assert self.pending(managed) == []
 
     def test_s01_one_process_at_a_time_has_a_bell(self, store: Store) -> None:
-        managed = self.managed(store)
+        managed = self.watch(store)
         shelf = managed.shelf
-        shelf.mark_bells([ADA], NOON)
+        shelf.make_bells_pending([ADA], NOON)
         token = must(shelf.take_bell(ADA, NOON, NOON + MINUTE))
         assert shelf.take_bell(ADA, NOON + MINUTE - 1, NOON + HOUR) is None
         assert shelf.take_bell(ADA, NOON + MINUTE, NOON + HOUR) == token
 
     def test_s01_a_mark_that_is_another_by_the_end_stays(self, store: Store) -> None:
-        managed = self.managed(store)
+        managed = self.watch(store)
         shelf = managed.shelf
-        shelf.mark_bells([ADA], NOON)
+        shelf.make_bells_pending([ADA], NOON)
         token = must(shelf.take_bell(ADA, NOON, NOON + MINUTE))
         managed.schedules.put(schedule(cron=DAILY), now=NOON + SECOND)
         assert not shelf.end_bell(ADA, token)
@@ -171,19 +173,19 @@ class MarkConformance(StoreSuite):
         assert shelf.take_bell(ADA, NOON + SECOND, NOON + MINUTE) not in (None, token)
 
     def test_s01_only_its_holder_frees_a_bell(self, store: Store) -> None:
-        managed = self.managed(store)
+        managed = self.watch(store)
         shelf = managed.shelf
-        shelf.mark_bells([ADA], NOON)
+        shelf.make_bells_pending([ADA], NOON)
         shelf.take_bell(ADA, NOON, NOON + MINUTE)
         shelf.take_bell(ADA, NOON + MINUTE, NOON + HOUR)
         shelf.free_bell(ADA, NOON + MINUTE)
         assert shelf.take_bell(ADA, NOON + MINUTE, NOON + HOUR + 1) is None
 
     def test_s01_a_bell_is_pending_since_its_first_mark(self, store: Store) -> None:
-        managed = self.managed(store)
-        managed.shelf.mark_bells([("ada", "b")], NOON + SECOND)
+        managed = self.watch(store)
+        managed.shelf.make_bells_pending([("ada", "b")], NOON + SECOND)
         managed.schedules.put(schedule(cron=DAILY), now=NOON)
-        managed.shelf.mark_bells([ADA], NOON + HOUR)
+        managed.shelf.make_bells_pending([ADA], NOON + HOUR)
         found = managed.shelf.pending_bells(10)
         assert [(one.key, one.since) for one in found] == [
             ("digest", NOON),
@@ -191,7 +193,7 @@ class MarkConformance(StoreSuite):
         ]
 
     def test_s01_an_end_of_no_mark_changes_nothing(self, store: Store) -> None:
-        managed = self.managed(store)
+        managed = self.watch(store)
         assert not managed.shelf.end_bell(ADA, "a token")
         assert managed.shelf.take_bell(ADA, NOON, NOON + MINUTE) is None
         managed.shelf.free_bell(ADA, NOON)
@@ -200,7 +202,7 @@ class MarkConformance(StoreSuite):
     def test_s01_the_marks_of_an_erased_user_go_and_those_of_others_stay(
         self, store: Store
     ) -> None:
-        managed = self.managed(store)
+        managed = self.watch(store)
         for user in ("ad", "ada", "ada2"):
             managed.schedules.put(schedule(user=user, cron=DAILY), now=NOON)
         managed.erase("ada")
@@ -240,6 +242,22 @@ class RingConformance(StoreSuite):
         assert not again.made
         assert must(again.row).next_fire_at == NEXT + MINUTE
         assert store.index.claim_due(NEXT + SECOND) == []
+
+    @pytest.mark.parametrize("limited", [False, True])
+    def test_j05_a_ring_makes_no_time_that_a_caller_brought(
+        self, store: Store, *, limited: bool
+    ) -> None:
+        policies = Policies(misfire=Misfire.ALL, catch_up=3)
+        store.schedules.put(schedule(cron=EACH_MINUTE, policies=policies), now=NOON)
+        running = start(store, call_for_own_time(NEXT + MINUTE), NEXT)
+        brought = must(store.ledger.settle(running, SUCCEEDED, now=NEXT))
+        if limited:
+            store.limits.set("user:ada", parallel=1, now=NOON)
+        at = NEXT + 2 * MINUTE
+        claimed = store.index.claim_one(*ADA, now=at, limits=store.limits.current(at)).made
+        assert [one.nominal_at for one in claimed] == [NEXT, NEXT + 2 * MINUTE]
+        found = {one.nominal_at: one for one in store.ledger.find(*ADA)}
+        assert found == {one.nominal_at: one for one in [*claimed, brought]}
 
     def test_s01_a_ring_of_no_row_claims_nothing(self, store: Store) -> None:
         claimed = store.index.claim_one(*ADA, now=NOON)

@@ -41,7 +41,7 @@ def ranges(store: Store) -> list[Occurrence]:
     return sorted((o for o in found if o.range_end is not None), key=lambda o: o.nominal_at)
 
 
-def fired(store: Store, policies: Policies, late: int, cron: str = EACH_MINUTE) -> list[int]:
+def fire_late(store: Store, policies: Policies, late: int, cron: str = EACH_MINUTE) -> list[int]:
     """Claim a row that is due at noon so much later. Return its times, relative to noon."""
     store.index.upsert(row(cron=cron, policies=policies))
     return sorted(o.nominal_at - NOON for o in drain(store, NOON + late))
@@ -52,24 +52,24 @@ class MisfireConformance(StoreSuite):
 
     @pytest.mark.parametrize("misfire", list(Misfire))
     def test_j09_on_time_every_policy_fires(self, store: Store, misfire: Misfire) -> None:
-        assert fired(store, Policies(misfire=misfire), SECOND) == [0]
+        assert fire_late(store, Policies(misfire=misfire), SECOND) == [0]
 
     @pytest.mark.parametrize("misfire", list(Misfire))
     def test_j09_each_time_within_the_grace_fires(self, store: Store, misfire: Misfire) -> None:
-        assert fired(store, Policies(misfire=misfire), GRACE) == [0, MINUTE, 2 * MINUTE]
+        assert fire_late(store, Policies(misfire=misfire), GRACE) == [0, MINUTE, 2 * MINUTE]
         assert ranges(store) == []
 
     def test_j09_latest_fires_the_newest_of_those_past_their_grace(self, store: Store) -> None:
-        assert fired(store, Policies(), 3 * DAY + HOUR, cron="0 12 * * *") == [3 * DAY]
+        assert fire_late(store, Policies(), 3 * DAY + HOUR, cron="0 12 * * *") == [3 * DAY]
 
     def test_j09_latest_fires_no_late_one_where_one_is_on_time(self, store: Store) -> None:
-        assert fired(store, Policies(), HOUR) == [HOUR - 2 * MINUTE, HOUR - MINUTE, HOUR]
+        assert fire_late(store, Policies(), HOUR) == [HOUR - 2 * MINUTE, HOUR - MINUTE, HOUR]
 
     def test_j09_skip_fires_none_that_is_past_its_grace(self, store: Store) -> None:
-        assert fired(store, SKIP_MISSED, 3 * DAY + HOUR, cron="0 12 * * *") == []
+        assert fire_late(store, SKIP_MISSED, 3 * DAY + HOUR, cron="0 12 * * *") == []
 
     def test_j09_skip_fires_those_within_the_grace(self, store: Store) -> None:
-        assert fired(store, SKIP_MISSED, HOUR) == [HOUR - 2 * MINUTE, HOUR - MINUTE, HOUR]
+        assert fire_late(store, SKIP_MISSED, HOUR) == [HOUR - 2 * MINUTE, HOUR - MINUTE, HOUR]
 
     def test_j09_all_fires_each_up_to_its_bound(self, store: Store) -> None:
         self.needs(Capability.MANY_UNDER_WAY)
@@ -117,34 +117,34 @@ class MisfireConformance(StoreSuite):
         assert list(dict.fromkeys(times)) == [NOON + DAY, NOON + 2 * DAY]
 
     def test_j09_what_is_collapsed_is_one_row_with_range_and_count(self, store: Store) -> None:
-        fired(store, Policies(), 3 * DAY + HOUR, cron="0 12 * * *")
+        fire_late(store, Policies(), 3 * DAY + HOUR, cron="0 12 * * *")
         missed = only(ranges(store))
         assert (missed.state, missed.reason) == (State.CANCELLED, Reason.MISSED)
         assert (missed.nominal_at, missed.range_end) == (NOON, NOON + 2 * DAY)
         assert missed.count == 3
 
     def test_j09_a_skipped_single_time_is_a_range_of_one(self, store: Store) -> None:
-        fired(store, SKIP_MISSED, HOUR, cron="0 12 * * *")
+        fire_late(store, SKIP_MISSED, HOUR, cron="0 12 * * *")
         missed = only(ranges(store))
         assert (missed.nominal_at, missed.range_end, missed.count) == (NOON, NOON, 1)
 
     def test_j09_nothing_older_than_the_longest_lateness_fires(self, store: Store) -> None:
         policies = replace(ALL, longest_lateness=36 * 3_600)
-        assert fired(store, policies, 3 * DAY + HOUR, cron="0 12 * * *") == [2 * DAY]
+        assert fire_late(store, policies, 3 * DAY + HOUR, cron="0 12 * * *") == [2 * DAY]
         assert only(ranges(store)).count == 2
 
     def test_j09_a_grace_does_not_stretch_the_longest_lateness(self, store: Store) -> None:
         policies = Policies(longest_lateness=60)
-        assert fired(store, policies, 100 * SECOND, cron="0 12 * * *") == []
+        assert fire_late(store, policies, 100 * SECOND, cron="0 12 * * *") == []
         assert only(ranges(store)).count == 1
 
     def test_t10_after_downtime_there_is_one_decision_for_each_schedule(self, store: Store) -> None:
         """An hour of fires, one each thirty seconds, is not replayed one by one."""
-        assert len(fired(store, Policies(grace=0), HOUR + 1, cron="rate(30 seconds)")) == 1
+        assert len(fire_late(store, Policies(grace=0), HOUR + 1, cron="rate(30 seconds)")) == 1
         assert only(ranges(store)).count == 120
 
     def test_a01_after_downtime_every_time_is_accounted_for(self, store: Store) -> None:
-        times = fired(store, Policies(), 2 * HOUR + 90 * SECOND)
+        times = fire_late(store, Policies(), 2 * HOUR + 90 * SECOND)
         missed = only(ranges(store))
         assert missed.count + len(times) == 122
         assert missed.range_end == NOON + times[0] - MINUTE

@@ -52,7 +52,7 @@ ONE_TRY: Final = Policies(delivery=Delivery.AT_LEAST_ONCE, retry=Retry(attempts=
 SCOLDED: Final = Outcome(State.FAILED, Reason.FAILED, "it rained", told="rain")
 
 
-def claimed(store: Store, policies: Policies | None = None, key: str = "digest") -> Occurrence:
+def claim_noon(store: Store, policies: Policies | None = None, key: str = "digest") -> Occurrence:
     """Put a schedule of each minute, with labels, and claim its occurrence of noon."""
     wanted = replace(schedule(key, cron=EACH_MINUTE, policies=policies), labels={"team": "one"})
     store.schedules.put(wanted, now=NOON - SECOND)
@@ -61,13 +61,13 @@ def claimed(store: Store, policies: Policies | None = None, key: str = "digest")
 
 def dead(store: Store, policies: Policies | None = None, key: str = "digest") -> Occurrence:
     """Return an occurrence of noon that failed for good."""
-    running = start(store, claimed(store, policies, key), SOON)
+    running = start(store, claim_noon(store, policies, key), SOON)
     found = must(store.ledger.settle(running, SCOLDED, now=SOON))
     assert found.state is State.DEAD
     return found
 
 
-def again(store: Store, now: int) -> Occurrence:
+def begin_again(store: Store, now: int) -> Occurrence:
     """Lease the only occurrence that waits, and begin it."""
     return start(store, only(store.ledger.claim_waiting(now)), now)
 
@@ -87,20 +87,20 @@ def in_state(store: Store, state: State) -> Occurrence:
     """Return an occurrence of noon in a state."""
     made: dict[State, Callable[[], Occurrence]] = {
         State.SCHEDULED: lambda: _spread(store),
-        State.QUEUED: lambda: claimed(store),
-        State.PROCESSING: lambda: start(store, claimed(store), SOON),
+        State.QUEUED: lambda: claim_noon(store),
+        State.PROCESSING: lambda: start(store, claim_noon(store), SOON),
         State.RETRYING: lambda: must(
             store.ledger.settle(
-                start(store, claimed(store, Policies(delivery=Delivery.AT_LEAST_ONCE)), SOON),
+                start(store, claim_noon(store, Policies(delivery=Delivery.AT_LEAST_ONCE)), SOON),
                 FAILED,
                 now=SOON,
             )
         ),
         State.DEAD: lambda: dead(store),
         State.SUCCEEDED: lambda: must(
-            store.ledger.settle(start(store, claimed(store), SOON), SUCCEEDED, now=SOON)
+            store.ledger.settle(start(store, claim_noon(store), SOON), SUCCEEDED, now=SOON)
         ),
-        State.CANCELLED: lambda: store.ledger.cancel(claimed(store), BY, now=SOON).occurrence,
+        State.CANCELLED: lambda: store.ledger.cancel(claim_noon(store), BY, now=SOON).occurrence,
     }
     found = made[state]()
     assert found.state is state
@@ -129,17 +129,17 @@ class OperatingConformance(StoreSuite):
     ) -> None:
         """Spent attempts get one more; at most once is begun once more, and no further."""
         policies, now = Policies(delivery=delivery, retry=Retry(attempts=attempts)), SOON
-        running = start(store, claimed(store, policies), now)
+        running = start(store, claim_noon(store, policies), now)
         died = must(store.ledger.settle(running, SCOLDED, now=now))
         while died.state is State.RETRYING:
             now += MINUTE
-            died = must(store.ledger.settle(again(store, now), SCOLDED, now=now))
+            died = must(store.ledger.settle(begin_again(store, now), SCOLDED, now=now))
         answer = store.ledger.retry(died, BY, now=SOON + HOUR)
         assert answer.changed
         assert answer.occurrence == recorded(store, died)
         assert (answer.occurrence.state, answer.occurrence.reason) == (State.QUEUED, None)
         assert (answer.occurrence.error, answer.occurrence.told) == (None, None)
-        running = again(store, SOON + HOUR + SECOND)
+        running = begin_again(store, SOON + HOUR + SECOND)
         assert (running.identity, running.attempts) == (died.identity, died.attempts + 1)
         ended = must(store.ledger.settle(running, SCOLDED, now=SOON + HOUR + SECOND))
         assert (ended.state, ended.reason) == (State.DEAD, Reason.FAILED)
@@ -168,7 +168,7 @@ class OperatingConformance(StoreSuite):
         second = store.ledger.retry(died, BY, now=SOON + HOUR + SECOND)
         assert (first.changed, second.changed) == (True, False)
         assert second.occurrence == first.occurrence
-        running = again(store, SOON + HOUR + SECOND)
+        running = begin_again(store, SOON + HOUR + SECOND)
         assert not store.ledger.retry(died, BY, now=SOON + HOUR + MINUTE).changed
         assert recorded(store, died) == running
 
@@ -178,47 +178,47 @@ class OperatingConformance(StoreSuite):
         stores = (store, self.another(store))
         race([partial(each.ledger.retry, died, BY, now=SOON + HOUR) for each in stores])
         assert len([note for note in notes(store, died) if "retried" in note]) == 1
-        assert again(store, SOON + HOUR + SECOND).attempts == 2
+        assert begin_again(store, SOON + HOUR + SECOND).attempts == 2
 
     def test_t03_a_lost_one_that_is_retried_is_not_lost_by_its_old_window(
         self, store: Store
     ) -> None:
         """It began, and its process died: at most once begins once more, a day later."""
-        running = start(store, claimed(store), SOON)
+        running = start(store, claim_noon(store), SOON)
         assert list(store.ledger.claim_waiting(SOON + HOUR)) == []
         assert recorded(store, running).reason is Reason.LOST
         store.ledger.retry(running, BY, now=SOON + DAY)
         assert store.ledger.settle(running, SUCCEEDED, now=SOON + DAY) is None
-        second = again(store, SOON + DAY + SECOND)
+        second = begin_again(store, SOON + DAY + SECOND)
         assert store.ledger.settle(running, SUCCEEDED, now=SOON + DAY + SECOND) is None
         assert must(store.ledger.settle(second, SUCCEEDED, now=SOON + DAY + MINUTE)).attempts == 2
 
     def test_t03_one_that_never_began_has_its_window_anew(self, store: Store) -> None:
-        lost = claimed(store)
+        lost = claim_noon(store)
         assert list(store.ledger.claim_waiting(SOON + 2 * HOUR)) == []
         assert recorded(store, lost).reason is Reason.LOST
         store.ledger.retry(lost, BY, now=SOON + DAY)
         assert refused(store.ledger.begin(lost, now=SOON + DAY)).verdict == "stale"
-        assert again(store, SOON + DAY + SECOND).attempts == 1
+        assert begin_again(store, SOON + DAY + SECOND).attempts == 1
 
     def test_t03_a_longest_lateness_counts_from_the_retry(self, store: Store) -> None:
-        lost = claimed(store, Policies(longest_lateness=60))
+        lost = claim_noon(store, Policies(longest_lateness=60))
         assert list(store.ledger.claim_waiting(SOON + HOUR)) == []
         store.ledger.retry(lost, BY, now=SOON + DAY)
-        assert again(store, SOON + DAY + SECOND).attempts == 1
+        assert begin_again(store, SOON + DAY + SECOND).attempts == 1
 
     def test_t04_a_retry_by_an_operator_outlives_the_end_of_its_schedule(
         self, store: Store
     ) -> None:
         died = dead(store, Policies(ends_at=NOON + HOUR))
         store.ledger.retry(died, BY, now=SOON + DAY)
-        assert again(store, SOON + DAY + SECOND).attempts == 2
+        assert begin_again(store, SOON + DAY + SECOND).attempts == 2
 
     def test_l01_a_schedule_stays_while_an_operators_retry_is_under_way(self, store: Store) -> None:
         died = dead(store, Policies(max_runs=1, after_completion="delete"))
         store.ledger.retry(died, BY, now=SOON)
         assert not store.schedules.purge("ada", "digest", now=SOON)
-        store.ledger.settle(again(store, SOON + SECOND), SUCCEEDED, now=SOON + SECOND)
+        store.ledger.settle(begin_again(store, SOON + SECOND), SUCCEEDED, now=SOON + SECOND)
         assert store.schedules.purge("ada", "digest", now=SOON + HOUR)
 
     @pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.WAIT])
@@ -231,13 +231,13 @@ class OperatingConformance(StoreSuite):
         assert (answer.changed, answer.occurrence.state) == (True, State.RETRYING)
         assert list(store.ledger.claim_waiting(now + SECOND)) == []
         store.ledger.settle(other, SUCCEEDED, now=now + SECOND)
-        assert again(store, now + SECOND).attempts == 2
+        assert begin_again(store, now + SECOND).attempts == 2
 
     def test_d08_a_retry_that_may_overlap_waits_for_nobody(self, store: Store) -> None:
         died = dead(store, replace(ONE_TRY, overlap=Overlap.ALLOW))
         successor(store)
         assert store.ledger.retry(died, BY, now=NOON + MINUTE).occurrence.state is State.QUEUED
-        assert again(store, NOON + MINUTE + SECOND).identity == died.identity
+        assert begin_again(store, NOON + MINUTE + SECOND).identity == died.identity
 
     def test_d08_a_retry_has_the_place_before_its_successor(self, store: Store) -> None:
         died, now = dead(store), NOON + MINUTE
@@ -245,7 +245,7 @@ class OperatingConformance(StoreSuite):
         later = only([one for one in drain(store, now) if one.nominal_at == now])
         answer = refused(store.ledger.begin(later, now=now))
         assert (answer.verdict, answer.reason) == ("cancelled", Reason.OVERLAP)
-        assert again(store, now).identity == died.identity
+        assert begin_again(store, now).identity == died.identity
 
     def test_d08_of_many_retries_of_a_schedule_one_runs_at_a_time(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON - SECOND)
@@ -258,7 +258,7 @@ class OperatingConformance(StoreSuite):
             assert store.ledger.retry(one, BY, now=now).changed
         seen = set()
         for second in range(1, 4):
-            running = again(store, now + second * SECOND)
+            running = begin_again(store, now + second * SECOND)
             seen.add(running.nominal_at)
             store.ledger.settle(running, SUCCEEDED, now=now + second * SECOND)
         assert len(seen) == 3
@@ -289,13 +289,13 @@ class OperatingConformance(StoreSuite):
         assert (held.changed, held.occurrence.state) == (True, State.RETRYING)
         assert list(store.ledger.claim_waiting(SOON + 2 * HOUR)) == []
         store.schedules.put(resume(paused), now=SOON + 3 * HOUR)
-        assert again(store, SOON + 3 * HOUR).identity == died.identity
+        assert begin_again(store, SOON + 3 * HOUR).identity == died.identity
 
     @pytest.mark.parametrize("until", [None, SOON + HOUR])
     def test_o02_one_that_never_began_is_not_retried_if_a_pause_of_its_group_covers_it(
         self, store: Store, until: int | None
     ) -> None:
-        lost = claimed(store)
+        lost = claim_noon(store)
         store.ledger.claim_waiting(SOON + 2 * HOUR)
         store.pauses.pause("user:ada", until=until, now=NOON)
         with pytest.raises(OccurrenceConflict, match="would not begin"):
@@ -314,12 +314,12 @@ class OperatingConformance(StoreSuite):
         assert list(store.ledger.claim_waiting(later, pauses=store.pauses.current(later))) == []
         purge(store, later)
         store.pauses.resume("user:ada", now=later)
-        assert again(store, later + HELD_MS).identity == died.identity
+        assert begin_again(store, later + HELD_MS).identity == died.identity
 
     def test_t06_one_that_never_began_is_not_retried_under_another_timing(
         self, store: Store
     ) -> None:
-        lost = claimed(store)
+        lost = claim_noon(store)
         store.ledger.claim_waiting(SOON + 2 * HOUR)
         store.schedules.put(schedule(cron="30 6 * * *"), now=SOON + 2 * HOUR)
         with pytest.raises(OccurrenceConflict, match="fire times"):
@@ -328,24 +328,24 @@ class OperatingConformance(StoreSuite):
     def test_d02_a_retry_counts_no_second_run(self, store: Store) -> None:
         died = dead(store, replace(ONE_TRY, max_runs=3))
         store.ledger.retry(died, BY, now=SOON + HOUR)
-        again(store, SOON + HOUR + SECOND)
+        begin_again(store, SOON + HOUR + SECOND)
         assert must(store.schedules.get("ada", "digest")).runs == 1
 
     def test_d02_the_run_that_a_rejected_attempt_gave_back_is_counted_by_its_retry(
         self, store: Store
     ) -> None:
-        running = start(store, claimed(store, Policies(max_runs=1)), SOON)
+        running = start(store, claim_noon(store, Policies(max_runs=1)), SOON)
         died = must(store.ledger.settle(running, reject("no such action"), now=SOON))
         assert must(store.schedules.get("ada", "digest")).runs == 0
         store.ledger.retry(died, BY, now=SOON + SECOND)
         done = must(store.schedules.get("ada", "digest"))
         assert (done.runs, done.next_fire_at) == (1, None)
-        again(store, SOON + 2 * SECOND)
+        begin_again(store, SOON + 2 * SECOND)
         assert must(store.schedules.get("ada", "digest")).runs == 1
         assert adds_up(store, SOON + HOUR)
 
     def test_d02_such_a_retry_is_refused_if_the_runs_are_used_up(self, store: Store) -> None:
-        running = start(store, claimed(store, Policies(max_runs=1)), SOON)
+        running = start(store, claim_noon(store, Policies(max_runs=1)), SOON)
         died = must(store.ledger.settle(running, reject("no such action"), now=SOON))
         successor(store)
         with pytest.raises(OccurrenceConflict, match="used up"):
@@ -366,7 +366,7 @@ class OperatingConformance(StoreSuite):
         assert recorded(store, one) == one
 
     def test_j07_what_is_not_there_is_not_found(self, store: Store) -> None:
-        one = replace(claimed(store), nominal_at=NOON - DAY)
+        one = replace(claim_noon(store), nominal_at=NOON - DAY)
         for change in (store.ledger.retry, store.ledger.cancel, store.ledger.discard):
             with pytest.raises(OccurrenceNotFound):
                 change(one, BY, now=SOON)
@@ -384,7 +384,7 @@ class OperatingConformance(StoreSuite):
         if Capability.FIND_WITHOUT_USER in self.capabilities:
             assert list(store.ledger.find(state=State.DEAD)) == []
             assert only(store.ledger.find(state=LEASED)).identity == died.identity
-        running = again(store, now + SECOND)
+        running = begin_again(store, now + SECOND)
         store.ledger.settle(running, SUCCEEDED, now=now + SECOND)
         assert adds_up(store, now + SECOND)
         if Capability.TRACES in self.capabilities:
@@ -419,7 +419,7 @@ class OperatingConformance(StoreSuite):
             assert notes(store, one)[-1] == f"cancelled by {BY.who}: {BY.why}"
 
     def test_d08_a_cancelled_attempt_frees_its_place(self, store: Store) -> None:
-        running = start(store, claimed(store), SOON)
+        running = start(store, claim_noon(store), SOON)
         store.ledger.cancel(running, BY, now=SOON)
         assert successor(store).attempts == 1
 
@@ -559,7 +559,7 @@ class OperatingConformance(StoreSuite):
         self.needs(Capability.FIND_WITHOUT_USER)
         every = AllOccurrences(store)
         dead(store, key="a")
-        start(store, claimed(store, key="b"), SOON)
+        start(store, claim_noon(store, key="b"), SOON)
         store.ledger.claim_waiting(SOON + HOUR)
         asked = {"reason": "lost", "flow": "reminders", "label": "team=one"}
         assert [one.key for one in every.page(Which.read(asked), 10).found] == ["b"]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from duetick.core.operations import NEWEST, Asked, operations_page, record, recorded
+from duetick.core.operations import NEWEST, Asked, operations_page, record, record_around
 from duetick.core.purge import purge
 from duetick.core.store import Store
 from duetick.domain.operations import KEPT_OPERATION_MS, Operation
@@ -79,7 +79,7 @@ class OperationConformance(StoreSuite):
 
     def test_o01_what_raises_has_failed_in_the_record(self, store: Store) -> None:
         try:
-            with recorded(store, Asked("ann", "rebuild", why="the token=hunter22 was wrong")):
+            with record_around(store, Asked("ann", "rebuild", why="the token=hunter22 was wrong")):
                 raise RuntimeError
         except RuntimeError:
             pass
@@ -118,9 +118,9 @@ class OverviewConformance(StoreSuite):
         leased = drain(store, NOON)
         assert len(leased) == 4
         start(store, leased[0], NOON)
-        found = store.shelf.tally(NOON - 1, 100)
+        found = store.shelf.tally(NOON, NOON - 1, 100)
         assert found == StateCounts(queued=3, running=1, dead=1, unreadable=1)
-        assert store.shelf.tally(NOON, 100).dead == 0
+        assert store.shelf.tally(NOON, NOON, 100).dead == 0
 
     def test_j07_a_walk_over_all_books_goes_on_behind_a_place(self, store: Store) -> None:
         for user in ("ada", "bob", "c#d"):

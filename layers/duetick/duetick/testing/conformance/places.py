@@ -6,7 +6,7 @@ from duetick.domain.policies import Overlap
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
 from duetick.testing.conformance.samples import MINUTE, NOON, SECOND
-from duetick.testing.conformance.second_attempts import alone, failed, successor
+from duetick.testing.conformance.second_attempts import alone, fail_first, successor
 from duetick.testing.conformance.suite import (
     FAILED,
     Capability,
@@ -40,7 +40,7 @@ class PlaceConformance(StoreSuite):
     ) -> None:
         if overlap is Overlap.WAIT:
             self.needs(Capability.WAIT)
-        retry = failed(store, overlap)
+        retry = fail_first(store, overlap)
         running = long_run(store)
         assert list(store.ledger.claim_waiting(PASSED_OVER)) == []
         store.ledger.settle(running, SUCCEEDED, now=PASSED_OVER + SECOND)
@@ -55,7 +55,7 @@ class PlaceConformance(StoreSuite):
         self, store: Store
     ) -> None:
         """A tick leases the first. When it has run, the second goes before the next successor."""
-        first = failed(store)
+        first = fail_first(store)
         running = start(store, successor(store), NOON + MINUTE)
         second = must(store.ledger.settle(running, FAILED, now=NOON + MINUTE))
         leased = only(store.ledger.claim_waiting(PASSED_OVER))

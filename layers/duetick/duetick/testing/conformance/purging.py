@@ -15,12 +15,12 @@ from duetick.testing.conformance.done import (
     DELETE,
     LATER,
     change,
-    done,
-    drained,
+    drain_last,
     finish,
-    found,
+    make_done,
     mark,
     put,
+    read_record,
 )
 from duetick.testing.conformance.samples import (
     DAILY,
@@ -51,9 +51,9 @@ class PurgeConformance(StoreSuite):
     def test_l01_what_is_done_leaves_after_thirty_days_and_its_history_stays(
         self, store: Store
     ) -> None:
-        finish(store, only(drained(store)), SOON + SECOND)
+        finish(store, only(drain_last(store)), SOON + SECOND)
         purge(store, SOON + KEPT_DONE_MS - 1)
-        assert found(store).done_at == SOON
+        assert read_record(store).done_at == SOON
         assert purge(store, SOON + KEPT_DONE_MS).deleted == 1
         assert store.schedules.get("ada", "digest") is None
         assert only(store.ledger.find("ada", "digest")).state is State.SUCCEEDED
@@ -61,9 +61,9 @@ class PurgeConformance(StoreSuite):
     def test_l01_after_completion_delete_deletes_it_when_its_last_has_ended(
         self, store: Store
     ) -> None:
-        held = start(store, only(drained(store, DELETE)), SOON)
+        held = start(store, only(drain_last(store, DELETE)), SOON)
         assert purge(store, SOON).deleted == 0
-        assert found(store).done_at == SOON
+        assert read_record(store).done_at == SOON
         store.ledger.settle(held, SUCCEEDED, now=SOON + SECOND)
         assert purge(store, SOON + MINUTE).deleted == 1
         assert store.schedules.get("ada", "digest") is None
@@ -73,20 +73,20 @@ class PurgeConformance(StoreSuite):
         self, store: Store
     ) -> None:
         """A purge that came while it ran put the next look off until the end of its lease."""
-        held = start(store, only(drained(store, DELETE)), SOON)
+        held = start(store, only(drain_last(store, DELETE)), SOON)
         assert not store.schedules.purge("ada", "digest", now=SOON)
         store.ledger.settle(held, SUCCEEDED, now=SOON + SECOND)
         assert store.schedules.purge("ada", "digest", now=SOON + SECOND)
         assert store.schedules.get("ada", "digest") is None
 
     def test_l01_what_is_kept_for_thirty_days_is_not_deleted_before(self, store: Store) -> None:
-        finish(store, only(drained(store)))
+        finish(store, only(drain_last(store)))
         assert not store.schedules.purge("ada", "digest", now=SOON + KEPT_DONE_MS - 1)
         assert store.schedules.purge("ada", "digest", now=SOON + KEPT_DONE_MS)
 
     def test_l01_after_completion_delete_waits_for_the_last_retry(self, store: Store) -> None:
         policies = replace(DELETE, delivery=Delivery.AT_LEAST_ONCE)
-        held = start(store, only(drained(store, policies)), SOON)
+        held = start(store, only(drain_last(store, policies)), SOON)
         waiting = must(store.ledger.settle(held, FAILED, now=SOON))
         assert waiting.state is State.RETRYING
         assert purge(store, SOON + MINUTE).deleted == 0
@@ -95,7 +95,7 @@ class PurgeConformance(StoreSuite):
         assert purge(store, NOON + HOUR + 2 * MINUTE).deleted == 1
 
     def test_l01_what_never_began_keeps_it_until_it_is_lost(self, store: Store) -> None:
-        only(drained(store, DELETE))
+        only(drain_last(store, DELETE))
         assert purge(store, SOON).deleted == 0
         store.ledger.claim_waiting(NOON + DAY)
         assert purge(store, NOON + DAY + MINUTE).deleted == 1
@@ -105,15 +105,15 @@ class PurgeConformance(StoreSuite):
         put(store, DAILY, DELETE)
         finish(store, only(drain(store, SOON)))
         assert purge(store, LATER).deleted == 0
-        assert found(store).next_fire_at == NOON + DAY
+        assert read_record(store).next_fire_at == NOON + DAY
 
     def test_l01_a_policy_of_later_counts(self, store: Store) -> None:
-        finish(store, only(drained(store)))
+        finish(store, only(drain_last(store)))
         change(store, lambda one: replace(one, policies=DELETE), SOON)
         assert purge(store, SOON).deleted == 1
 
     def test_l01_a_schedule_that_is_active_again_stays(self, store: Store) -> None:
-        finish(store, only(drained(store)))
+        finish(store, only(drain_last(store)))
         change(store, lambda one: replace(one, cron=DAILY), SOON)
         assert purge(store, LATER).deleted == 0
 
@@ -134,7 +134,7 @@ class PurgeConformance(StoreSuite):
         assert [one.more for one in passes] == [True, True, False, False]
 
     def test_l01_a_namesake_of_one_that_left_fires_nothing_twice(self, store: Store) -> None:
-        finish(store, only(drained(store, DELETE)))
+        finish(store, only(drain_last(store, DELETE)))
         purge(store, SOON + MINUTE)
         put(store, EACH_MINUTE, now=SOON + MINUTE)
         claimed = drain(store, NOON + 3 * MINUTE)
@@ -142,7 +142,7 @@ class PurgeConformance(StoreSuite):
 
     def test_l01_a_mark_without_a_record_goes_400_days_after_its_time(self, store: Store) -> None:
         self.needs(Capability.FORGETS)
-        finish(store, only(drained(store, DELETE)))
+        finish(store, only(drain_last(store, DELETE)))
         purge(store, SOON + MINUTE)
         assert mark(store) == NOON
         purge(store, NOON + KEPT_GONE_MS - 1)
@@ -151,7 +151,7 @@ class PurgeConformance(StoreSuite):
         assert mark(store) is None
 
     def test_l01_a_mark_beside_a_record_or_a_row_stays(self, store: Store) -> None:
-        done(store)
+        make_done(store)
         store.index.upsert(row("bare", at=NOON))
         drain(store, SOON)
         change(store, lambda one: pause(one, "", None, SOON), SOON)

@@ -10,7 +10,7 @@ from duetick.core.recovery import Recovered, recover
 from duetick.core.store import Store
 from duetick.core.tick import run_tick
 from duetick.core.verify import verify
-from duetick.core.witness import check_witness, keep_witness, noted_of
+from duetick.core.witness import check_witness, keep_witness, read_noted
 from duetick.domain.errors import StoreRestored, WitnessUnavailable
 from duetick.domain.policies import Backoff, Delivery, Policies, Retry
 from duetick.domain.recovering import UNKNOWN, Recovery
@@ -80,7 +80,7 @@ class TakesAll:
         """Nothing is open."""
 
 
-def restored(store: Store, until: int = BACKUP) -> KeptWitness:
+def restore(store: Store, until: int = BACKUP) -> KeptWitness:
     """Return the witness of a store whose ticks ran up to a backup, and that was restored later."""
     witness = KeptWitness()
     keep_witness(store, witness, NOON)
@@ -125,7 +125,7 @@ def ranges(store: Store, key: str = "digest") -> list[tuple[int, int, int, str |
     ]
 
 
-def missed(store: Store) -> int:
+def count_missed(store: Store) -> int:
     """Count the missed times of all schedules."""
     return sum(one[2] for key in ("digest", "hourly") for one in ranges(store, key))
 
@@ -145,11 +145,11 @@ class RestoreConformance(StoreSuite):
         keep_witness(store, witness, NOON)
         assert tick(store, witness, NOON + 7 * DAY) > 0
         keep_witness(store, witness, NOON + 7 * DAY)
-        assert witness.at == noted_of(store) == NOON + 7 * DAY
+        assert witness.at == read_noted(store) == NOON + 7 * DAY
 
     def test_a_store_older_than_its_witness_claims_nothing(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
-        witness = restored(store)
+        witness = restore(store)
         before = must(store.index.get("ada", "digest"))
         for late in range(3):
             refuse(store, witness, RESTORE + late * MINUTE)
@@ -157,10 +157,10 @@ class RestoreConformance(StoreSuite):
 
     def test_the_hourly_count_does_not_hide_a_restore(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
-        witness = restored(store)
+        witness = restore(store)
         with pytest.raises(StoreRestored):
             keep_witness(store, witness, RESTORE)
-        assert (noted_of(store), witness.at) == (NOON, RESTORE - HOUR)
+        assert (read_noted(store), witness.at) == (NOON, RESTORE - HOUR)
         refuse(store, witness)
 
     def test_a_backup_of_before_the_first_witness_is_told_too(self, store: Store) -> None:
@@ -177,7 +177,7 @@ class RestoreConformance(StoreSuite):
     def test_k01_a_job_whose_turn_came_is_written_off_and_a_later_one_stays(
         self, store: Store, how: Recovery
     ) -> None:
-        witness = restored(store)
+        witness = restore(store)
         mine = [schedule(key="job") for _ in range(3)]
         waits, held, later = (
             store.jobs.enqueue(one, due_at=due, now=BACKUP).job
@@ -206,7 +206,7 @@ class RestoreConformance(StoreSuite):
         keep_witness(store, witness, NOON + 50 * MINUTE)
         assert witness.at == NOON
         keep_witness(store, witness, NOON + HOUR)
-        assert witness.at == noted_of(store) == NOON + HOUR
+        assert witness.at == read_noted(store) == NOON + HOUR
 
     def test_a_witness_that_is_away_stops_no_tick(self, store: Store) -> None:
         witness = KeptWitness(away=True)
@@ -217,7 +217,7 @@ class RestoreConformance(StoreSuite):
 
     def test_skip_records_what_may_have_fired_and_ticks_go_on(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         done = recover_at(store, witness, "skip")
         assert (done.schedules, done.recorded, done.fires, done.complete) == (1, 300, 1, True)
@@ -227,7 +227,7 @@ class RestoreConformance(StoreSuite):
 
     def test_latest_lets_the_newest_fire(self, store: Store) -> None:
         store.schedules.put(schedule(cron="0 * * * *"), now=NOON)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         done = recover_at(store, witness, "latest")
         assert (done.recorded, done.fires) == (4, 1)
@@ -236,7 +236,7 @@ class RestoreConformance(StoreSuite):
 
     def test_latest_is_for_the_misfire_policy_to_refuse(self, store: Store) -> None:
         store.schedules.put(schedule(cron="30 * * * *", policies=SKIP_MISSED), now=NOON)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         done = recover_at(store, witness, "latest")
         assert (done.recorded, done.fires) == (5, 0)
@@ -244,7 +244,7 @@ class RestoreConformance(StoreSuite):
 
     def test_fire_leaves_every_time_to_the_misfire_policy(self, store: Store) -> None:
         store.schedules.put(schedule(cron="0 * * * *"), now=NOON)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         done = recover_at(store, witness, "fire")
         assert (done.recorded, done.fires) == (4, 1)
@@ -255,22 +255,22 @@ class RestoreConformance(StoreSuite):
     def test_a_dry_run_foresees_it_and_changes_nothing(self, store: Store, how: Recovery) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
         store.schedules.put(schedule("hourly", cron="0 * * * *"), now=NOON)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
-        missed_before = missed(store)
+        missed_before = count_missed(store)
         foreseen = recover_at(store, witness, how, dry_run=True)
         refuse(store, witness)
         done = recover_at(store, witness, how)
         assert (foreseen.fires, foreseen.recorded) == (done.fires, done.recorded)
         before = 0 if how == "fire" else done.recorded
-        assert missed(store) - missed_before == before
+        assert count_missed(store) - missed_before == before
         assert len(drain(store, AFTER)) == done.fires
-        assert missed(store) - missed_before == done.recorded
+        assert count_missed(store) - missed_before == done.recorded
 
     def test_a_recovery_that_stopped_goes_on(self, store: Store) -> None:
         for number in range(5):
             store.schedules.put(schedule(f"k{number}", cron="0 * * * *"), now=NOON)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         turns = iter([True] * 5)
         first = recover(
@@ -285,7 +285,7 @@ class RestoreConformance(StoreSuite):
 
     def test_a_second_restore_is_told_again(self, store: Store) -> None:
         store.schedules.put(schedule(cron=EACH_MINUTE), now=NOON)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         recover_at(store, witness, "skip")
         keep_witness(store, witness, AFTER)
@@ -299,7 +299,7 @@ class RestoreConformance(StoreSuite):
         never, begun = by_hand(run="run:never", at=BACKUP), by_hand(run="run:begun", at=BACKUP)
         start(store, begun, BACKUP)
         store.ledger.bring(never, now=BACKUP)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         assert recover_at(store, witness, "skip").lost == 2
         assert store.ledger.claim_waiting(AFTER) == []
@@ -317,7 +317,7 @@ class RestoreConformance(StoreSuite):
         started = backfills.start(
             backfills.plan(BackfillRequest("ada", "digest", NOON - 3 * DAY, NOON))
         )
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         recover_at(store, witness, how, dry_run=True)
         assert backfills.get(started.name).state == "running"
@@ -328,7 +328,7 @@ class RestoreConformance(StoreSuite):
 
     def test_a_recovery_that_stopped_leaves_nothing_leased(self, store: Store) -> None:
         under_way(store, 4)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         turns = iter([True] * 2)
         with pytest.MonkeyPatch.context() as patch:
@@ -342,7 +342,7 @@ class RestoreConformance(StoreSuite):
 
     def test_a_recovery_that_died_after_it_leased_goes_on(self, store: Store) -> None:
         under_way(store, 3)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         died = store.ledger.claim_waiting(RESTORE, 2)
         assert len(died) == 2
@@ -352,7 +352,7 @@ class RestoreConformance(StoreSuite):
 
     def test_what_was_requested_after_the_restore_goes_on(self, store: Store) -> None:
         store.schedules.put(schedule(policies=AT_LEAST_ONCE), now=NOON)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         at = RESTORE + SECOND
         brought = store.ledger.bring(by_hand(at=at), now=at)
@@ -365,7 +365,7 @@ class RestoreConformance(StoreSuite):
         store.schedules.put(schedule(policies=TEN_HOURS), now=NOON)
         begun = start(store, replace(by_hand(at=BACKUP), policies=TEN_HOURS), BACKUP)
         store.ledger.settle(begun, FAILED, now=BACKUP)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         assert recover_at(store, witness, "skip").lost == 0
         assert recorded(store, begun).state is State.RETRYING
@@ -373,7 +373,7 @@ class RestoreConformance(StoreSuite):
     def test_with_fire_what_was_under_way_goes_on(self, store: Store) -> None:
         store.schedules.put(schedule(policies=AT_LEAST_ONCE), now=NOON)
         start(store, by_hand(at=BACKUP), BACKUP)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         recover_at(store, witness, "fire")
         assert recorded(store, only(store.ledger.claim_waiting(AFTER))).state is State.QUEUED
@@ -393,7 +393,7 @@ class RestoreConformance(StoreSuite):
         """A call of the API ends after 15 seconds, however many schedules there are."""
         for number in range(4):
             store.schedules.put(schedule(f"k{number}", cron="0 * * * *"), now=NOON)
-        witness = restored(store)
+        witness = restore(store)
         refuse(store, witness)
         calls = list[Recovered]()
         while not any(one.complete for one in calls) and len(calls) < 5:

@@ -14,7 +14,7 @@ from duetick.domain.policies import Delivery, Policies
 from duetick.domain.retention import Days, Retention
 from duetick.domain.states import Reason, State
 from duetick.domain.workers import NamedLock
-from duetick.testing.conformance.done import DELETE, change, drained, finish, found, put
+from duetick.testing.conformance.done import DELETE, change, drain_last, finish, put, read_record
 from duetick.testing.conformance.samples import (
     DAILY,
     DAY,
@@ -47,7 +47,7 @@ class RetentionConformance(StoreSuite):
 
     def test_j10_what_ended_leaves_after_thirty_days(self, store: Store) -> None:
         self.needs(Capability.FORGETS)
-        finish(store, only(drained(store, DELETE)), SOON)
+        finish(store, only(drain_last(store, DELETE)), SOON)
         assert purge(store, SOON + MONTH - 1).retired == 0
         assert len(store.ledger.find("ada")) == 1
         assert purge(store, SOON + MONTH).retired == 1
@@ -56,7 +56,7 @@ class RetentionConformance(StoreSuite):
     def test_j10_what_is_dead_leaves_after_ninety_with_its_events(self, store: Store) -> None:
         self.needs(Capability.FORGETS)
         at_least = replace(DELETE, delivery=Delivery.AT_LEAST_ONCE)
-        held = start(store, only(drained(store, at_least)), SOON)
+        held = start(store, only(drain_last(store, at_least)), SOON)
         must(store.ledger.settle(held, FAILED, now=SOON))
         again = start(store, only(store.ledger.claim_waiting(NOON + HOUR)), NOON + HOUR)
         dead = must(store.ledger.settle(again, replace(FAILED, final=True), now=NOON + HOUR))
@@ -125,13 +125,13 @@ class RetentionConformance(StoreSuite):
 
     def test_j10_a_schedule_that_is_done_keeps_nothing_beyond_its_time(self, store: Store) -> None:
         self.needs(Capability.FORGETS)
-        finish(store, only(drained(store)), SOON)
+        finish(store, only(drain_last(store)), SOON)
         assert purge(store, SOON + DAY, retention=ONCE_A_DAY).retired == 1
-        assert found(store).last_run_at == SOON
+        assert read_record(store).last_run_at == SOON
 
     def test_j10_a_flow_has_days_of_its_own(self, store: Store) -> None:
         self.needs(Capability.FORGETS)
-        finish(store, only(drained(store, DELETE)), SOON)
+        finish(store, only(drain_last(store, DELETE)), SOON)
         longer = Retention(Days(1, 1), {"reminders": Days(200, 200)})
         assert purge(store, SOON + 200 * DAY - 1, retention=longer).retired == 0
         assert purge(store, SOON + 200 * DAY, retention=longer).retired == 1
@@ -166,7 +166,7 @@ class RetentionConformance(StoreSuite):
         lives(store, 1)
         change(store, lambda one: replace(one, enabled=False), SOON + MINUTE)
         purge(store, NOON + YEAR, retention=ONCE_A_DAY)
-        assert found(store).last_run_at == NOON
+        assert read_record(store).last_run_at == NOON
 
     def test_j10_a_purge_takes_so_many_and_says_that_there_are_more(self, store: Store) -> None:
         self.needs(Capability.FORGETS)
@@ -177,7 +177,7 @@ class RetentionConformance(StoreSuite):
         assert [one.more for one in passes] == [True, True, False]
 
     def test_j10_a_purge_that_another_one_keeps_out_deletes_nothing(self, store: Store) -> None:
-        finish(store, only(drained(store, DELETE)), SOON)
+        finish(store, only(drain_last(store, DELETE)), SOON)
 
         def now() -> int:
             return SOON + MONTH
@@ -196,7 +196,7 @@ class RetentionConformance(StoreSuite):
         assert seen.since >= NOON + 20 * DAY
 
     def test_j10_a_longer_retention_brings_no_day_back(self, store: Store) -> None:
-        finish(store, only(drained(store, DELETE)), SOON)
+        finish(store, only(drain_last(store, DELETE)), SOON)
         purge(store, SOON + 40 * DAY)
         purge(store, SOON + 40 * DAY, retention=Retention(Days(200, 200)))
         seen = verify(store, 0, SOON + 50 * DAY, now=SOON + 50 * DAY)

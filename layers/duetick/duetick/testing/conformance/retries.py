@@ -36,7 +36,9 @@ from duetick.testing.conformance.suite import (
 )
 
 
-def failed(store: Store, policies: Policies, key: str = "digest", now: int = NOON) -> Occurrence:
+def fail_first(
+    store: Store, policies: Policies, key: str = "digest", now: int = NOON
+) -> Occurrence:
     """Return an occurrence whose first attempt failed at `now`."""
     store.index.upsert(row(key, cron=QUIET, policies=policies, at=now - SECOND))
     running = start(store, only(drain(store, now)), now)
@@ -52,41 +54,41 @@ class RetryConformance(StoreSuite):
     """J-04, J-06 and T-04."""
 
     def test_t04_a_failure_waits_for_its_next_attempt(self, store: Store) -> None:
-        waiting = failed(store, AT_LEAST_ONCE)
+        waiting = fail_first(store, AT_LEAST_ONCE)
         assert (waiting.state, waiting.reason) == (State.RETRYING, None)
         assert (waiting.due_at, waiting.error) == (NOON + 10 * SECOND, FAILED.error)
         assert recorded(store, waiting) == waiting
 
     def test_t04_a_retry_is_not_handed_out_early(self, store: Store) -> None:
-        waiting = failed(store, AT_LEAST_ONCE)
+        waiting = fail_first(store, AT_LEAST_ONCE)
         assert list(store.ledger.claim_waiting(waiting.due_at - 1)) == []
 
     def test_t04_a_retry_keeps_its_identity_and_gets_a_new_fence(self, store: Store) -> None:
-        waiting = failed(store, AT_LEAST_ONCE)
+        waiting = fail_first(store, AT_LEAST_ONCE)
         again = only(store.ledger.claim_waiting(waiting.due_at))
         assert (again.identity, again.id) == (waiting.identity, waiting.id)
         assert again.fence != waiting.fence
         assert recorded(store, waiting) == again
 
     def test_t04_a_retry_is_the_second_attempt(self, store: Store) -> None:
-        waiting = failed(store, AT_LEAST_ONCE)
+        waiting = fail_first(store, AT_LEAST_ONCE)
         again = only(store.ledger.claim_waiting(waiting.due_at))
         running = start(store, again, waiting.due_at)
         assert running.attempts == 2
         assert must(store.ledger.settle(running, SUCCEEDED, now=waiting.due_at)).attempts == 2
 
     def test_t07_a_retry_is_handed_out_once(self, store: Store) -> None:
-        waiting = failed(store, AT_LEAST_ONCE)
+        waiting = fail_first(store, AT_LEAST_ONCE)
         store.ledger.claim_waiting(waiting.due_at)
         assert list(store.ledger.claim_waiting(waiting.due_at)) == []
 
     def test_j13_what_waits_for_a_retry_does_not_begin(self, store: Store) -> None:
-        waiting = failed(store, AT_LEAST_ONCE)
+        waiting = fail_first(store, AT_LEAST_ONCE)
         answer = refused(store.ledger.begin(waiting, now=waiting.due_at))
         assert (answer.verdict, answer.state) == ("duplicate", State.RETRYING)
 
     def test_j05_a_failure_that_is_said_twice_counts_once(self, store: Store) -> None:
-        waiting = failed(store, AT_LEAST_ONCE)
+        waiting = fail_first(store, AT_LEAST_ONCE)
         assert store.ledger.settle(waiting, FAILED, now=NOON + SECOND) == waiting
         assert recorded(store, waiting) == waiting
 
@@ -100,7 +102,7 @@ class RetryConformance(StoreSuite):
     def test_j06_delays_grow_as_the_policy_says_until_they_are_spent(
         self, store: Store, policies: Policies, delays: list[int]
     ) -> None:
-        retried, now = failed(store, policies), NOON
+        retried, now = fail_first(store, policies), NOON
         for delay in delays:
             assert retried.due_at - now == delay * SECOND
             now = retried.due_at
@@ -125,7 +127,7 @@ class RetryConformance(StoreSuite):
         assert [store.ledger.settle(one, FAILED, now=SOON) for one in running] == waiting
 
     def test_j06_without_retries_the_first_failure_is_the_end(self, store: Store) -> None:
-        assert failed(store, with_retry(backoff=Backoff.NONE)).state is State.DEAD
+        assert fail_first(store, with_retry(backoff=Backoff.NONE)).state is State.DEAD
 
     def test_j06_a_store_keeps_no_retry_whose_longest_wait_is_under_its_first(
         self, store: Store
@@ -149,7 +151,7 @@ class RetryConformance(StoreSuite):
         assert (settled.state, settled.reason) == (State.DEAD, Reason.REJECTED)
 
     def test_t04_a_lost_attempt_counts_and_the_last_one_is_the_end(self, store: Store) -> None:
-        waiting = failed(store, TWO_TRIES)
+        waiting = fail_first(store, TWO_TRIES)
         again = only(store.ledger.claim_waiting(waiting.due_at))
         running = start(store, again, waiting.due_at)
         assert list(store.ledger.claim_waiting(must(running.lease_until))) == []
@@ -158,14 +160,14 @@ class RetryConformance(StoreSuite):
 
     def test_j05_a_retry_leaves_a_trace(self, store: Store) -> None:
         self.needs(Capability.TRACES)
-        event = only(store.ledger.events(failed(store, AT_LEAST_ONCE)))
+        event = only(store.ledger.events(fail_first(store, AT_LEAST_ONCE)))
         assert (event.at, event.before, event.after) == (NOON, State.PROCESSING, State.RETRYING)
         assert str(FAILED.error) in event.note
 
     def test_j05_traces_are_of_one_occurrence_in_order(self, store: Store) -> None:
         self.needs(Capability.TRACES)
-        retried = failed(store, AT_LEAST_ONCE)
-        failed(store, AT_LEAST_ONCE, key="other")
+        retried = fail_first(store, AT_LEAST_ONCE)
+        fail_first(store, AT_LEAST_ONCE, key="other")
         for _ in range(2):
             running = start(store, self._retry_of(store, retried), retried.due_at)
             retried = must(store.ledger.settle(running, FAILED, now=retried.due_at))
@@ -177,7 +179,7 @@ class RetryConformance(StoreSuite):
         return only([o for o in waiting if o.identity == retried.identity])
 
     def test_j04_ended_leases_go_before_retries(self, store: Store) -> None:
-        retrying = failed(store, AT_LEAST_ONCE, "retries", NOON - HOUR)
+        retrying = fail_first(store, AT_LEAST_ONCE, "retries", NOON - HOUR)
         store.index.upsert(row("lost", at=NOON))
         end = must(only(drain(store, SOON)).lease_until)
         assert retrying.due_at < end
@@ -185,8 +187,8 @@ class RetryConformance(StoreSuite):
 
     def test_j04_what_waits_goes_by_priority_then_by_due_time(self, store: Store) -> None:
         high = replace(AT_LEAST_ONCE, priority=5)
-        failed(store, AT_LEAST_ONCE, "low-early", NOON - 2 * MINUTE)
-        failed(store, AT_LEAST_ONCE, "low-late", NOON - MINUTE)
-        failed(store, high, "high", NOON)
+        fail_first(store, AT_LEAST_ONCE, "low-early", NOON - 2 * MINUTE)
+        fail_first(store, AT_LEAST_ONCE, "low-late", NOON - MINUTE)
+        fail_first(store, high, "high", NOON)
         found = keys(store.ledger.claim_waiting(NOON + HOUR))
         assert found == ["high", "low-early", "low-late"]

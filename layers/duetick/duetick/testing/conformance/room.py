@@ -9,7 +9,15 @@ from duetick.domain.book import Book
 from duetick.domain.errors import QuotaReached
 from duetick.domain.pausing import pause
 from duetick.domain.policies import Delivery, Overlap, Policies
-from duetick.testing.conformance.done import AFTER_ONE, AT_NOON, REJECTED, done, found, listed, put
+from duetick.testing.conformance.done import (
+    AFTER_ONE,
+    AT_NOON,
+    REJECTED,
+    list_keys,
+    make_done,
+    put,
+    read_record,
+)
 from duetick.testing.conformance.samples import (
     DAILY,
     DAY,
@@ -46,44 +54,44 @@ class RoomConformance(StoreSuite):
             store.schedules.put(schedule("more"), now=SOON, at_most=100)
 
     def test_l01_a_put_that_makes_it_active_may_be_refused(self, store: Store) -> None:
-        done(store)
+        make_done(store)
         store.schedules.put(schedule("other"), now=SOON, at_most=1)
         again = schedule(cron=AFTER_ONE)
         with pytest.raises(QuotaReached):
             store.schedules.put(again, now=SOON, at_most=1)
-        assert (found(store).cron, found(store).done_at) == (AT_NOON, SOON)
+        assert (read_record(store).cron, read_record(store).done_at) == (AT_NOON, SOON)
         store.schedules.delete("ada", "other", now=SOON)
         assert store.schedules.put(again, now=SOON, at_most=1).done_at is None
         with pytest.raises(QuotaReached):
             store.schedules.put(schedule("other"), now=SOON, at_most=1)
 
     def test_l01_a_pause_takes_room_again(self, store: Store) -> None:
-        before = done(store)
+        before = make_done(store)
         store.schedules.put(schedule("other"), now=SOON, at_most=1)
         for until in (None, NOON + HOUR):
             with pytest.raises(QuotaReached):
                 store.schedules.put(pause(before, "", until, SOON), now=SOON, at_most=1)
-        assert found(store) == before
+        assert read_record(store) == before
 
     def test_l01_a_delete_of_what_is_done_frees_no_room_twice(self, store: Store) -> None:
-        done(store)
+        make_done(store)
         store.schedules.put(schedule("other"), now=SOON, at_most=1)
         store.schedules.delete("ada", "digest", now=SOON)
         with pytest.raises(QuotaReached):
             store.schedules.put(schedule("third"), now=SOON, at_most=1)
 
     def test_l01_lists_show_active_and_paused_unless_a_state_is_named(self, store: Store) -> None:
-        done(store)
+        make_done(store)
         store.schedules.put(schedule("a"), now=SOON)
         store.schedules.put(schedule("b", enabled=False), now=SOON)
         held = pause(schedule("c"), "", NOON + DAY, SOON)
         store.schedules.put(held, now=SOON)
-        assert listed(store, None) == ["a", "b", "c"]
-        assert listed(store, "active") == ["a"]
-        assert listed(store, "paused") == ["b", "c"]
-        assert listed(store, "done") == ["digest"]
-        assert listed(store, "all") == ["a", "b", "c", "digest"]
-        assert listed(store, "active", NOON + 2 * DAY) == ["a", "c"]
+        assert list_keys(store, None) == ["a", "b", "c"]
+        assert list_keys(store, "active") == ["a"]
+        assert list_keys(store, "paused") == ["b", "c"]
+        assert list_keys(store, "done") == ["digest"]
+        assert list_keys(store, "all") == ["a", "b", "c", "digest"]
+        assert list_keys(store, "active", NOON + 2 * DAY) == ["a", "c"]
 
     @pytest.mark.parametrize("state", ["active", "paused", "done", "all", None])
     def test_l01_the_pages_of_a_state_have_each_of_it_once(
@@ -108,10 +116,10 @@ class RoomConformance(StoreSuite):
         assert keys == wanted
 
     def test_t12_what_is_done_has_no_row_and_that_is_right(self, store: Store) -> None:
-        done(store)
+        make_done(store)
         assert store.check(now=NOON + DAY) == []
         assert store.rebuild(now=NOON + DAY) == 0
-        assert found(store).done_at == SOON
+        assert read_record(store).done_at == SOON
 
     def test_t12_what_is_active_and_has_no_row_is_a_fault(self, store: Store) -> None:
         put(store, DAILY)
@@ -119,11 +127,11 @@ class RoomConformance(StoreSuite):
         assert only(store.check(now=NOON - 1)).problem == "unindexed"
 
     def test_t12_what_is_marked_as_done_and_fires_again_is_a_fault(self, store: Store) -> None:
-        done(store)
+        make_done(store)
         store.shelf.change("ada", "digest", SOON, _daily)
         assert only(store.check(now=SOON)).problem == "unindexed"
         assert store.rebuild(now=SOON) == 1
-        assert (found(store).done_at, found(store).next_fire_at) == (None, NOON + DAY)
+        assert (read_record(store).done_at, read_record(store).next_fire_at) == (None, NOON + DAY)
 
     def test_l01_what_no_code_marked_is_found_and_marked(self, store: Store) -> None:
         put(store, AT_NOON)
@@ -134,7 +142,7 @@ class RoomConformance(StoreSuite):
         store.shelf.change("ada", "digest", NOON + DAY, _account)
         assert [one.problem for one in store.check(now=NOON + DAY)] == ["done"]
         assert store.mark_done(now=NOON + DAY) == 1
-        assert found(store).done_at == NOON + DAY
+        assert read_record(store).done_at == NOON + DAY
         store.schedules.put(schedule("third"), now=NOON + DAY, at_most=2)
 
     def test_l01_runs_count_always(self, store: Store) -> None:
@@ -142,9 +150,9 @@ class RoomConformance(StoreSuite):
         for minute in range(3):
             claimed = only(drain(store, SOON + minute * MINUTE))
             start(store, claimed, SOON + minute * MINUTE)
-        assert found(store).runs == 3
+        assert read_record(store).runs == 3
         start(store, by_hand(run="run:7"), NOON + 3 * MINUTE)
-        assert found(store).runs == 4
+        assert read_record(store).runs == 4
 
     def test_l01_a_second_attempt_is_no_second_run(self, store: Store) -> None:
         put(store, EACH_MINUTE, Policies(delivery=Delivery.AT_LEAST_ONCE))
@@ -152,20 +160,20 @@ class RoomConformance(StoreSuite):
         store.ledger.settle(held, FAILED, now=SOON)
         again = only(store.ledger.claim_waiting(SOON + 30 * SECOND))
         assert start(store, again, SOON + 30 * SECOND).attempts == 2
-        assert found(store).runs == 1
+        assert read_record(store).runs == 1
 
     def test_l01_a_run_that_was_rejected_does_not_count(self, store: Store) -> None:
         put(store, EACH_MINUTE)
         held = start(store, only(drain(store, SOON)), SOON)
-        assert found(store).runs == 1
+        assert read_record(store).runs == 1
         store.ledger.settle(held, REJECTED, now=SOON)
-        assert found(store).runs == 0
+        assert read_record(store).runs == 0
 
     def test_l01_a_begin_tells_the_runs_with_itself(self, store: Store) -> None:
         put(store, EACH_MINUTE)
         answer = store.ledger.begin(only(drain(store, SOON)), now=SOON)
-        assert getattr(answer, "schedule", None) == found(store)
-        assert found(store).runs == 1
+        assert getattr(answer, "schedule", None) == read_record(store)
+        assert read_record(store).runs == 1
 
 
 def _daily(book: Book) -> None:

@@ -79,7 +79,7 @@ def by_hand(key: str = "digest", *, run: str = "run:1", at: int = NOON) -> NewOc
     return NewOccurrence("ada", key, DAILY, None, at, origin=run, flow="reminders", due_at=at)
 
 
-def asked_again(occurrence: Occurrence) -> NewOccurrence:
+def ask_again(occurrence: Occurrence) -> NewOccurrence:
     """Return the same occurrence as a caller without its fence would request it."""
     return NewOccurrence(
         occurrence.user_id,

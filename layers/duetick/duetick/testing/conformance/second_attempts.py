@@ -41,7 +41,7 @@ def each_minute(overlap: Overlap = Overlap.SKIP) -> Schedule:
     return schedule(cron=EACH_MINUTE, policies=policies)
 
 
-def failed(store: Store, overlap: Overlap = Overlap.SKIP) -> Occurrence:
+def fail_first(store: Store, overlap: Overlap = Overlap.SKIP) -> Occurrence:
     """Return the occurrence of 12:00. Its first attempt failed at 12:00:01."""
     store.schedules.put(each_minute(overlap), now=NOON - SECOND)
     running = start(store, only(drain(store, SOON)), SOON)
@@ -54,7 +54,7 @@ def successor(store: Store, minute: int = 1) -> Occurrence:
     return only([one for one in drain(store, now) if one.nominal_at == now])
 
 
-def begun_under_namesake(store: Store, wanted: Schedule) -> Occurrence:
+def begin_under_namesake(store: Store, wanted: Schedule) -> Occurrence:
     """Claim the occurrence of noon ahead, delete its schedule, put the same one again, and begin
     the occurrence.
     """
@@ -73,7 +73,7 @@ class SecondAttemptConformance(StoreSuite):
     def test_d08_a_retry_is_not_leased_while_its_successor_runs(
         self, store: Store, overlap: Overlap
     ) -> None:
-        retry, now = failed(store, overlap), NOON + MINUTE
+        retry, now = fail_first(store, overlap), NOON + MINUTE
         running = start(store, successor(store), now)
         assert list(store.ledger.claim_waiting(now + SECOND)) == []
         assert recorded(store, retry).state is State.RETRYING
@@ -84,7 +84,7 @@ class SecondAttemptConformance(StoreSuite):
     def test_d08_a_leased_retry_has_its_place_and_its_successor_is_skipped(
         self, store: Store
     ) -> None:
-        failed(store)
+        fail_first(store)
         now = NOON + MINUTE
         again = only(store.ledger.claim_waiting(now))
         answer = refused(store.ledger.begin(successor(store), now=now))
@@ -93,7 +93,7 @@ class SecondAttemptConformance(StoreSuite):
 
     def test_d08_a_leased_retry_has_its_place_and_its_successor_waits(self, store: Store) -> None:
         self.needs(Capability.WAIT)
-        failed(store, Overlap.WAIT)
+        fail_first(store, Overlap.WAIT)
         now = NOON + MINUTE
         again, later = only(store.ledger.claim_waiting(now)), successor(store)
         answer = refused(store.ledger.begin(later, now=now))
@@ -105,7 +105,7 @@ class SecondAttemptConformance(StoreSuite):
     def test_d08_of_two_retries_of_a_schedule_one_is_leased(
         self, store: Store, overlap: Overlap
     ) -> None:
-        first, now = failed(store, overlap), NOON + MINUTE
+        first, now = fail_first(store, overlap), NOON + MINUTE
         second = start(store, successor(store), now)
         store.ledger.settle(second, FAILED, now=now)
         assert only(store.ledger.claim_waiting(now + MINUTE)).identity == first.identity
@@ -113,7 +113,7 @@ class SecondAttemptConformance(StoreSuite):
 
     def test_t04_what_began_under_a_namesake_is_tried_again(self, store: Store) -> None:
         self.needs(Capability.LOOK_AHEAD)
-        begun = begun_under_namesake(store, each_minute())
+        begun = begin_under_namesake(store, each_minute())
         store.ledger.settle(begun, FAILED, now=SOON)
         now = NOON + 30 * SECOND
         again = [o for o in store.ledger.claim_waiting(now) if o.identity == begun.identity]
@@ -123,7 +123,7 @@ class SecondAttemptConformance(StoreSuite):
         self, store: Store
     ) -> None:
         """The gateway refused its delivery after one successor had run."""
-        failed(store)
+        fail_first(store)
         first = start(store, successor(store), NOON + MINUTE)
         store.ledger.settle(first, SUCCEEDED, now=NOON + MINUTE + SECOND)
         leased = only(store.ledger.claim_waiting(NOON + 90 * SECOND))
@@ -162,7 +162,7 @@ class SecondAttemptConformance(StoreSuite):
         """The next one was claimed ahead, and begins before the next tick leases the retry."""
         if overlap is Overlap.WAIT:
             self.needs(Capability.WAIT)
-        retry = failed(store, overlap)
+        retry = fail_first(store, overlap)
         first, third = successor(store), successor(store, 3)
         running = start(store, first, NOON + MINUTE)
         half_past = NOON + MINUTE + 30 * SECOND
@@ -175,7 +175,7 @@ class SecondAttemptConformance(StoreSuite):
         assert start(store, again, NOON + 3 * MINUTE + SECOND).attempts == 2
 
     def test_d08_the_place_of_a_retry_is_free_again_where_no_tick_comes(self, store: Store) -> None:
-        failed(store)
+        fail_first(store)
         running = start(store, successor(store), NOON + MINUTE)
         half_past = NOON + MINUTE + 30 * SECOND
         store.ledger.claim_waiting(half_past)
@@ -184,7 +184,7 @@ class SecondAttemptConformance(StoreSuite):
 
     def test_d08_a_retry_is_not_displaced_by_the_newest_that_waits(self, store: Store) -> None:
         self.needs(Capability.WAIT)
-        failed(store, Overlap.WAIT)
+        fail_first(store, Overlap.WAIT)
         now = NOON + MINUTE
         again = only(store.ledger.claim_waiting(now))
         refused(store.ledger.begin(successor(store), now=now))
@@ -194,13 +194,13 @@ class SecondAttemptConformance(StoreSuite):
     def test_t04_a_lease_that_ends_before_its_retry_began_never_makes_it_lost(
         self, store: Store
     ) -> None:
-        failed(store)
+        fail_first(store)
         again = only(store.ledger.claim_waiting(NOON + MINUTE))
         much_later = NOON + 5 * HOUR
         assert only(store.ledger.claim_waiting(much_later)).identity == again.identity
 
     def test_t04_a_retry_outlives_a_change_of_timing(self, store: Store) -> None:
-        failed(store)
+        fail_first(store)
         store.schedules.put(replace(each_minute(), cron="0 6 * * *"), now=SOON + SECOND)
         assert self._second_attempt(store, NOON + MINUTE).attempts == 2
 
@@ -215,7 +215,7 @@ class SecondAttemptConformance(StoreSuite):
     def test_t04_a_pause_holds_a_retry_until_it_is_over(
         self, store: Store, until: int | None
     ) -> None:
-        retry, over = failed(store), NOON + HOUR
+        retry, over = fail_first(store), NOON + HOUR
         self._pause(store, until)
         assert self._lease_under_pause(store, NOON + 5 * MINUTE) == retry.identity
         assert list(store.ledger.claim_waiting(over - MINUTE)) == []
@@ -224,14 +224,14 @@ class SecondAttemptConformance(StoreSuite):
         assert self._second_attempt(store, over).identity == retry.identity
 
     def test_t04_a_pause_that_is_lifted_early_holds_nothing_more(self, store: Store) -> None:
-        failed(store)
+        fail_first(store)
         self._pause(store, NOON + 5 * HOUR)
         self._lease_under_pause(store, NOON + 5 * MINUTE)
         store.schedules.put(resume(self._schedule(store)), now=NOON + HOUR)
         assert self._second_attempt(store, NOON + HOUR).attempts == 2
 
     def test_t04_a_disabling_ends_a_retry_that_a_pause_holds(self, store: Store) -> None:
-        retry = failed(store)
+        retry = fail_first(store)
         self._pause(store, None)
         self._lease_under_pause(store, NOON + 5 * MINUTE)
         disabled = replace(self._schedule(store), pause=None, enabled=False)
@@ -241,7 +241,7 @@ class SecondAttemptConformance(StoreSuite):
         assert recorded(store, retry).reason is Reason.DISABLED
 
     def test_t04_a_delete_ends_a_retry_that_a_pause_holds(self, store: Store) -> None:
-        failed(store)
+        fail_first(store)
         self._pause(store, None)
         self._lease_under_pause(store, NOON + 5 * MINUTE)
         store.schedules.delete("ada", "digest", now=NOON + HOUR)
@@ -251,7 +251,7 @@ class SecondAttemptConformance(StoreSuite):
     def test_t04_a_retry_of_a_schedule_that_was_deleted_is_not_one_of_its_namesakes(
         self, store: Store
     ) -> None:
-        failed(store)
+        fail_first(store)
         store.schedules.delete("ada", "digest", now=SOON + SECOND)
         store.schedules.put(each_minute(), now=SOON + 2 * SECOND)
         answer = self._refusal(store, NOON + MINUTE)
@@ -316,7 +316,7 @@ class SecondAttemptConformance(StoreSuite):
         assert answer == (State.CANCELLED, Reason.SCHEDULE_DELETED)
 
     def test_d08_a_retry_follows_the_overlap_policy_of_its_schedule(self, store: Store) -> None:
-        failed(store)
+        fail_first(store)
         allowed = replace(
             each_minute(), policies=replace(each_minute().policies, overlap=Overlap.ALLOW)
         )
@@ -330,7 +330,7 @@ class SecondAttemptConformance(StoreSuite):
     ) -> None:
         if overlap is Overlap.WAIT:
             self.needs(Capability.WAIT)
-        failed(store, overlap)
+        fail_first(store, overlap)
         first, second = successor(store), successor(store, 2)
         running = start(store, first, NOON + MINUTE)
         store.ledger.settle(running, SUCCEEDED, now=NOON + MINUTE + SECOND)
@@ -339,7 +339,7 @@ class SecondAttemptConformance(StoreSuite):
 
     def test_j05_a_pause_that_holds_a_retry_leaves_a_trace(self, store: Store) -> None:
         self.needs(Capability.TRACES)
-        retry = failed(store)
+        retry = fail_first(store)
         self._pause(store, None)
         self._lease_under_pause(store, NOON + 5 * MINUTE)
         newest = store.ledger.events(retry)[-1]

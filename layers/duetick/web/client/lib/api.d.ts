@@ -182,7 +182,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a job. One that has ended is kept for 30 days, one that is dead for 90. */
+        /** Return a job. One that has ended stays for the retention of its flow. */
         get: operations["get_job"];
         put?: never;
         post?: never;
@@ -233,7 +233,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return what became of a job, and what told of its death. It outlives the job. */
+        /** Return the history of a job, with the failure hook that told of its death. */
         get: operations["job_history"];
         put?: never;
         post?: never;
@@ -271,7 +271,7 @@ export interface paths {
         /** Limit `user:<id>`, `flow:<name>` or `action:<flow>/<action>`: `parallel` says how many run at once, `rate` how many begin in each minute, hour or day of the clock. It takes the place of the limit that the scope has; the same limit again changes nothing. What runs already is counted only if it began under a limit of that scope. */
         put: operations["set_limit"];
         post?: never;
-        /** Lift the limit of a scope, and return what this ends; nothing if it has none. What waits for it begins with the next tick. */
+        /** Lift the limit of a scope, and return it; nothing if there is none. What waits for it begins with the next tick. */
         delete: operations["lift_limit"];
         options?: never;
         head?: never;
@@ -371,7 +371,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a page of what operators did, the newest first: who, when, what, why, and what came of it. A page may be short, or empty: go on until `cursor` is null. A change of a moment ago may be missing. */
+        /** Return a page of what operators did, the newest first: who, when, what, why, and the outcome. A page may be short, or empty: go on until `cursor` is null. A change of a moment ago may be missing. */
         get: operations["list_operations"];
         put?: never;
         post?: never;
@@ -426,7 +426,7 @@ export interface paths {
         /** Pause `user:<id>`, `flow:<name>` or `all`, until it is resumed or until a given time. If it is paused already, this pause takes the place of that one; the same pause again changes nothing. */
         put: operations["pause_group"];
         post?: never;
-        /** Let what comes due next fire again, and return the pauses that this ends; none if it is not paused. Times up to the last one that a tick has left out already do not fire. */
+        /** Let the next fire times fire again, and return the pauses that this ends; none if it is not paused. Times up to the last one that a tick has left out already do not fire. */
         delete: operations["resume_group"];
         options?: never;
         head?: never;
@@ -442,7 +442,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say what becomes of the times that may have fired between a backup and its restore: `skip` records them as missed, `latest` leaves the newest of each schedule to its misfire policy, `fire` all of them. Unless `dryRun` is false, nothing is changed. A call ends after 15 seconds: until `complete`, repeat it, and it goes on. A dry run begins anew. */
+        /** Decide about the times that may have fired between a backup and its restore: `skip` records them as missed, `latest` leaves the newest of each schedule to its misfire policy, `fire` all of them. Unless `dryRun` is false, nothing is changed. A call ends after 15 seconds: until `complete`, repeat it, and it goes on. A dry run begins anew. */
         post: operations["recover_store"];
         delete?: never;
         options?: never;
@@ -871,7 +871,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stop a backfill: what it has brought goes on, and nothing more is brought. It can be continued within 30 days. */
+        /** Stop a backfill: the occurrences that it has brought go on, and nothing more is brought. It can be continued within 30 days. */
         post: operations["stop_backfill_for_user"];
         delete?: never;
         options?: never;
@@ -955,7 +955,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a job. One that has ended is kept for 30 days, one that is dead for 90. */
+        /** Return a job. One that has ended stays for the retention of its flow. */
         get: operations["get_job_for_user"];
         put?: never;
         post?: never;
@@ -1006,7 +1006,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return what became of a job, and what told of its death. It outlives the job. */
+        /** Return the history of a job, with the failure hook that told of its death. */
         get: operations["job_history_for_user"];
         put?: never;
         post?: never;
@@ -1422,7 +1422,7 @@ export interface components {
             underWay: number;
             waitsFor: ("paused" | "unreadable" | "not_claimed" | "busy") | null;
         };
-        /** @description How many backfills stand, and the newest five. */
+        /** @description The number of the backfills that stand, and the newest five. */
         BackfillsInShort: {
             count: number;
             first: components["schemas"]["BackfillView"][];
@@ -1665,16 +1665,17 @@ export interface components {
             flows: components["schemas"]["FlowView"][];
         };
         /**
-         * @description What to look ahead at: `from` an instant (now) until another (a day later), at most eight
-         *     days; of a flow, or an action of it. `most` are allowed in each `per` of the clock, in UTC. A
-         *     run `lasts` so many seconds. `yes` agrees to the cost of the read, on DynamoDB.
+         * @description The question of a forecast: the occurrences due `from` an instant (now) until another (a
+         *     day later), at most eight days; of a flow, or of one of its actions. `most` are allowed in each
+         *     `per` of the clock, in UTC. A run `lasts` so many seconds. On DynamoDB, `yes` agrees to the cost
+         *     of the read.
          */
         ForecastBody: {
             action?: string | null;
             cursor?: string | null;
             flow?: string | null;
             from?: string | null;
-            lasts?: (number) | null;
+            lasts?: number | null;
             most?: number | null;
             /**
              * @description Default: "minute".
@@ -1697,8 +1698,9 @@ export interface components {
             schedules: number | null;
         };
         /**
-         * @description A schedule that is not saved. With the `key` of one that is there, it takes its place, and
-         *     has from it what is left out. Without a key, each of so many users (`copies`) gets one.
+         * @description A schedule that is not saved. With the `key` of a schedule that is there, it takes that
+         *     schedule's place, and takes from it the fields that are left out. Without a key, each of so many
+         *     users (`copies`) gets one.
          */
         ForecastSchedule: {
             action?: string | null;
@@ -1714,8 +1716,8 @@ export interface components {
             timezone?: string | null;
         };
         /**
-         * @description What is `due` in a span: `fires` of crons, what is recorded and `waiting`, `jobs`. `added` is
-         *     what the schedule that is not saved would add.
+         * @description The occurrences that are `due` in a span: `fires` of crons, recorded ones that are `waiting`,
+         *     and `jobs`. `added` are those that the schedule that is not saved would add.
          */
         ForecastSums: {
             added: number;
@@ -1793,7 +1795,7 @@ export interface components {
         JobBody: {
             action: string;
             at?: string | null;
-            delay?: (number) | null;
+            delay?: number | null;
             flow: string;
             input?: components["schemas"]["JsonValue"];
             key?: string | null;
@@ -1890,7 +1892,7 @@ export interface components {
             running: number;
             scope: string;
         };
-        /** @description How many limits stand, and five of them: first those that have no place. */
+        /** @description The number of limits, and five of them: first those that have no place. */
         LimitsInShort: {
             count: number;
             first: components["schemas"]["LimitView"][];
@@ -1933,7 +1935,7 @@ export interface components {
             to?: string | null;
             user?: string | null;
         };
-        /** @description Whether the row was wrong and was mended, and its next time. */
+        /** @description The result for one row: it was `mended` if it was wrong. With its next time. */
         MendedView: {
             mended: boolean;
             nextFireAt: string | null;
@@ -2064,8 +2066,8 @@ export interface components {
             operations: components["schemas"]["OperationView"][];
         };
         /**
-         * @description A window in which more is `due` than `most`. If what is too much waits, all of it has begun
-         *     by `clearedAt`; null if that is not within the span.
+         * @description A window in which more is `due` than `most`. If the excess waits, all of it has begun by
+         *     `clearedAt`; null if that is not within the span.
          */
         OverView: {
             at: string;
@@ -2074,11 +2076,11 @@ export interface components {
             most: number;
         };
         /**
-         * @description What is `wrong`, the worst first. The rows that are due, and those due for more than
-         *     `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last day
-         *     and whose they are, and the rows that cannot be read. A restore for which no tick claims. The
-         *     last ticks, the pauses that hold, the limits and the backfills that stand. What the hourly work
-         *     has found last. The bells, if EventBridge rings.
+         * @description The faults (`wrong`), the worst first. The rows and jobs that are due, and those due for more
+         *     than `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last
+         *     day with their users and flows, and the rows that cannot be read. A restore for which no tick
+         *     claims. The last ticks, the pauses that hold, the limits and the backfills that stand. The last
+         *     results of the hourly work. The bells, if EventBridge rings.
          */
         OverviewView: {
             at: string;
@@ -2114,7 +2116,7 @@ export interface components {
             since: string;
             until: string | null;
         };
-        /** @description How many pauses of groups hold, and the newest five. */
+        /** @description The number of the pauses of groups that hold, and the newest five. */
         PausesInShort: {
             count: number;
             first: components["schemas"]["GroupPauseView"][];
@@ -2199,7 +2201,7 @@ export interface components {
             warnings: string[];
             words: string;
         };
-        /** @description Whom the action runs as; operators alone name one. */
+        /** @description The principal of the action. Only operators name one. */
         PrincipalShape: {
             attributes?: {
                 [key: string]: string;
@@ -2207,7 +2209,7 @@ export interface components {
             orgId?: string | null;
             userId: string;
         };
-        /** @description Whom the action runs as. */
+        /** @description The principal of the action. */
         PrincipalView: {
             attributes: {
                 [key: string]: string;
