@@ -7,11 +7,12 @@
     python -m tests.benchmarks.packs --due 600 --spread 20 --mass 100000 --backlog --transport api
 
 So many schedules are put, each due once, evenly over so many seconds that begin soon. Over the
-queue one tick claims them ahead and hands packs to the local queue. Over the API ticks of a minute
-deliver each by a call of its own, 64 at once, until nothing is left. Worker processes, each with
-the real dispatch handler, have one pack or call at a time, as sandboxes of Lambda; a call waits in
-a line for one. A pipe stands for the gateway. Each action logs one line, as the README's. Lateness is
-that of the ledger: from the due time to the begin. At the end `verify` accounts for each time.
+queue one tick claims them ahead and hands packs to the local queue. Over the API ticks of a
+minute deliver each by a call of its own, 64 at once, until nothing is left. Worker processes,
+each with the real dispatch handler, have one pack or call at a time, as sandboxes of Lambda; a
+call waits in a line for one. A pipe stands for the gateway. Each action logs one line, as the
+README's. Lateness is that of the ledger: from the due time to the begin. At the end `verify`
+accounts for each time.
 
 With `--mass`, one user's so many are due at once, before the others: how late are those? With
 `--backlog`, all is due already when the tick begins. `--within` ends a run that takes too long, and
