@@ -98,7 +98,7 @@ def wait_until_empty(stack: Deployed, begin: int, spread: int) -> None:
 
 
 def _left(stack: Deployed) -> int:
-    """How many messages are in the queue: visible, delayed or in hand."""
+    """Return the number of messages in the queue: visible, delayed or in hand."""
     names = ["", "Delayed", "NotVisible"]
     asked = [f"ApproximateNumberOfMessages{one}" for one in names]
     url = stack.outputs["PackQueue"]

@@ -7,11 +7,12 @@
     python -m tests.benchmarks.packs --due 600 --spread 20 --mass 100000 --backlog --transport api
 
 So many schedules are put, each due once, evenly over so many seconds that begin soon. Over the
-queue one tick claims them ahead and hands packs to the local queue. Over the API ticks deliver each
-by a call of its own, as many at once as there are workers, until nothing is left. Worker processes,
-each with the real dispatch handler, have one pack or call at a time, as sandboxes of Lambda; a pipe
-stands for the gateway. Each action logs one line, as the README's. Lateness is that of the ledger:
-from the due time to the begin. At the end `verify` accounts for each time.
+queue one tick claims them ahead and hands packs to the local queue. Over the API ticks of a
+minute deliver each by a call of its own, 64 at once, until nothing is left. Worker processes,
+each with the real dispatch handler, have one pack or call at a time, as sandboxes of Lambda; a
+call waits in a line for one. A pipe stands for the gateway. Each action logs one line, as the
+README's. Lateness is that of the ledger: from the due time to the begin. At the end `verify`
+accounts for each time.
 
 With `--mass`, one user's so many are due at once, before the others: how late are those? With
 `--backlog`, all is due already when the tick begins. `--within` ends a run that takes too long, and
@@ -21,16 +22,18 @@ what has not succeeded by then is counted.
 import argparse
 import multiprocessing
 import os
-import queue as queues
 import resource
 import sys
 import tempfile
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Final
 
 from duetick.cli.context import LocalContext
@@ -53,6 +56,8 @@ DAY_MS: Final = 86_400_000
 LEAD_SECONDS: Final = 20
 """Seconds from the start of the tick to the first due time: it claims ahead meanwhile."""
 COMES_BACK_IN: Final = 5
+EACH_MINUTE: Final = 55.0
+"""The seconds of a tick that comes each minute: over the API a tick has no more."""
 TOLD: Final = {
     **DUMMY,
     "DUETICK_API_URL": "http://127.0.0.1:9/v1",
@@ -101,7 +106,9 @@ class Workers:
 
     def __init__(self, count: int, environment: Mapping[str, str]) -> None:
         context = multiprocessing.get_context("spawn")
-        self._free: queues.Queue[Connection] = queues.Queue()
+        self._lock = threading.Lock()
+        self._free: deque[Connection] = deque()
+        self._waiting: deque[SimpleQueue[Connection]] = deque()
         self._doors: list[Connection] = []
         self.failed = 0
         for _ in range(count):
@@ -111,17 +118,33 @@ class Workers:
             self._doors.append(ours)
         for door in self._doors:
             door.recv()
-            self._free.put(door)
+            self._give(door)
 
     def handle(self, event: dict[str, Any]) -> Mapping[str, Any]:
         """Hand an event to a process that is free, and wait for its answer."""
-        door = self._free.get()
+        door = self._take()
         try:
             door.send(event)
             answer: Mapping[str, Any] = door.recv()
         finally:
-            self._free.put(door)
+            self._give(door)
         return answer
+
+    def _take(self) -> Connection:
+        """Wait in a line: whoever came first has the next process."""
+        with self._lock:
+            if self._free:
+                return self._free.popleft()
+            place = SimpleQueue[Connection]()
+            self._waiting.append(place)
+        return place.get()
+
+    def _give(self, door: Connection) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().put(door)
+            else:
+                self._free.append(door)
 
     def close(self) -> list[Spent]:
         """End the processes. Return what each has spent."""
@@ -200,11 +223,10 @@ def call(store: Store, workers: Workers, chosen: argparse.Namespace) -> None:
         run_tick,
         store,
         Calls(workers),
-        slots=chosen.workers,
         look_ahead=0 if chosen.backlog else LOOK_AHEAD,
     )
     while (left := end - time.monotonic()) > 0:
-        if not show_tick(partial(tick, budget=min(chosen.budget, left))).left:
+        if not show_tick(partial(tick, budget=min(chosen.budget, left, EACH_MINUTE))).left:
             break
 
 

@@ -308,7 +308,7 @@ def show_bells(backend: str, found: dict[str, Spent]) -> bool:
 
 
 def bell_between(put: Spent, belled: Spent) -> Spent:
-    """What the bell of a put takes besides it. Its requests are those to the database."""
+    """Return the usage of the bell of a put, besides it. Its requests are those to the database."""
     before, after = astuple(put), astuple(belled)
     return Spent(*(more - less for less, more in zip(before, after, strict=True)))
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from duetick.stores.sql.session import Database, Params, QueryCall, Row, Session
+from duetick.stores.sql.session import Database, Params, QueryCall, Row, Session, Value
 
 
 class Meddled:
@@ -31,9 +31,9 @@ class Meddled:
         answers = self.several(calls)
         return lambda: answers
 
-    def every(self, name: str, params: Iterable[Params]) -> int:
+    def every(self, name: str, names: Sequence[str], given: Iterable[Sequence[Value]]) -> int:
         """Run it, unless it has that name."""
-        return sum(self.each(name, [*params]))
+        return sum(self.each(name, [dict(zip(names, each, strict=True)) for each in given]))
 
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
         """Run them, but for those of that name."""

@@ -32,7 +32,7 @@ ERASE: Final = "erase"
 """The one verb that loads no book."""
 
 READS: Final = frozenset(
-    {"view", "lost", "discarded", "recorded", "copy", "foresee", "may_begin", "job"}
+    {"view", "lost", "discarded", "find_recorded", "copy", "foresee", "may_begin", "job"}
 )
 """The methods of a book that change nothing."""
 

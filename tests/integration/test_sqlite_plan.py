@@ -1,11 +1,11 @@
 """The reads of SQLite: by its indexes, however long the history is (I-11)."""
 
-import re
 import sqlite3
 from collections.abc import Iterator
 
 import pytest
 from duetick.stores.sql.queries import load
+from duetick.stores.sqlite.database import leave_out_names
 from duetick.stores.sqlite.shelf import open_sqlite
 
 
@@ -19,9 +19,8 @@ def connection() -> Iterator[sqlite3.Connection]:
 
 
 def plan(connection: sqlite3.Connection, name: str) -> str:
-    query = load("sqlite")[name]
-    params = dict.fromkeys(re.findall(r":([a-z_]+)", query), "[]")
-    rows = connection.execute(f"EXPLAIN QUERY PLAN {query}", params)
+    sql = leave_out_names(load("sqlite")[name]).sql
+    rows = connection.execute(f"EXPLAIN QUERY PLAN {sql}", ["[]"] * sql.count("?"))
     return "\n".join(str(row[3]) for row in rows)
 
 

@@ -22,7 +22,7 @@ from duetick.stores.postgres.connecting import connect_to
 from duetick.stores.postgres.database import PostgresDatabase
 from duetick.stores.postgres.shelf import open_database
 from duetick.stores.sql.queries import migrations
-from duetick.stores.sql.session import Database, Params, QueryCall, Row, Session
+from duetick.stores.sql.session import Database, Params, QueryCall, Row, Session, Value
 from duetick.stores.sql.shelf import SqlShelf
 from duetick.stores.sqlite.shelf import open_sqlite
 from pg8000.exceptions import Error
@@ -90,9 +90,9 @@ class CrossedSession:
         """See `Session`."""
         return self._boundaries.inside(_names(calls), lambda: self._session.start(calls))
 
-    def every(self, name: str, params: Iterable[Params]) -> int:
+    def every(self, name: str, names: Sequence[str], given: Iterable[Sequence[Value]]) -> int:
         """See `Session`."""
-        return self._boundaries.inside(name, lambda: self._session.every(name, params))
+        return self._boundaries.inside(name, lambda: self._session.every(name, names, given))
 
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
         """See `Session`. The answer of the commit crosses, too."""

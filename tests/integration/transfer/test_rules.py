@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from duetick.api.views import ScheduleView
 from duetick.cli.problem import CliProblem
 from duetick.cli.transfer.items import RefusedItem, SourceItem, Timing, key_of
 from duetick.cli.transfer.rules import MappedSchedule, MappingRule, MappingRules, read_rules
+from duetick.cli.transfer.tables import NAMES, SHOWN
 from duetick.domain.identity import check_schedule_key
 
 ITEM = SourceItem(
@@ -128,3 +130,8 @@ def test_rules_may_be_json(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(CliProblem, match=r"none\.toml cannot be read \(No such file"):
         read_rules(tmp_path / "none.toml")
+
+
+def test_an_import_knows_each_field_that_the_api_shows() -> None:
+    """So it can read what a list of the API wrote."""
+    assert set(ScheduleView.__annotations__) == {*NAMES, *SHOWN}

@@ -61,7 +61,7 @@ def list_jobs(call: ApiCall) -> Answer:
 
 
 def get_job(call: ApiCall) -> Answer:
-    """Return a job. One that has ended is kept for 30 days, one that is dead for 90."""
+    """Return a job. One that has ended stays for the retention of its flow."""
     return Answer(200, _view(call, _jobs(call).get(call.key)))
 
 

@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-Verdict: TypeAlias = Literal[
+EndReason: TypeAlias = Literal[
     "fired",
     "failed",
     "lost",
@@ -16,6 +16,11 @@ Verdict: TypeAlias = Literal[
     "superseded",
     "quota",
     "operator",
+]
+"""The reason of an end, as a word: the values of `states.Reason`."""
+
+Verdict: TypeAlias = Literal[
+    EndReason,
     "running",
     "will_retry",
     "will_fire",
@@ -31,4 +36,4 @@ Verdict: TypeAlias = Literal[
     "unaccounted",
     "unknown",
 ]
-"""The answer in one word. The first thirteen are the reasons of the ledger."""
+"""The answer in one word."""

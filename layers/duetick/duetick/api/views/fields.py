@@ -3,6 +3,8 @@
 import sys
 from typing import Literal, TypeAlias
 
+from duetick.domain.verdicts import EndReason
+
 if sys.version_info >= (3, 12):
     from typing import TypedDict
 else:
@@ -16,19 +18,3 @@ ShownState: TypeAlias = Literal[
     "scheduled", "queued", "processing", "retrying", "succeeded", "dead", "cancelled", "deleted"
 ]
 """The state of an occurrence in which a reader may find it: it passes through `failed`."""
-
-EndReason: TypeAlias = Literal[
-    "fired",
-    "failed",
-    "lost",
-    "rejected",
-    "poisoned",
-    "overlap",
-    "missed",
-    "paused",
-    "disabled",
-    "schedule_deleted",
-    "superseded",
-    "quota",
-    "operator",
-]

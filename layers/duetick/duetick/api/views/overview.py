@@ -133,11 +133,11 @@ class BellsView(TypedDict):
 
 
 class OverviewView(TypedDict):
-    """The faults (`wrong`), the worst first. The rows and jobs that are due, and those due for
-    more than `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the
-    last day with their users and flows, and the rows that cannot be read. A restore for which no
-    tick claims. The last ticks, the pauses that hold, the limits and the backfills that stand. The
-    last results of the hourly work. The bells, if EventBridge rings.
+    """The faults (`wrong`), the worst first. The rows and jobs that are due, and those due for more
+    than `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last
+    day with their users and flows, and the rows that cannot be read. A restore for which no tick
+    claims. The last ticks, the pauses that hold, the limits and the backfills that stand. The last
+    results of the hourly work. The bells, if EventBridge rings.
     """
 
     at: IsoTime

@@ -24,6 +24,11 @@ MARGIN: Final = 5.0
 LOOK_AROUND: Final = 1.0
 """Seconds in which a tick looks for users before it begins to deliver."""
 
+STEP_MS: Final = 20_000
+"""A tick that goes on claims as of its own start, and later by whole steps: a lease counts from
+that, and has to outlive the way to dispatch.
+"""
+
 FRUITLESS: Final = 0.25
 """Seconds for which a claim goes on while rows only advance, as a pause or a policy has it."""
 
@@ -111,9 +116,10 @@ class Claims:
     ) -> Iterator[list[Occurrence]]:
         """Yield as many occurrences as can be delivered in the remaining time; none is the end.
 
-        `full` returns the users with a whole share of a given size in line. Everything is claimed
+        `full` returns the users with a whole share of a given size in line. What waits is claimed
         as of the tick's own `now`: an occurrence that is released meanwhile is left for the next
-        tick, so an endpoint that is down is not called over and over.
+        tick, so an endpoint that is down is not called over and over. After two steps the next
+        tick claims what waits.
         """
         limit = max(1, min(self._chunk, deliverable))
         share = max(self._least_share, limit // max(1, len(self._found_users)))
@@ -152,6 +158,8 @@ class Claims:
     def _claim_waiting(
         self, limit: int, share: int | None, leave_out: Collection[str]
     ) -> Sequence[Occurrence]:
+        if self._as_of() > self._now + STEP_MS:
+            return ()
         limits = self._limits()
         claimed = self._store.ledger.claim_waiting(
             self._now,
@@ -175,10 +183,11 @@ class Claims:
             self._broken_off = self._elapsed() >= end
             return not self._broken_off
 
+        now = self._as_of()
         return self._store.index.claim_due(
-            self._now,
+            now,
             limit,
-            ahead=self._ahead,
+            ahead=max(0, self._now + self._ahead - now),
             leave_out=leave_out,
             share=share,
             pauses=self._pauses(),
@@ -189,9 +198,14 @@ class Claims:
             on_poisoned=self._count_poisoned,
         )
 
+    def _as_of(self) -> int:
+        """Return the time as of which this tick claims now."""
+        return self._now + (self._clock() - self._now) // STEP_MS * STEP_MS
+
     def _pauses(self) -> Pauses:
         """Return the pauses that stand. Each knows how far this tick claims."""
-        return self._store.pauses.announce(self._clock(), self._now + self._ahead)
+        until = max(self._now + self._ahead, self._as_of())
+        return self._store.pauses.announce(self._clock(), until)
 
     def _limits(self) -> Limits:
         """Return the limits that stand, with the places that this tick is going to take."""

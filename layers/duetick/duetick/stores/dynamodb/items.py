@@ -1,15 +1,15 @@
 """The item of a schedule. It has the whole book, so a claim needs no transaction.
 
 The item has the record, the row and the mark. Its map `open` has the occurrences under way, and the
-finished ones since the last claim. The attributes are:
+finished ones since the last claim. `records.write_record` has the attributes of the record. Beside
+these there are:
 
-`v cron tz flow act in pr off pol lab ext anc tim cre upd lra max ran pau dn lat`: the record (`ia`:
-its input has an item of its own). `x`: the row's definition, if it is not the record's. `st run`:
-the row's key in the index `due`, or that of a job that waits. `per pat`: the error and the time of
-an unreadable row (`run` stays). `thru`: the mark. `def zr`: the time of the newest definition, and
-the digest of its zone's rules. `rev`: the count of writes. `hold`: the occurrence that has the
-schedule's place. `ov`: the place is shared. `lms`: the length of a lease. `jh`: a job was held as
-it came due: the journal has it, not the index.
+`x`: the row's definition, if it is not the record's. `st run`: the row's key in the index `due`, or
+that of a job that waits. `per pat`: the error and the time of an unreadable row (`run` stays).
+`thru`: the mark. `def zr`: the time of the newest definition, and the digest of its zone's rules.
+`rev`: the count of writes. `hold`: the occurrence that has the schedule's place. `ov`: the place is
+shared. `lms`: the length of a lease. `jh`: a job was held as it came due: the journal has it, not
+the index.
 
 An occurrence stores only the fields that differ from the schedule's present definition. Therefore a
 change of the definition writes the old one into the occurrences under way.

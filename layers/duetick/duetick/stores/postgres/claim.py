@@ -16,7 +16,6 @@ from duetick.stores.sql.claim import (
     NEXT_FIRE_AT,
     ChunkPlan,
     endings,
-    is_leased,
     leave_out_param,
     rows_within,
     set_aside,
@@ -125,7 +124,7 @@ def _write(session: Session, plan: ChunkPlan, places: Sequence[str]) -> Sequence
     told = [*tell_of(session, plan.find_poisoned())]
     session.several([*endings(session, plan), *told, *set_aside(plan.broken)])
     answer = session.last([("claim_write", _params(plan, places))])
-    made = [occurrence for occurrence in plan.occurrences() if is_leased(occurrence)]
+    made = [*plan.occurrences()]
     ((ids, *_),) = answer()[0]
     if ids is None:
         return made

@@ -13,7 +13,7 @@ from duetick.stores.postgres.errors import ConnectionLost, as_of_caller
 from duetick.stores.postgres.kept import load_kept_queries
 from duetick.stores.postgres.wire import Statement, Wire
 from duetick.stores.sql.queries import load
-from duetick.stores.sql.session import Params, QueryCall, Row
+from duetick.stores.sql.session import Params, QueryCall, Row, Value
 from duetick.stores.versions import check_version
 
 POOL_SECONDS: Final = 30
@@ -63,9 +63,9 @@ class PostgresSession:
         """See `Session`."""
         return self._wire.run_each(self._queries[name], params)
 
-    def every(self, name: str, params: Iterable[Params]) -> int:
+    def every(self, name: str, names: Sequence[str], given: Iterable[Sequence[Value]]) -> int:
         """See `Session`."""
-        return sum(self.each(name, [*params]))
+        return sum(self.each(name, [dict(zip(names, each, strict=True)) for each in given]))
 
     def run(self, sql: str, params: Mapping[str, object]) -> Sequence[Row]:
         """See `Session`."""

@@ -40,7 +40,7 @@ def renew_routines(session: Session) -> None:
         session.script(own[name])
     ((now, *_),) = session.rows("clock", {})
     newest = Release(now, frozenset(own))
-    kept = [*still_kept(with_release(_read(session), newest, there.keys()), now)]
+    kept = [*pick_kept(with_release(_read(session), newest, there.keys()), now)]
     _keep(session, kept)
     needed = frozenset[str]().union(*(one.names for one in kept))
     for call, ours in (there[name] for name in sorted(there.keys() - needed)):
@@ -62,7 +62,7 @@ def with_release(
     return [newest, *others, *([Release(newest.until, unknown)] if unknown else ())]
 
 
-def still_kept(releases: Sequence[Release], now: int) -> Iterator[Release]:
+def pick_kept(releases: Sequence[Release], now: int) -> Iterator[Release]:
     """Yield the releases whose functions stay."""
     for place, one in enumerate(releases):
         if place < ALWAYS_KEPT or one.until > now - KEPT_MS:

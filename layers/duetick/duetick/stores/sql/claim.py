@@ -74,6 +74,12 @@ class ChunkPlan:
     def decide(self, templates: Templates) -> None:
         """Decide the writes of every row."""
         for place, row in enumerate(self.rows):
+            if usual := templates.usual(row):
+                made, next_at, mark = usual
+                self.made += made
+                self.of += [place] * len(made)
+                self.advanced.append((place, next_at, mark))
+                continue
             template = templates.of(row)
             if template.error is not None:
                 broken = Unreadable(index_row(row), template.error, self.now)
@@ -104,10 +110,15 @@ class ChunkPlan:
             self.made += parts
             self.of += [place] * len(parts)
 
+    def ids(self) -> Iterator[str]:
+        """Yield the id of each in `made`: the chunk's random stem and a serial number."""
+        return (f"{self.stem}{n:06x}" for n in range(len(self.made)))
+
     def occurrences(self) -> Iterator[Occurrence]:
-        """Yield each with its name and its id: the chunk's random stem and a serial number."""
-        for n, (one, place) in enumerate(zip(self.made, self.of, strict=True)):
-            yield name_for(self.rows[place], one, f"{self.stem}{n:06x}")
+        """Yield each that the claim leases, with its name and its id. The tick delivers them."""
+        for one, place, name in zip(self.made, self.of, self.ids(), strict=True):
+            if one.state is State.QUEUED:
+                yield name_for(self.rows[place], one, name)
 
     def find_leased(self) -> list[Occurrence]:
         """Return those of `lists` that the claim leases, so that the tick delivers them."""
@@ -188,8 +199,3 @@ def tell_of(session: Session, poisoned: Iterable[Occurrence]) -> Iterator[QueryC
         for hook in hooks_of([one], new_id):
             if not session.rows("occurrence_get", identity_params(one.identity)):
                 yield "occurrence_put", occurrence_params(hook)
-
-
-def is_leased(occurrence: Occurrence) -> bool:
-    """Return True if the claim leased the occurrence, so that the tick delivers it."""
-    return occurrence.state is State.QUEUED

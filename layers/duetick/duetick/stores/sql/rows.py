@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from duetick.domain.workers import Worker
 
 INDEX_COLUMNS: Final = 9
+OCCURRENCE_COLUMNS: Final = 27
 ATTEMPTS: Final = 12
 """The place of this field in `occurrence_columns`."""
 
@@ -139,36 +140,14 @@ def read_listed(row: Row) -> Listed:
 
 
 def read_occurrence(row: Row) -> Occurrence:
-    """Read a row of `occurrence_columns`."""
-    return Occurrence(
-        user_id=row[0],
-        key=row[1],
-        cron=row[2],
-        timezone=row[3],
-        nominal_at=row[4],
-        fence=row[5],
-        origin=row[6],
-        id=row[7],
-        flow=row[8],
-        state=State(row[9]),
-        reason=Reason(row[10]) if row[10] else None,
-        due_at=row[11],
-        attempts=row[12],
-        priority=row[13],
-        lease_until=row[14],
-        redefined_at=row[15],
-        policies=Policies.load(row[16]),
-        range_end=row[17],
-        count=row[18],
-        error=row[19],
-        idempotency_key=row[20],
-        labels=_read_labels(row[21]),
-        created_at=row[22],
-        begun_at=row[23],
-        updated_at=row[24],
-        told=row[25],
-        death=Death.load(row[26]),
-    )
+    """Read a row of `occurrence_columns`, which are the fields in their order."""
+    fields = [*row[:OCCURRENCE_COLUMNS]]
+    fields[9] = State(row[9])
+    fields[10] = Reason(row[10]) if row[10] else None
+    fields[16] = Policies.load(row[16])
+    fields[21] = _read_labels(row[21])
+    fields[26] = Death.load(row[26])
+    return Occurrence(*fields)
 
 
 RECORD_COLUMNS: Final = 24
@@ -260,16 +239,17 @@ def move_params(one: Occurrence) -> Params:
     }
 
 
-def lease_params(one: Occurrence) -> Params:
-    """Return the parameters of `occurrence_lease`: the fields that a new lease changes."""
-    return identity_params(one.identity) | {
-        "state": one.state.value,
-        "reason": one.reason,
-        "due_at": one.due_at,
-        "fence": one.fence,
-        "lease_until": one.lease_until,
-        "updated_at": one.updated_at,
-    }
+NEW_LEASE: Final = (
+    *("state", "reason", "due_at", "fence", "lease_until", "updated_at"),
+    *("user_id", "key", "nominal_at", "origin"),
+)
+"""The parameters of `occurrence_lease`: the fields that a new lease changes, and the name."""
+
+
+def lease_values(one: Occurrence) -> tuple[Value, ...]:
+    """Return the values of `NEW_LEASE`."""
+    lease = one.state.value, one.reason, one.due_at, one.fence, one.lease_until, one.updated_at
+    return lease + one.identity
 
 
 def event_params(identity: Identity, event: Event) -> Params:

@@ -35,8 +35,10 @@ class Session(Protocol):
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         """Run the query for each set of parameters; return how many rows each run changed."""
 
-    def every(self, name: str, params: Iterable[Params]) -> int:
-        """Run the query for each set of parameters; return how many rows all runs changed."""
+    def every(self, name: str, names: Sequence[str], given: Iterable[Sequence[Value]]) -> int:
+        """Run the query for each tuple of values. `names` has its parameters in their order. Return
+        how many rows all runs changed.
+        """
 
     def last(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
         """Start the last queries of this transaction and its commit, in one round trip."""

@@ -56,10 +56,11 @@ from duetick.stores.sql.claim import ClaimChunk, leave_out_param
 from duetick.stores.sql.pages import keep_zones, load, load_alone, zones_of
 from duetick.stores.sql.queries import Migration
 from duetick.stores.sql.rows import (
+    NEW_LEASE,
     event_params,
     identity_params,
     job_end_params,
-    lease_params,
+    lease_values,
     occurrence_params,
     read_event,
     read_index,
@@ -331,7 +332,9 @@ class SqlShelf:
                 ready = [ready[n] for n in positions]
             ready = [*fair.limits.pick(ready, _actions(session, ready, fair), now)]
             leased = [lease_again(one, now) for one in ready]
-            session.each("occurrence_lease", [lease_params(after) for after, _ in leased])
+            session.every(
+                "occurrence_lease", NEW_LEASE, [lease_values(after) for after, _ in leased]
+            )
             session.each("event_put", _traces(ready, leased))
             ended = [after for after, _ in leased if is_job(after.origin) and has_ended(after)]
             session.each("job_end", [job_end_params(one) for one in ended] if ended else [])

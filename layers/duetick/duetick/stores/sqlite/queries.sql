@@ -88,12 +88,12 @@ UPDATE schedule_index SET next_fire_at = :next_at, mark = :mark
 WHERE user_id = :user_id AND key = :key
 
 -- name: occurrence_claimed
-INSERT INTO occurrences (user_id, key, nominal_at, origin, id, cron, timezone, flow, state, reason,
-    due_at, attempts, priority, fence, lease_until, exclusive, redefined_at, policies, range_end,
-    count, created_at, updated_at)
-VALUES (:user_id, :key, :nominal_at, 'schedule', :id, :cron, :timezone, :flow, :state, :reason,
-    :due_at, 0, :priority, :fence, :lease_until, :exclusive, :redefined_at, :policies, :range_end,
-    :count, :created_at, :created_at)
+INSERT INTO occurrences (user_id, key, cron, timezone, flow, redefined_at, id, nominal_at, fence,
+    state, reason, due_at, priority, lease_until, exclusive, policies, range_end, count, created_at,
+    updated_at, origin, attempts)
+VALUES (:user_id, :key, :cron, :timezone, :flow, :redefined_at, :id, :nominal_at, :fence,
+    :state, :reason, :due_at, :priority, :lease_until, :exclusive, :policies, :range_end, :count,
+    :created_at, :updated_at, 'schedule', 0)
 ON CONFLICT (user_id, key, nominal_at, origin) DO NOTHING
 
 -- name: occurrences_of_chunk

@@ -11,7 +11,6 @@ from duetick.ports import Chunk, Fair
 from duetick.stores.sql.claim import (
     ChunkPlan,
     endings,
-    is_leased,
     leave_out_param,
     rows_within,
     set_aside,
@@ -24,11 +23,17 @@ from duetick.stores.sql.session import Params, Session, Value
 from duetick.stores.sql.shelf import SqlShelf
 from duetick.stores.sqlite.database import ConnectSqlite, SqliteDatabase
 
+ADVANCED: Final = ("next_at", "mark", "user_id", "key")
+"""The parameters of `claim_advance`."""
+
 CLAIMED: Final = (
     *("nominal_at", "fence", "state", "reason", "due_at", "priority", "lease_until", "exclusive"),
-    *("policies", "range_end", "count", "created_at"),
+    *("policies", "range_end", "count", "created_at", "updated_at"),
 )
 """The columns of an occurrence that a claim gives, and that its row does not have."""
+
+RECORDED: Final = ("user_id", "key", "cron", "timezone", "flow", "redefined_at", "id", *CLAIMED)
+"""The parameters of `occurrence_claimed`."""
 
 
 class SqliteClaim:
@@ -53,19 +58,17 @@ class SqliteClaim:
         plan = ChunkPlan(cast("Sequence[DueRow]", rows), now)
         plan.decide(self._tick.at(now, ahead, fair.pauses, fair.limits))
         _leave_out_known(session, plan)
-        session.every("claim_advance", _advances(plan))
+        session.every("claim_advance", ADVANCED, _advances(plan))
         for place, _ in plan.done:
             name = {"user_id": plan.rows[place][0], "key": plan.rows[place][1]}
             session.several([("mark_keep", name), ("index_remove", name)])
         told = [*tell_of(session, plan.find_poisoned())]
         session.several([*endings(session, plan), *told, *set_aside(plan.broken)])
-        occurrences = [*plan.occurrences()]
-        if session.every("occurrence_claimed", _records(plan, occurrences)) < len(occurrences):
+        leased = [*plan.occurrences()]
+        if session.every("occurrence_claimed", RECORDED, _records(plan)) < len(plan.made):
             new = {row[0] for row in session.rows("occurrences_of_chunk", {"stem": plan.stem})}
-            occurrences = [one for one in occurrences if one.id in new]
-        return Chunk(
-            len(found), [one for one in occurrences if is_leased(one)], plan.find_poisoned()
-        )
+            leased = [one for one in leased if one.id in new]
+        return Chunk(len(found), leased, plan.find_poisoned())
 
 
 def _leave_out_known(session: Session, plan: ChunkPlan) -> None:
@@ -80,30 +83,27 @@ def _leave_out_known(session: Session, plan: ChunkPlan) -> None:
         plan.leave_out(known)
 
 
-def _advances(plan: ChunkPlan) -> Iterator[Params]:
-    """Yield the parameters of `claim_advance`. A row that is done gets its mark, then goes."""
+def _advances(plan: ChunkPlan) -> Iterator[tuple[Value, ...]]:
+    """Yield the values of `ADVANCED`. A row that is done gets its mark, then goes."""
     done = ((place, mark, mark) for place, mark in plan.done)
     for place, next_at, mark in (*plan.advanced, *done):
-        user_id, key, *_ = plan.rows[place]
-        yield {"user_id": user_id, "key": key, "next_at": next_at, "mark": mark}
+        row = plan.rows[place]
+        yield next_at, mark, row[0], row[1]
 
 
-def _records(plan: ChunkPlan, occurrences: Sequence[Occurrence]) -> Iterator[Params]:
-    """Yield the parameters of `occurrence_claimed`, computed once for a template."""
+def _records(plan: ChunkPlan) -> Iterator[tuple[Value, ...]]:
+    """Yield the values of `RECORDED`. Those of `CLAIMED` are computed once for a template."""
     different = {id(made): made for made in plan.made}
-    templates = {place: _record(made) for place, made in different.items()}
-    for made, one in zip(plan.made, occurrences, strict=True):
-        record = templates[id(made)].copy()
-        record["user_id"], record["key"] = one.user_id, one.key
-        record["cron"], record["timezone"], record["flow"] = one.cron, one.timezone, one.flow
-        record["id"], record["redefined_at"] = one.id, one.redefined_at
-        yield record
+    claimed = {place: _claimed(made) for place, made in different.items()}
+    for made, place, name in zip(plan.made, plan.of, plan.ids(), strict=True):
+        user_id, key, cron, timezone, _, flow, _, redefined_at, _, _ = plan.rows[place]
+        row = user_id, key, cron, timezone, flow, redefined_at, name
+        yield row + claimed[id(made)]
 
 
-def _record(made: Occurrence) -> dict[str, Value]:
-    """Return the parameters that a claim gives; the others are those of no occurrence yet."""
+def _claimed(made: Occurrence) -> tuple[Value, ...]:
     every = occurrence_params(made)
-    return {name: every[name] for name in CLAIMED}
+    return (*(every[name] for name in CLAIMED),)
 
 
 class SqliteShelf(SqlShelf):

@@ -182,7 +182,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a job. One that has ended is kept for 30 days, one that is dead for 90. */
+        /** Return a job. One that has ended stays for the retention of its flow. */
         get: operations["get_job"];
         put?: never;
         post?: never;
@@ -955,7 +955,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Return a job. One that has ended is kept for 30 days, one that is dead for 90. */
+        /** Return a job. One that has ended stays for the retention of its flow. */
         get: operations["get_job_for_user"];
         put?: never;
         post?: never;
@@ -2076,11 +2076,11 @@ export interface components {
             most: number;
         };
         /**
-         * @description The faults (`wrong`), the worst first. The rows and jobs that are due, and those due for
-         *     more than `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the
-         *     last day with their users and flows, and the rows that cannot be read. A restore for which no
-         *     tick claims. The last ticks, the pauses that hold, the limits and the backfills that stand. The
-         *     last results of the hourly work. The bells, if EventBridge rings.
+         * @description The faults (`wrong`), the worst first. The rows and jobs that are due, and those due for more
+         *     than `lateAfter` seconds, which is two ticks. Occurrences by state, those that died in the last
+         *     day with their users and flows, and the rows that cannot be read. A restore for which no tick
+         *     claims. The last ticks, the pauses that hold, the limits and the backfills that stand. The last
+         *     results of the hourly work. The bells, if EventBridge rings.
          */
         OverviewView: {
             at: string;

@@ -1,0 +1,74 @@
+"""A tick that goes on for longer than a lease: what it claims late still begins in it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from duetick.core.store import Store
+from duetick.core.tick import run_tick
+from duetick.domain.attempts import SUCCEEDED, Begun
+from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.ports import Delivered
+from duetick.stores import open_store
+from duetick.testing import FakeClock
+
+from tests.delivery.scene import NINE
+
+SLOW_MS = 25_000
+
+
+@dataclass(slots=True)
+class Slow:
+    """A dispatch whose actions take long, by the clock of the test."""
+
+    store: Store
+    clock: FakeClock
+    began: list[str] = field(default_factory=list)
+
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
+        """Begin, take the time, settle."""
+        del timeout
+        begun = self.store.ledger.begin(occurrence)
+        if not isinstance(begun, Begun):
+            return Delivered(409)
+        self.began.append(occurrence.key)
+        self.clock.now += SLOW_MS
+        self.store.ledger.settle(begun.occurrence, SUCCEEDED)
+        return Delivered(202, '{"status": "accepted"}')
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """The clock of the store and of the tick."""
+    return FakeClock(NINE)
+
+
+@pytest.fixture
+def store(address: str, clock: FakeClock) -> Iterator[Store]:
+    """A store of each backend, with eight rows of one user that are due."""
+    made = open_store(address, clock=clock)
+    made.migrate()
+    for number in range(8):
+        made.index.upsert(IndexRow("ann", f"k{number}", "0 9 * * *", None, NINE, "mail"))
+    yield made
+    made.close()
+
+
+def test_what_a_tick_claims_after_minutes_begins_in_that_tick(
+    store: Store, clock: FakeClock
+) -> None:
+    slow = Slow(store, clock)
+    report = run_tick(
+        store,
+        slow,
+        now=NINE,
+        slots=1,
+        chunk=1,
+        budget=600,
+        elapsed=lambda: (clock.now - NINE) / 1_000,
+    )
+    assert (report.claimed, report.delivered, report.failed) == (8, 8, 0)
+    assert sorted(slow.began) == [f"k{number}" for number in range(8)]
