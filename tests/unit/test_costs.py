@@ -225,7 +225,8 @@ def test_the_command_prints_all_of_it(capsys: pytest.CaptureFixture[str]) -> Non
 def test_the_readmes_repeat_what_comes_out() -> None:
     for name in BACKENDS:
         rest, million, kept = (sum(of(name).values()) for of in (at_rest, per_million, storage))
-        row = f"| {name} | {rest:.0f} $ | {million:.1f} $ | {kept:.2f} $ |"
+        packed = sum(per_million(name, over("queue")).values())
+        row = f"| {name} | {rest:.0f} $ | {million:.1f} $ | {packed:.1f} $ | {kept:.2f} $ |"
         assert row in TEXT, row
     assert f"one-to-one for {sum(scheduler_per_million().values()):.1f} $" in TEXT
     for minutes in (1, 5):
