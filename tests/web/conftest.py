@@ -22,9 +22,11 @@ WIDE: Final[ViewportSize] = {"width": 1280, "height": 900}
 expect_soon.set_options(timeout=8_000)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One Chromium."""
+    """One Chromium. It goes with the last page: while it is there, the main thread has a loop that
+    runs, in which no other test's coroutine would.
+    """
     program = chromium()
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
