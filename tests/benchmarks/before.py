@@ -9,7 +9,6 @@ this checkout is quicker. Both checkouts must know the calls that are used here.
 """
 
 import argparse
-import gc
 import json
 import os
 import subprocess
@@ -49,6 +48,11 @@ HERE: Final = Path(__file__).parents[2]
 RETRIED: Final = Policies(delivery=Delivery.AT_LEAST_ONCE)
 SIZES: Final = {"memory": 2_000, "sqlite": 2_000, "postgres": 2_000, "dynamodb": 200}
 """The schedules of each kind of store. `memory` is SQLite without a disk, which may be busy."""
+
+KEEPS_MEMORY: Final = {"MALLOC_TRIM_THRESHOLD_": "1000000000", "MALLOC_TOP_PAD_": "16777216"}
+"""Else the allocator may give memory back at the end of a call, and take it again at the next. That
+takes as long as a begin, and whether it happens depends on how the objects lie.
+"""
 
 CRONS: Final = ("0 12 * * *", "*/5 * * * *", "0 * * * MON-FRI", "0 12 1 * *", "* * * * *")
 
@@ -188,12 +192,9 @@ def _outcomes() -> "tuple[Outcome, Outcome]":
 
 
 def timed(act: Callable[[T], object], each: Sequence[T]) -> Took:
-    """Microseconds for one. The collector begins anew before each way: a whole collection takes as
-    long as a thousand begins, and would fall into whichever way runs then.
-    """
+    """Microseconds for one."""
     if not each:
         raise SystemExit("Nothing was there to be measured.")
-    gc.collect()
     begin, spent = perf_counter(), process_time()
     for one in each:
         act(one)
@@ -214,7 +215,7 @@ def run(checkout: Path, url: str, size: int) -> dict[str, list[float]]:
     command = [sys.executable, "-m", "tests.benchmarks.before", str(checkout)]
     done = subprocess.run(
         [*command, "--at", url, "--size", str(size)],
-        env=os.environ | DUMMY | {"PYTHONPATH": os.pathsep.join(path)},
+        env=os.environ | DUMMY | KEEPS_MEMORY | {"PYTHONPATH": os.pathsep.join(path)},
         capture_output=True,
         text=True,
         check=False,
