@@ -8,8 +8,6 @@ BIN = .venv/bin
 # Three files at once: on two cores one of the three waits for servers and full minutes.
 AT_ONCE ?= 3
 SOURCE = layers functions tests
-# These have slow tests alone, and `make quick` does not even read them.
-ONLY_SLOW = tests/e2e tests/integration/api/test_contract.py
 
 .PHONY: run cloud test quick lint format lock openapi pages package setup lab
 
@@ -25,7 +23,7 @@ test: setup
 	$(BIN)/pytest --numprocesses $(AT_ONCE) --no-loadscope-reorder
 
 quick: setup
-	$(BIN)/pytest -m "not slow" $(ONLY_SLOW:%=--ignore=%) --numprocesses $(AT_ONCE) --no-loadscope-reorder
+	$(BIN)/pytest -m "not slow" --numprocesses $(AT_ONCE) --no-loadscope-reorder
 
 lint: setup
 	$(BIN)/ruff check $(SOURCE)

@@ -1,4 +1,9 @@
-"""The shares of tests that the processes of a parallel run get."""
+"""The shares of tests that the processes of a parallel run get, and the files that a quick one
+leaves unread.
+"""
+
+import re
+from pathlib import Path
 
 import pytest
 from xdist.remote import Producer
@@ -22,3 +27,16 @@ class ByFile(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
     """Share them like this, whatever `--dist` says."""
     return ByFile(config, log)
+
+
+@pytest.hookimpl
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out a file of which all tests are slow, if only the others run. To read it would take
+    each process as long as many tests do.
+    """
+    if config.option.markexpr != "not slow" or not collection_path.name.startswith("test_"):
+        return None
+    all_slow = re.search(
+        r"^pytestmark = \[?pytest\.mark\.slow\b", collection_path.read_text(), re.M
+    )
+    return True if all_slow else None
