@@ -17,7 +17,7 @@ RESERVE = 1.0
 
 
 RING_FIELD = "duetickRing"
-"""The mark of a ring, whose module no other event loads."""
+"""The field of a ring, whose module no other event loads."""
 
 
 @withhold_raised

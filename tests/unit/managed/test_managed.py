@@ -11,7 +11,7 @@ from duetick.core.managed import counting, moving
 from duetick.core.managed.keeping import Each
 from duetick.core.managed.moving import move
 from duetick.core.managed.ringing import EARLY_MS, Ringer
-from duetick.core.managed.trigger import Trigger, read_trigger
+from duetick.core.managed.trigger import NOTE, Trigger, keep_trigger, read_trigger
 from duetick.core.managed.watched import Followers
 from duetick.core.overview import overview
 from duetick.core.store import Store
@@ -204,6 +204,23 @@ def test_s01_after_a_move_to_ticks_they_claim_at_once_and_no_bell_is_written(
     stack.tower.bells.clear()
     stack.put(cron=HOURLY)
     assert stack.tower.bells == {}
+
+
+def test_s01_code_of_before_reads_the_note_of_a_move_and_its_note_is_read(stack: Stack) -> None:
+    moved = replace(STACK, moved_until="place", settled=False)
+    older = {
+        "deployment": "stack",
+        "group": "bells",
+        "role": "role",
+        "dispatch": "dispatch",
+        "tick": "tick",
+        "marked_until": "place",
+        "settled": False,
+    }
+    stack.store.shelf.keep_note(NOTE, json.dumps(older))
+    assert read_trigger(stack.store) == moved
+    keep_trigger(stack.store, moved)
+    assert json.loads(stack.store.shelf.note(NOTE) or "") == older
 
 
 def test_s01_a_store_that_never_had_bells_keeps_no_note(stack: Stack) -> None:

@@ -12,6 +12,8 @@ from duetick.core.store import Store
 from duetick.domain.errors import ConfigurationError
 
 NOTE: Final = "trigger"
+MOVED_UNTIL: Final = "marked_until"
+"""The name of `moved_until` in the note: code of before reads and writes it so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +46,17 @@ class Trigger:
 def read_trigger(store: Store) -> Trigger | None:
     """Return the trigger of the store; None if no deployment said which."""
     kept = store.shelf.note(NOTE)
-    return Trigger(**json.loads(kept)) if kept else None
+    if kept is None:
+        return None
+    body = json.loads(kept)
+    return Trigger(moved_until=body.pop(MOVED_UNTIL), **body)
 
 
 def keep_trigger(store: Store, trigger: Trigger) -> None:
     """Keep the trigger of the store."""
-    store.shelf.keep_note(NOTE, json.dumps(asdict(trigger)))
+    body = asdict(trigger)
+    body[MOVED_UNTIL] = body.pop("moved_until")
+    store.shelf.keep_note(NOTE, json.dumps(body))
 
 
 def check_alone(known: Trigger | None, wanted: Trigger) -> None:
