@@ -67,7 +67,7 @@ class Mass(Protocol):
     def settle_down(self) -> None:
         """Do what the database does by itself after so many writes."""
 
-    def begun(self, user: str) -> Sequence[tuple[int, int]]:
+    def read_begins(self, user: str) -> Sequence[tuple[int, int]]:
         """Return when each that succeeded began and was due, of the users whose names begin so."""
 
     def processor_time(self) -> float:
@@ -94,7 +94,7 @@ class MassOnPostgres:
         with connect(self.url) as connection:
             connection.run("VACUUM ANALYZE")
 
-    def begun(self, user: str) -> Sequence[tuple[int, int]]:
+    def read_begins(self, user: str) -> Sequence[tuple[int, int]]:
         """See `Mass`."""
         with connect(self.url) as connection:
             found = connection.run(BEGUN, user=f"{user}%") or ()
@@ -127,7 +127,7 @@ class MassOnSqlite:
         with self._open() as connection:
             connection.execute("ANALYZE")
 
-    def begun(self, user: str) -> Sequence[tuple[int, int]]:
+    def read_begins(self, user: str) -> Sequence[tuple[int, int]]:
         """See `Mass`."""
         with self._open() as connection:
             return connection.execute(BEGUN, {"user": f"{user}%"}).fetchall()
@@ -166,7 +166,7 @@ class MassOnDynamoDB:
     def settle_down(self) -> None:
         """See `Mass`: nothing."""
 
-    def begun(self, user: str) -> Sequence[tuple[int, int]]:
+    def read_begins(self, user: str) -> Sequence[tuple[int, int]]:
         """See `Mass`."""
         prefixes = (user, f"first-{user}")
         with closing(open_store(self.url)) as store:
@@ -174,7 +174,7 @@ class MassOnDynamoDB:
                 found
                 for name in sorted(self._users)
                 if name.startswith(prefixes)
-                for found in begun_of(store, name)
+                for found in read_begins_of(store, name)
             ]
 
     def processor_time(self) -> float:
@@ -182,7 +182,7 @@ class MassOnDynamoDB:
         return 0.0
 
 
-def begun_of(store: Store, user: str) -> Iterator[tuple[int, int]]:
+def read_begins_of(store: Store, user: str) -> Iterator[tuple[int, int]]:
     """Yield when each of a user's that succeeded began and was due."""
     page = store.ledger.find(user, limit=PAGE)
     while page:

@@ -32,7 +32,7 @@ from duetick.core.verify import verify
 from duetick.domain.schedule import Schedule
 from duetick.stores import open_store
 
-from tests.benchmarks.masses import begun_of
+from tests.benchmarks.masses import read_begins_of
 from tests.e2e.conftest import TEMPLATE, Deployed, deploy, emulated_parameters, on_postgres
 from tests.lab.credentials import DUMMY, REAL
 from tests.lab.emulated_aws import REGION, EmulatedAws
@@ -93,11 +93,11 @@ def wait_until_empty(stack: Deployed, begin: int, spread: int) -> None:
     """Wait for the last due time, and until the queue is empty."""
     time.sleep(max(0.0, begin / 1_000 + spread - time.time()))
     end = time.monotonic() + PATIENCE
-    while _left(stack) and time.monotonic() < end:
+    while _count_left(stack) and time.monotonic() < end:
         time.sleep(1)
 
 
-def _left(stack: Deployed) -> int:
+def _count_left(stack: Deployed) -> int:
     """Return the number of messages in the queue: visible, delayed or in hand."""
     names = ["", "Delayed", "NotVisible"]
     asked = [f"ApproximateNumberOfMessages{one}" for one in names]
@@ -124,7 +124,7 @@ def show(stack: Deployed, store: Store, chosen: argparse.Namespace) -> bool:
     )
     wait_until_empty(stack, begin, chosen.spread)
     took = time.time() - begin / 1_000 - chosen.spread
-    begun = [one for user in users for one in begun_of(store, user)]
+    begun = [one for user in users for one in read_begins_of(store, user)]
     packs = lines(stack, "Dispatch", "pack")
     print(f"  {len(begun):,} succeeded, in {len(packs)} messages; ", end="")
     print(f"the queue was empty {took:.0f} s after the last due time")

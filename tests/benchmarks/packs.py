@@ -248,7 +248,7 @@ def show_tick(tick: Callable[[], TickReport]) -> TickReport:
 
 def show_lateness(mass: Mass, who: str, user: str, since: int) -> int:
     """Print how late occurrences began. Return how many have succeeded."""
-    late = sorted(begun_at - max(due_at, since) for begun_at, due_at in mass.begun(user))
+    late = sorted(begun_at - max(due_at, since) for begun_at, due_at in mass.read_begins(user))
     if late:
         p50, p90, p99, most = (
             late[min(len(late) - 1, int(len(late) * part))] / 1_000 for part in (0.5, 0.9, 0.99, 1)

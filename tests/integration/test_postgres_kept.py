@@ -155,7 +155,7 @@ def test_i10_a_rollback_makes_its_functions_again(store: Store, other: Connectio
 def test_functions_of_somebody_else_stay_and_hold_up_no_migration(
     postgres_url: str, other: Connection
 ) -> None:
-    """Whoever migrates owns what they made; another owner's function of such a name is theirs."""
+    """A role owns the functions that it makes, and drops no other role's."""
     role = "duetick_migrates"
     other.run(f"CREATE ROLE {role}; GRANT CREATE ON SCHEMA public TO {role}")
 

@@ -11,7 +11,7 @@ from duetick.cli.gateway import LocalRoute, LocalServer
 from tests.lab.serving import serve_in_thread
 
 
-class Held:
+class Gate:
     """A handler that answers when it is let."""
 
     def __init__(self) -> None:
@@ -26,13 +26,13 @@ class Held:
 
 
 @pytest.fixture
-def held() -> Held:
-    return Held()
+def gate() -> Gate:
+    return Gate()
 
 
 @pytest.fixture
-def server(held: Held) -> Iterator[LocalServer]:
-    made = LocalServer(0, [LocalRoute("/api/", held, lambda _header: {})])
+def server(gate: Gate) -> Iterator[LocalServer]:
+    made = LocalServer(0, [LocalRoute("/api/", gate, lambda _header: {})])
     with serve_in_thread(made):
         yield made
 
@@ -45,28 +45,28 @@ def connection(server: LocalServer) -> Iterator[HTTPConnection]:
 
 
 def test_a_call_under_way_is_answered_before_the_server_is_closed(
-    server: LocalServer, held: Held, connection: HTTPConnection
+    server: LocalServer, gate: Gate, connection: HTTPConnection
 ) -> None:
     connection.request("GET", "/api/one")
-    assert held.entered.wait(30)
+    assert gate.entered.wait(30)
     closing = threading.Thread(target=server.server_close)
     closing.start()
     closing.join(0.1)
     assert closing.is_alive()
-    held.let.set()
+    gate.let.set()
     closing.join()
-    assert held.answered == 1
+    assert gate.answered == 1
     assert connection.getresponse().read() == b"{}"
 
 
 def test_a_connection_that_stays_open_is_answered_no_more(
-    server: LocalServer, held: Held, connection: HTTPConnection
+    server: LocalServer, gate: Gate, connection: HTTPConnection
 ) -> None:
-    held.let.set()
+    gate.let.set()
     connection.request("GET", "/api/one")
     connection.getresponse().read()
     server.server_close()
     connection.request("GET", "/api/two")
     with pytest.raises(RemoteDisconnected):
         connection.getresponse()
-    assert held.answered == 1
+    assert gate.answered == 1
