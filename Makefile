@@ -3,6 +3,8 @@ PORT ?= 8080
 STORE ?= sqlite:///.cache/duetick.db
 TRANSPORT ?= api
 export PYTHON
+# Python keeps what it compiled: a run of the tests starts it some hundreds of times.
+export PYTHONDONTWRITEBYTECODE =
 
 BIN = .venv/bin
 # Three files at once: on two cores one of the three waits for servers and full minutes.

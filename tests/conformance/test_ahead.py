@@ -29,6 +29,7 @@ def lives_on(address: str, of: frozenset[str] | None = None) -> None:
         live_as_forecast(store, clock, minutes(of), of=of)
 
 
+@pytest.mark.slow
 def test_a_month_in_memory_is_as_it_was_forecast() -> None:
     assert len(minutes()) > 200
 

@@ -373,6 +373,7 @@ MANY_SETTLE: Final = "occurrences_move_leased"
 SAME_POLICIES: Final = "coalesce(o.policies, '') = coalesce(:policies, '')"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", [with_hook, of_hook])
 def test_t04_a_failure_hook_is_written_by_each_way_as_by_the_other(
     trial: Trial, told: Callable[[Case], Case]

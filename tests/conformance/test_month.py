@@ -23,6 +23,7 @@ def lives_on(store: Store, users: int) -> None:
         assert left == {"active", "paused", "done"}
 
 
+@pytest.mark.slow
 def test_l01_users_add_up_in_memory() -> None:
     lives_on(Store(MemoryShelf()), 20)
 

@@ -194,6 +194,7 @@ def overload(monkeypatch: pytest.MonkeyPatch) -> Iterator[Overload]:
     store.close()
 
 
+@pytest.mark.slow
 def test_q03_sustained_overload_is_lateness_and_no_livelock(overload: Overload) -> None:
     for minute in range(30):
         overload.minute(NINE + minute * MINUTE)
@@ -203,6 +204,7 @@ def test_q03_sustained_overload_is_lateness_and_no_livelock(overload: Overload) 
     assert sum(overload.claimed[later]) <= 6 * sum(overload.ran[later]), "nor do the claims"
 
 
+@pytest.mark.slow
 def test_q03_once_it_is_quick_again_all_fires_in_time(overload: Overload) -> None:
     for minute in range(10):
         overload.minute(NINE + minute * MINUTE)

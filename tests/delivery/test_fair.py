@@ -48,6 +48,7 @@ def first_in_line(store: Store, now: int) -> list[Occurrence]:
     return [one for one in taken if one]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [lambda _store: None, failed], ids=["due", "retries"])
 @pytest.mark.parametrize(("masses", "policies"), [(1, RETRIED), (10, RETRIED), (1, URGENT)])
 def test_t14_twenty_users_with_one_each_are_served_beside_masses(

@@ -49,6 +49,7 @@ JSON = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", JSON)
 def test_d17_a_secret_that_is_json_is_the_text_of_its_field(rotate: Rotate, text: str) -> None:
     rotate(text)
@@ -85,6 +86,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
 def test_d17_a_secret_that_could_not_be_meant_is_refused_with_the_reason(
     rotate: Rotate, text: str

@@ -121,6 +121,7 @@ class Endpoint:
         """Nothing is open."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "peak"), [(0, 4), (40, 40)])
 def test_q05_a_tick_over_the_api_uses_the_slots_that_long_answers_need(
     store: Store, monkeypatch: pytest.MonkeyPatch, most: int, peak: int
@@ -132,6 +133,7 @@ def test_q05_a_tick_over_the_api_uses_the_slots_that_long_answers_need(
     assert (report.delivered, endpoint.peak) == (600, peak)
 
 
+@pytest.mark.slow
 def test_q05_a_throttled_tick_delivers_what_it_may_and_what_was_refused_comes_back(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,6 +121,7 @@ def test_q02_a_request_that_fails_says_so_of_all(
     assert "secret words" not in str(line.__dict__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["cut", "broken"])
 def test_q02_an_answer_that_never_came_leaves_all_in_doubt(endpoint: Endpoint, way: str) -> None:
     setattr(endpoint, way, True)

@@ -102,6 +102,7 @@ def test_i15_claims_follow_the_pace_of_deliveries(store: Store) -> None:
     assert report.left < 60
 
 
+@pytest.mark.slow
 def test_t14_a_tick_reaches_whose_one_stands_behind_anothers_thousands(store: Store) -> None:
     for number in range(1_500):
         store.index.upsert(IndexRow("big", f"k{number:04}", "0 9 * * *", None, NINE, "mail"))

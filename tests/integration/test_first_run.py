@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TOP = Path(__file__).parents[2]
 PYTHON = os.path.realpath(TOP / ".venv" / "bin" / "python")
 NOBODY = 65534

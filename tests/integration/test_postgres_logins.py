@@ -98,6 +98,7 @@ def test_a_user_that_is_made_logs_in_with_its_password_whatever_it_holds(
         stranger.check_schema()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("password", ["a\u0007b", "\u0627\u0628a", "\ue000", "\u0221"])
 def test_a_password_that_no_login_may_send_is_refused_before_a_user_is_made_with_it(
     server: EmbeddedPostgres, password: str

@@ -54,6 +54,7 @@ def test_j10_it_deletes_what_is_older_than_thirty_days(
     assert len(store.ledger.find("ada")) == 0
 
 
+@pytest.mark.slow
 def test_j07_a_log_line_never_stands_in_an_answer(
     store: Store, address: str, tmp_path: Path
 ) -> None:

@@ -60,6 +60,7 @@ def done(folder: Path, *command: str) -> str:
     return ran.stdout
 
 
+@pytest.mark.slow
 def test_the_flow_that_is_shown_passes_the_test_that_is_shown(followed: Path) -> None:
     assert sorted(files()) == ["flows/garden.py", "tests/test_garden.py"]
     passed = done(followed, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_garden.py")

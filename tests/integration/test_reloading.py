@@ -15,6 +15,8 @@ from duetick.stores import open_store
 
 from tests.integration.local_product import NINE, Clock, Product, product
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = "plot_flows"
 FLOW = """
 import plot_words

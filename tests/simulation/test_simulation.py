@@ -91,6 +91,7 @@ def tell(ground: Ground, seeds: range, *, inside: bool = False) -> None:
             pytest.fail(explain(teller.shrink(story)))
 
 
+@pytest.mark.slow
 def test_no_story_breaks_a_promise(sqlite: Ground) -> None:
     tell(sqlite, range(10))
 
@@ -192,12 +193,14 @@ def test_a_story_has_the_same_history_on_each_store(
     assert ended[2].history == ended[0].history
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_itself_to_the_letter(sqlite: Ground) -> None:
     first, second = (Teller(sqlite).tell(story_of(8), aloud=True) for _ in range(2))
     assert len(first.lines) > 10
     assert second.lines == first.lines
 
 
+@pytest.mark.slow
 def test_new_rules_of_zones_end_with_their_story(sqlite: Ground) -> None:
     before = digest_of("Europe/Berlin"), next_fire("30 2 * * *", "Europe/Berlin", START), {*ZONES}
     assert Teller(sqlite).tell(everything()).crossed["Store.follow_zone"]
@@ -218,6 +221,7 @@ def test_one_story_crosses_every_boundary(sqlite: Ground) -> None:
     assert set(ended.crossed) == {*BOUNDARIES}
 
 
+@pytest.mark.slow
 def test_one_story_through_the_queue_crosses_the_way_of_packs(sqlite: Ground) -> None:
     ended = Teller(sqlite).tell(replace(everything(), by_queue=True, look_ahead=120_000))
     assert ended.flaws == []

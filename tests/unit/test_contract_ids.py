@@ -1,6 +1,7 @@
 """Every statement of the contract that stores have to keep has a test that carries its id."""
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,7 @@ STORES: Final = [
 """I: the index. M: mirroring. G: DynamoDB. J: the ledger. T: leases. A: accounting."""
 
 
+@cache
 def carried() -> dict[str, list[str]]:
     """The tests of each id: file and line."""
     found: dict[str, list[str]] = {}

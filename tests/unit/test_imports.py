@@ -148,6 +148,7 @@ def test_a_tick_on_postgres_loads_neither_threads_nor_alarms_before_it_delivers(
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_start_collects_no_garbage_of_what_it_loads(function: str) -> None:
     code = os.pathsep.join(str(TOP / name) for name in (f"functions/{function}", "layers/flows"))
@@ -177,6 +178,7 @@ print(json.dumps([status, [name for name in costly if name in sys.modules]]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "path", "status", "loaded"),
     [

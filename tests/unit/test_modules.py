@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -135,6 +135,12 @@ def test_a_short_module_has_two_users_or_a_reason() -> None:
     assert lonely == set(LOOKED_FOR)
 
 
+@cache
+def words(path: Path) -> Counter[str]:
+    """How often each word stands in a file."""
+    return Counter(re.findall(r"\w+", path.read_text()))
+
+
 def named(tree: ast.Module) -> Iterator[str]:
     """The names that a module gives to its functions, types and values."""
     for node in tree.body:
@@ -146,12 +152,10 @@ def named(tree: ast.Module) -> Iterator[str]:
 
 def test_a_name_of_a_module_is_read_there_or_elsewhere() -> None:
     """The routes name the API's functions in a text. Applications use the last."""
-    routes = (LAYER / "api/routes.py").read_text()
     dead = set()
     for module, path in modules().items():
-        source, others = path.read_text(), [one.read_text() for one in users()[module]]
+        others = [words(one) for one in [LAYER / "api/routes.py", *users()[module]]]
         for name in named(parsed(path)):
-            alone = len(re.findall(rf"\b{name}\b", source)) == 1
-            if alone and not any(re.search(rf"\b{name}\b", one) for one in [routes, *others]):
+            if words(path)[name] == 1 and not any(name in one for one in others):
                 dead.add(f"{module}.{name}")
     assert dead == {"transports.inline.InlineTransport"}

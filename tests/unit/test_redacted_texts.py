@@ -116,6 +116,7 @@ def test_j11_a_canary_survives_in_no_list_of_headers(
     assert CANARY not in str(redact_text(str(text)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "written",
     [
@@ -174,6 +175,7 @@ def test_j11_a_canary_survives_in_no_query(name: str, value: str, writers: list[
     assert "https://h/x?a=b&" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["Bearer", "Basic", "Digest C", 'Digest username="C", b="C",'])
 @pytest.mark.parametrize("name", ["Authorization", "Proxy-Authorization", "Cookie", "X-Auth-Token"])
 @given(writers=st.lists(st.sampled_from(WRITERS), max_size=3))

@@ -23,6 +23,7 @@ SHAPES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_j11_twice_the_text_is_at_most_twice_the_steps(shape: str) -> None:
     def steps(count: int) -> int:

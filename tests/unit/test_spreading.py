@@ -74,6 +74,7 @@ def is_over(found: Sums, most: int, per: Per) -> bool:
     return bool(windows_over(found.due, most, Grid(SPAN, per)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("kind", "number", "most", "per"),
@@ -98,6 +99,7 @@ def test_with_this_spread_no_window_is_over(
     assert not is_over(sums(made, spread, others=most // 4), most, per)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "most"), [(3_000, 100), (50_000, 500), (2_000, 1_000)])
 def test_the_spread_is_no_guess_a_third_of_it_would_not_do(number: int, most: int) -> None:
     made = rows("together", number, 0)

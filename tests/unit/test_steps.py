@@ -134,6 +134,7 @@ def grows(call: Callable[[int], Callable[[], object]]) -> bool:
     return many > 2.3 * few + 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", INPUTS.values(), ids=INPUTS)
 def test_j11_an_input_is_refused_in_steps_that_grow_with_it(made: Callable[[int], Json]) -> None:
     def call(size: int) -> Callable[[], object]:
@@ -143,6 +144,7 @@ def test_j11_an_input_is_refused_in_steps_that_grow_with_it(made: Callable[[int]
     assert not grows(call)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", INPUTS.values(), ids=INPUTS)
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_j11_an_error_is_told_in_steps_that_grow_with_it_and_the_input(
@@ -155,6 +157,7 @@ def test_j11_an_error_is_told_in_steps_that_grow_with_it_and_the_input(
     assert not grows(call)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", INPUTS.values(), ids=INPUTS)
 def test_j11_an_input_is_shown_in_steps_that_grow_with_it(made: Callable[[int], Json]) -> None:
     def call(size: int) -> Callable[[], object]:

@@ -366,6 +366,7 @@ HELLO_KEY = {**HELLO, "key": "sdk"}
 WRONG = {**HELLO, "key": "sdk", "cron": "0 99 * * *"}
 
 
+@pytest.mark.slow
 def test_the_official_sdk_lists_and_calls_the_tools_in_each_of_its_modes(alone: Agent) -> None:
     calls: Calls = [
         ("create_schedule", HELLO_KEY),

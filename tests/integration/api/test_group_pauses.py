@@ -91,6 +91,7 @@ def test_o02_a_pause_refuses_runs_and_outside_calls(
     assert states(client) == []
 
 
+@pytest.mark.slow
 def test_o02_a_call_for_a_time_of_a_pause_that_has_ended_is_skipped(
     running: Product, client: Client, pauses: Operators
 ) -> None:

@@ -65,6 +65,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return code, printed.out, printed.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", SHOWN)
 def test_each_command_that_is_shown_is_done(
     at_work: Product, capsys: pytest.CaptureFixture[str], block: str

@@ -27,6 +27,7 @@ PLANTED: list[tuple[Json, tuple[str, ...]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PLANTED)
 @pytest.mark.parametrize("failure", [RuntimeError, InvalidSchedule, KeyError])
 def test_j11_a_canary_is_its_owners_alone(

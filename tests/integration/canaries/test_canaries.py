@@ -91,6 +91,7 @@ def test_j11_a_leak_is_found(written: Written) -> None:
     assert leaks("canary-input", "operator") == {"canary-input"}
 
 
+@pytest.mark.slow
 def test_j11_a_redaction_that_is_left_out_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,6 +78,7 @@ def compare(number: int, seed: int) -> int:
     return compared
 
 
+@pytest.mark.slow
 def test_c05_the_smallest_gap_is_that_of_a_walk() -> None:
     assert compare(1_500, seed=1) == 1_500
 

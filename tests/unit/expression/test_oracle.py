@@ -45,6 +45,7 @@ def test_c02_a_short_walk_at_every_clocks_changes_of_one_year_finds_nothing_wron
     assert tally.cases >= FLOOR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "text"), ODD)
 def test_c02_changes_of_odd_sizes_agree_with_the_walk(name: str, text: str) -> None:
     random, tally, change = Random(7), cases.Tally(), ms(text) // 1000
@@ -53,6 +54,7 @@ def test_c02_changes_of_odd_sizes_agree_with_the_walk(name: str, text: str) -> N
     assert tally.wrong == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Europe/Berlin", "Australia/Lord_Howe", "America/Nuuk"])
 @pytest.mark.parametrize("year", [2049, 2050, 2100, 2198])
 def test_c02_changes_of_far_years_agree_with_the_walk(name: str, year: int) -> None:
@@ -107,6 +109,7 @@ def _field(low: int, high: int) -> st.SearchStrategy[str]:
     return st.lists(item, min_size=1, max_size=3).map(",".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.tuples(_field(0, 59), _field(0, 23), _field(1, 28), _field(1, 12), _field(0, 6)),
@@ -147,6 +150,7 @@ def _explained(text: str, zone: str, change: int, after: int, theirs: list[int])
     return None
 
 
+@pytest.mark.slow
 def test_c02_a_third_reader_differs_only_where_it_is_known_to_be_wrong() -> None:
     explanations: dict[str | None, int] = {}
     compared = 0
@@ -171,6 +175,7 @@ def _both(text: str, zone: str, start: int) -> tuple[list[int], list[int], int]:
     return upcoming(text, zone, start * 1000, 3), theirs, start * 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", ["next_fire", "fires", "count", "newest", "targets"])
 def test_c02_the_oracle_itself_sees_a_wrong_answer(
     question: str, monkeypatch: pytest.MonkeyPatch

@@ -43,6 +43,7 @@ def loaded(code: str, url: str) -> set[str]:
     return CLIENTS & set(done.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("url", "clients"),
     [
