@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from duetick.core.threads import RealThreads
 from duetick.core.tick.turns import Turns
 from duetick.domain.schedule import Identity, Occurrence
 
@@ -164,6 +165,52 @@ def test_t14_the_users_whose_share_stands_in_line_are_told() -> None:
     assert turns.in_line == 4_939
     turns.rest()
     assert (turns.in_line, turns.full(1, {})) == (0, set())
+
+
+class CountingCondition(threading.Condition):
+    """A condition that counts its notes, and says when a thread comes to wait."""
+
+    def __init__(self, lock: threading.RLock) -> None:
+        super().__init__(lock)
+        self.notes = 0
+        self.awaited = threading.Event()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.awaited.set()
+        return super().wait(timeout)
+
+    def notify(self, n: int = 1) -> None:
+        self.notes += 1
+        super().notify(n)
+
+
+class CountingThreads(RealThreads):
+    """Real threads. The one that waits for the line waits on the second condition."""
+
+    def __init__(self) -> None:
+        lock = threading.RLock()
+        self.both = threading.Condition(lock), CountingCondition(lock)
+
+    def conditions(self) -> tuple[threading.Condition, CountingCondition]:
+        return self.both
+
+
+def test_who_waits_is_woken_once_and_by_no_delivery_before() -> None:
+    threads = CountingThreads()
+    turns, counted = Turns(many("ada", 10), 64, threads), threads.both[1]
+    waiter = threading.Thread(target=turns.wait_until_fewer, args=(3, 60))
+    waiter.start()
+    assert counted.awaited.wait(60)
+    notes = []
+    for _ in range(8):
+        taken = turns.take()
+        assert taken
+        turns.free(taken)
+        notes.append(counted.notes)
+    waiter.join(60)
+    assert notes[:7] == [0] * 7
+    assert not waiter.is_alive()
+    assert 1 <= notes[7] <= 2
 
 
 def test_who_waits_until_few_wait_is_woken_then() -> None:

@@ -42,13 +42,13 @@ class Turns:
     ) -> None:
         self._slots = slots
         self._in_flight = 0
-        self._changed, self._shortened = threads.conditions()
+        self._changed, self._came_true = threads.conditions()
         self._users: dict[str, _User] = {}
         self._line: deque[str] = deque()
         self._full: dict[str, None] = {}
         self._number = 0
         self._idle = 0
-        self._wanted_length = 0
+        self._awaited: Callable[[], bool] = _never
         self._closed = False
         self.in_line = 0
         self.add(occurrences)
@@ -97,22 +97,27 @@ class Turns:
             if not user.behind and not user.ready:
                 del self._users[occurrence.user_id]
             self._wake_another()
-            self._shortened.notify()
+            self._wake_waiter()
 
     def wait_until_fewer(self, than: int, seconds: float) -> None:
         """Wait until fewer than that stand in line, or until the time is over."""
-        with self._changed:
-            self._wanted_length = than
-            self._shortened.wait_for(self._is_short, seconds)
-            self._wanted_length = 0
+        self.wait_until(lambda: self.in_line < than, seconds)
 
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
-        """Wait until an occurrence is done that makes it true, or until the time is over."""
+        """Wait until a start or an end makes it true, or until the time is over. One thread at a
+        time may wait.
+        """
         with self._changed:
-            self._shortened.wait_for(ready, seconds)
+            self._awaited = ready
+            self._came_true.wait_for(ready, seconds)
+            self._awaited = _never
 
-    def _is_short(self) -> bool:
-        return self.in_line < self._wanted_length
+    def _wake_waiter(self) -> None:
+        """Wake the thread that waits, if it has cause: to be woken costs as much as a quick
+        delivery.
+        """
+        if self._awaited():
+            self._came_true.notify()
 
     def full(self, share: int, beside: Mapping[str, int]) -> set[str]:
         """Return the users who have a share in line, together with what `beside` counts."""
@@ -183,8 +188,7 @@ class Turns:
         self._in_flight += 1
         self.in_line -= 1
         user.in_line -= 1
-        if self._is_short():
-            self._shortened.notify()
+        self._wake_waiter()
         self._queue_user(user_id)
         return occurrence
 
@@ -192,6 +196,10 @@ class Turns:
         """Wake a thread if another occurrence may go. That thread wakes the next."""
         if self._idle and (self._line or self._full or (self._closed and not self.in_line)):
             self._changed.notify()
+
+
+def _never() -> bool:
+    return False
 
 
 def _empty(user: _User) -> Sequence[Occurrence]:
