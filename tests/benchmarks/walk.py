@@ -69,13 +69,14 @@ def _is_ours(file: str) -> bool:
 
 @contextmanager
 def _followed(walk: Walk) -> Iterator[None]:
-    if sys.version_info < (3, 12):
+    if sys.version_info >= (3, 12):
+        threading.setprofile_all_threads(walk.see)
+        try:
+            yield
+        finally:
+            threading.setprofile_all_threads(None)
+    else:
         raise SystemExit("Python 3.12 or newer is needed: make setup PYTHON=python3.13")
-    threading.setprofile_all_threads(walk.see)
-    try:
-        yield
-    finally:
-        threading.setprofile_all_threads(None)
 
 
 def follow(stack: "LocalStack") -> tuple[Walk, Walk]:
