@@ -1,5 +1,6 @@
 """The READMEs say what the code says: each table, path and link of theirs is compared."""
 
+import json
 import re
 from dataclasses import fields
 from importlib import import_module
@@ -12,6 +13,7 @@ from duetick.api.agents.tools import TOOLS
 from duetick.api.models import NewSchedule, PoliciesShape, RetryShape
 from duetick.api.routes import ROUTES
 from duetick.api.views import OccurrenceView, ScheduleView
+from duetick.cli.transfer.formats import FORMATS
 from duetick.core import answers
 from duetick.core.agents import AgentSchedules
 from duetick.core.context import Context
@@ -182,6 +184,20 @@ def test_the_table_of_parameters_is_the_template() -> None:
 def test_the_words_of_a_tick_are_the_report() -> None:
     told = [row[0].strip("`") for row in rows(section(OPERATORS, "The line of a tick"))]
     assert sorted(told) == sorted(one.name for one in fields(TickReport))
+
+
+def test_the_table_of_formats_is_the_code() -> None:
+    """With the input that items have if no rule says one."""
+    told = [
+        row for row in rows(section(OPERATORS, "Move schedules here, and away")) if len(row) == 4
+    ]
+    usual = {name: inline(row[3]) for row in told for name in inline(row[0])}
+    known = {
+        name: [json.dumps(made) if isinstance(made, dict) else made]
+        for name, one in FORMATS.items()
+        for made in one.usual.values()
+    }
+    assert usual == known | {"csv": [], "jsonl": []}
 
 
 def test_the_table_of_log_lines_is_the_code() -> None:
