@@ -501,7 +501,10 @@ SELECT {occurrence_columns} FROM begun o
 json_to_recordset(:many) AS given (user_id text, key text, nominal_at bigint, origin text, flow text,
     fence bigint, next_fence bigint, before text, state text, reason text, due_at bigint,
     attempts bigint, policies text, lease_until bigint, held_until bigint, error text, told text,
-    note text, note_told text)
+    note text, note_told text, updated_at bigint)
+
+-- name: occurrence_lease
+{lease_write of many}
 
 -- name: schedules_lock
 -- In the order of their names, so that two packs never wait for each other.

@@ -711,11 +711,15 @@ UPDATE occurrences SET state = :state, reason = :reason, due_at = :due_at, attem
     begun_at = :begun_at, updated_at = :updated_at, death = :death, kept_until = NULL
 WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
 
--- name: occurrence_lease
+-- name: lease_write
 -- Lease an occurrence that waited, or whose lease is over. If it is lost, that ends it.
-UPDATE occurrences SET state = :state, reason = :reason, due_at = :due_at, fence = :fence,
-    lease_until = :lease_until, updated_at = :updated_at
-WHERE user_id = :user_id AND key = :key AND nominal_at = :nominal_at AND origin = :origin
+UPDATE occurrences AS o
+SET state = :state, reason = :reason, due_at = :due_at, fence = :fence, lease_until = :lease_until,
+    updated_at = :updated_at
+WHERE o.user_id = :user_id AND o.key = :key AND o.nominal_at = :nominal_at AND o.origin = :origin
+
+-- name: occurrence_lease
+{lease_write}
 
 -- name: occurrences_queued
 SELECT {occurrence_columns} FROM occurrences o
