@@ -16,7 +16,7 @@ from tests.lab.cache import TOP
 
 NEXT: Final = "0.2.0"
 PARTS: Final = ("functions", "layers/deps", "layers/duetick", "template.yaml")
-STEP: Final = migrations("sqlite")[-1].version + 1
+STEP: Final = max(migrations(one)[-1].version for one in ("sqlite", "postgres")) + 1
 COLUMN: Final = "begun_by"
 """The column of occurrences, and the attribute `vb`: which version began it last."""
 
@@ -39,9 +39,8 @@ def make_next(folder: Path) -> Path:
     _change(package / "version.py", f'"{VERSION}"', f'"{NEXT}"')
     _change(folder / "template.yaml", f'Value: "{VERSION}"', f'Value: "{NEXT}"')
     _change(layer / "CHANGELOG.md", "# Changes\n", f"# Changes\n\n## {NEXT}\n\nA mood.\n")
-    for store in ("sqlite", "postgres"):
-        step = package / f"stores/{store}/migrations/{STEP:03}_{COLUMN}.sql"
-        step.write_text(EXPAND)
+    _step(package).parent.mkdir(exist_ok=True)
+    _step(package).write_text(EXPAND)
     _write_column(package)
     _write_attribute(package)
     field = "    on_failure: str | None = None\n"
@@ -51,11 +50,15 @@ def make_next(folder: Path) -> Path:
 
 def contract(package: Path) -> None:
     """Let the schema of the next version serve no older code."""
-    for step in package.glob(f"stores/*/migrations/{STEP:03}_*.sql"):
-        _change(step, "-- oldest_code: 1\n", f"-- oldest_code: {STEP}\n")
+    _change(_step(package), "-- oldest_code: 1\n", f"-- oldest_code: {STEP}\n")
     newest = schema.VERSION + 1
     oldest = f"OLDEST_CODE: Final = {schema.OLDEST_CODE}"
     _change(package / "stores/dynamodb/schema.py", oldest, f"OLDEST_CODE: Final = {newest}")
+
+
+def _step(package: Path) -> Path:
+    """The step of both databases."""
+    return package / f"stores/sql/migrations/{STEP:03}_{COLUMN}.sql"
 
 
 def _write_column(package: Path) -> None:

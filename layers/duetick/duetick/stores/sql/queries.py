@@ -1,6 +1,7 @@
 """Queries and migrations from the .sql files, by name."""
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -98,9 +99,14 @@ class Migration(NamedTuple):
 
 @cache
 def migrations(backend: str) -> tuple[Migration, ...]:
-    """Load a backend's numbered steps, in order."""
-    steps = sorted((_STORES / backend / "migrations").glob("*.sql"))
+    """Load the numbered steps in order: a backend's own, and those that all backends take alike."""
+    found = [step for package in ("sql", backend) for step in _steps(package)]
+    steps = sorted(found, key=lambda step: step.name)
     return tuple(_migration(int(step.name[:3]), step.read_text()) for step in steps)
+
+
+def _steps(package: str) -> Iterator[Path]:
+    return (_STORES / package / "migrations").glob("*.sql")
 
 
 def _migration(version: int, text: str) -> Migration:
