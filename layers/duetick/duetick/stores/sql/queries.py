@@ -1,7 +1,7 @@
 """Queries and migrations from the .sql files, by name."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -76,13 +76,25 @@ def _of_many(sql: str) -> str:
     return many.replace("\nWHERE", "\nFROM {given_write}\nWHERE", 1)
 
 
-def _fill(sql: str, fragments: dict[str, str]) -> str:
-    """Insert the fragments, and those that they name. Most statements have none.
+_RETURNED: Final = {"o.": "", "s.": "schedules."}
+_OF_TABLE: Final = re.compile(r"\b[os]\.")
 
-    `{name of many}` inserts a write of one occurrence as one of many.
-    """
-    for name in [one for one in fragments if "{" + one + " of many}" in sql]:
-        sql = sql.replace("{" + name + " of many}", _of_many(fragments[name]))
+
+def _returned(sql: str) -> str:
+    """Return columns as RETURNING takes them: there, SQLite knows no alias of the table."""
+    return _OF_TABLE.sub(lambda found: _RETURNED[found[0]], sql)
+
+
+FORMS: Final[Mapping[str, Callable[[str], str]]] = {"of many": _of_many, "returned": _returned}
+"""The forms of a fragment, each as `{name form}`."""
+
+
+def _fill(sql: str, fragments: dict[str, str]) -> str:
+    """Insert the fragments, and those that they name. Most statements have none."""
+    for form, change in FORMS.items() if "{" in sql else ():
+        for name in [one for one in fragments if f"{{{one} {form}}}" in sql]:
+            whole = _fill(fragments[name], fragments)
+            sql = sql.replace(f"{{{name} {form}}}", change(whole))
     while "{" in sql and (found := [name for name in fragments if "{" + name + "}" in sql]):
         for name in found:
             sql = sql.replace("{" + name + "}", fragments[name])

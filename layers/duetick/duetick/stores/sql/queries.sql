@@ -296,9 +296,10 @@ SELECT count(*) FROM schedules s WHERE s.user_id = :user_id AND s.done_at IS NUL
 SELECT count(*) FROM schedules s WHERE s.user_id = :user_id AND NOT {is_job}
 
 -- name: run_note
--- Count the first begin of an occurrence, and note each as the last run.
+-- Count the first begin of an occurrence, note each as the last run, and read the record.
 UPDATE schedules SET runs = runs + :first, last_run_at = :now
 WHERE user_id = :user_id AND key = :key
+RETURNING {schedule_columns returned}
 
 -- name: schedules_leaving
 SELECT s.user_id, s.key FROM schedules s WHERE s.purge_at <= :until

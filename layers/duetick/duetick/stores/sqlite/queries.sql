@@ -111,15 +111,9 @@ WHERE s.user_id = n.value ->> 0 AND s.key = n.value ->> 1
 -- name: tables
 SELECT name FROM sqlite_master WHERE type = 'table'
 
--- name: bare_occurrence_columns
--- The occurrence_columns for RETURNING: there, SQLite allows no table before a column.
-user_id, key, cron, timezone, nominal_at, fence, origin, id, flow, state, reason, due_at, attempts,
-priority, lease_until, redefined_at, policies, range_end, count, error, idempotency_key, labels,
-created_at, begun_at, updated_at, told, death
-
 -- name: occurrence_begin
 {begin_write}
-RETURNING {bare_occurrence_columns}
+RETURNING {occurrence_columns returned}
 
 -- name: is_ended
 o.state = 'succeeded' OR o.state = 'cancelled' OR o.state = 'dead' OR o.state = 'deleted'

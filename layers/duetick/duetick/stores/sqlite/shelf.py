@@ -142,10 +142,13 @@ def _begin(session: Session, lease: Leased, now: int) -> Begun | None:
     rows = session.rows(*begin_call(lease, now))
     if not rows:
         return None
-    name: Params = {"user_id": lease.user_id, "key": lease.key}
-    is_first = int(rows[0][ATTEMPTS] == 1)
-    session.rows("run_note", {**name, "first": is_first, "now": now})
-    return read_begun(rows[0], session.rows("schedule_get", name))
+    run: Params = {
+        "user_id": lease.user_id,
+        "key": lease.key,
+        "first": int(rows[0][ATTEMPTS] == 1),
+        "now": now,
+    }
+    return read_begun(rows[0], session.rows("run_note", run))
 
 
 def _move_leased(
