@@ -316,6 +316,7 @@ CLAIMS = (
                 "test_i08_an_absent_timezone_stays_absent",
                 "test_j10_what_stayed_leaves_when_a_newer_one_comes_of_age",
                 "test_j13_a_row_that_is_set_back_fires_none_of_its_times",
+                "test_s01_a_mark_is_kept_until_the_bell_is_there",
             }
         ),
     ),

@@ -39,6 +39,13 @@ class AlwaysShares(AlteredShelf):
         return super().lease(now, len(waiting) if fits else limit, ahead, fair)
 
 
+class LeasesTooSoon(AlteredShelf):
+    """A tick that goes on takes what came due, or was released, since it began."""
+
+    def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
+        return super().lease(now, limit, ahead, fair._replace(late=0))
+
+
 class LeavesOutLater(Meddled):
     """A session that selects a chunk first, and leaves users out of it afterwards."""
 
@@ -115,6 +122,11 @@ FAIRNESS = (
                 "test_t14_what_is_beyond_a_share_stays_due",
             }
         ),
+    ),
+    Broken(
+        "late leases take what is due for less",
+        shelf(LeasesTooSoon),
+        frozenset({"test_q05_a_late_lease_leaves_what_waits_for_less"}),
     ),
     Broken(
         "shares where everything fits",

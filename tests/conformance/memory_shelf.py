@@ -382,8 +382,9 @@ class MemoryShelf:
         with self.lock:
             every = [o for o in self.ledger.values() if o.user_id not in fair.leave_out]
             every = [o for o in every if not fair.limits.keeps_back(o, self._action_of(o), now)]
-            over = [o for o in every if o.state in LEASED and lease_over(o, now)]
-            due = [o for o in every if o.state in WAITING and o.due_at <= now + ahead]
+            over = [o for o in every if o.state in LEASED and lease_over(o, now - fair.late)]
+            until = now + ahead - fair.late
+            due = [o for o in every if o.state in WAITING and o.due_at <= until]
             due = [o for o in due if not fair.pauses.holds_retry(o, now)]
             over.sort(key=lambda one: one.lease_until or 0)
             due.sort(key=lambda one: (-one.priority, one.due_at, one.created_at))

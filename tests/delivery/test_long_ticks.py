@@ -7,7 +7,7 @@ import pytest
 from duetick.core.store import Store
 from duetick.core.tick import run_tick
 from duetick.domain.attempts import SUCCEEDED, Begun
-from duetick.domain.schedule import IndexRow, Occurrence
+from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.ports import Delivered
 from duetick.stores import open_store
 from duetick.testing import FakeClock
@@ -72,3 +72,33 @@ def test_what_a_tick_claims_after_minutes_begins_in_that_tick(
     )
     assert (report.claimed, report.delivered, report.failed) == (8, 8, 0)
     assert sorted(slow.began) == [f"k{number}" for number in range(8)]
+
+
+def test_o03_a_long_tick_goes_on_with_what_a_limit_lets_begin_one_by_one(
+    store: Store, clock: FakeClock
+) -> None:
+    store.limits.set("flow:mail", parallel=1, now=NINE)
+    slow = Slow(store, clock)
+    report = run_tick(
+        store, slow, now=NINE, slots=4, budget=600, elapsed=lambda: (clock.now - NINE) / 1_000
+    )
+    assert (report.delivered, report.failed, len(slow.began)) == (8, 0, 8)
+
+
+def test_q05_a_long_tick_goes_on_with_the_jobs_that_wait(store: Store, clock: FakeClock) -> None:
+    for number in range(8):
+        store.index.remove("ann", f"k{number}")
+        store.jobs.enqueue(
+            Schedule("ann", "job", "* * * * *", "mail", "send"), due_at=NINE, now=NINE
+        )
+    slow = Slow(store, clock)
+    report = run_tick(
+        store,
+        slow,
+        now=NINE,
+        slots=1,
+        chunk=1,
+        budget=600,
+        elapsed=lambda: (clock.now - NINE) / 1_000,
+    )
+    assert (report.delivered, report.failed, len(slow.began)) == (8, 0, 8)

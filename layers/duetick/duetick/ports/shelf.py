@@ -130,7 +130,8 @@ class Fair(NamedTuple):
 
     The share applies if more may be due than one chunk holds; otherwise the claim takes everything.
     A row of which a claim leases nothing is in no share: it only advances. If bells ring for the
-    rows, a claim leaves those to them that are due for less than `late` milliseconds.
+    rows, a claim leaves those to them that are due for less than `late` milliseconds. A lease of a
+    tick that goes on leaves what waits for less to the next tick.
     """
 
     leave_out: frozenset[str] = frozenset()
@@ -400,11 +401,11 @@ class Shelf(Protocol):
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
         """Lease occurrences that wait, as `Book.lease` does.
 
-        Ended leases come first. Then come scheduled and retrying occurrences that are due by now +
-        ahead, by priority, due time and age. A retry whose place is taken is passed over, and so is
-        one that a pause of a group holds now. No more are leased than the limits have places. The
-        answer includes the occurrences that became dead; the same write records their failure
-        hooks.
+        Leases that ended by now - late come first. Then come scheduled and retrying occurrences
+        that are due by now + ahead - late, by priority, due time and age. A retry whose place is
+        taken is passed over, and so is one that a pause of a group holds now. No more are leased
+        than the limits have places. The answer includes the occurrences that became dead; the same
+        write records their failure hooks.
         """
 
     def begin(self, leases: Sequence[Leased], now: int) -> Sequence[Begun | None]:

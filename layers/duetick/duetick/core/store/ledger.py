@@ -401,16 +401,17 @@ class Ledger:
         share: int | None = None,
         pauses: Pauses = NO_PAUSES,
         limits: Limits = NO_LIMITS,
+        late: int = 0,
         on_lost: OnLost | None = None,
     ) -> Sequence[Occurrence]:
         """Lease occurrences that wait: ended leases first, then due scheduled and retrying ones.
 
         With `ahead`, occurrences that come due by then are leased too. `leave_out` and `share` work
         as for due rows. A retry that one of the `pauses` holds stays, and so does what has no place
-        in the `limits`. An occurrence that may not be tried again becomes dead, reason `lost`, and
-        is not in the answer.
+        in the `limits`. What waits for less than `late` milliseconds stays. An occurrence that may
+        not be tried again becomes dead, reason `lost`, and is not in the answer.
         """
-        fair = Fair(frozenset(leave_out), share, pauses, limits)
+        fair = Fair(frozenset(leave_out), share, pauses, limits, late)
         while True:
             taken = self._shelf.lease(now, limit, ahead, fair)
             self._tell_lost(on_lost, taken, now)

@@ -117,9 +117,8 @@ class Claims:
         """Yield as many occurrences as can be delivered in the remaining time; none is the end.
 
         `full` returns the users with a whole share of a given size in line. What waits is claimed
-        as of the tick's own `now`: an occurrence that is released meanwhile is left for the next
-        tick, so an endpoint that is down is not called over and over. After two steps the next
-        tick claims what waits.
+        only if it was due as the tick began: an occurrence that is released meanwhile is left for
+        the next tick, so an endpoint that is down is not called over and over.
         """
         limit = max(1, min(self._chunk, deliverable))
         share = max(self._least_share, limit // max(1, len(self._found_users)))
@@ -158,17 +157,16 @@ class Claims:
     def _claim_waiting(
         self, limit: int, share: int | None, leave_out: Collection[str]
     ) -> Sequence[Occurrence]:
-        if self._as_of() > self._now + STEP_MS:
-            return ()
-        limits = self._limits()
+        now, limits = self._as_of(), self._limits()
         claimed = self._store.ledger.claim_waiting(
-            self._now,
+            now,
             limit,
             ahead=self._ahead,
             leave_out=leave_out,
             share=share,
             pauses=self._pauses(),
             limits=limits,
+            late=now - self._now,
             on_lost=self._count_lost,
         )
         self._places.take(limits, claimed)

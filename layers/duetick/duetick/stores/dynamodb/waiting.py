@@ -36,6 +36,7 @@ class Waiting:
 
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
         """See `ports.Shelf`."""
+        ahead -= fair.late
         until = now + ahead
         notes = list(self._notes(until))
         lines = (line for note in notes for line in _due(note, until))
@@ -208,7 +209,7 @@ def _ready(item: BookItem, now: int, ahead: int, fair: Fair) -> Sequence[Occurre
     return [
         one
         for one in item.under_way
-        if wake_of(one) <= now + (ahead if one.state in WAITING else 0)
+        if wake_of(one) <= now + (ahead if one.state in WAITING else -fair.late)
         and not _is_held(one, item, now, fair)
     ]
 

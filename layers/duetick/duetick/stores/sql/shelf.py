@@ -304,8 +304,8 @@ class SqlShelf:
 
     def lease(self, now: int, limit: int, ahead: int, fair: Fair) -> Sequence[Occurrence]:
         """See `ports.Shelf`. If a begin took the place of a retry meanwhile, try fewer at once."""
-        until = now + ahead
-        if not self._is_waiting(now, until):
+        until = now + ahead - fair.late
+        if not self._is_waiting(now - fair.late, until):
             return ()
         for tried in range(LEASE_TRIES):
             with suppress(Undone) if tried + 1 < LEASE_TRIES else nullcontext():
@@ -321,7 +321,8 @@ class SqlShelf:
 
     def _lease(self, now: int, limit: int, until: int, fair: Fair) -> Sequence[Occurrence]:
         with self._database.claiming() as session:
-            params: Params = {"now": now, "until": until, "leave_out": leave_out_param(fair)}
+            params: Params = {"now": now - fair.late, "until": until}
+            params = {**params, "leave_out": leave_out_param(fair)}
             params = {**params, **_full_scopes(fair, now)}
             over = _select(session, *_over_call({**params, "limit": limit}, fair))
             room = limit - len(over)

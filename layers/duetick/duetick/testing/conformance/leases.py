@@ -10,6 +10,7 @@ from duetick.domain.policies import Policies
 from duetick.domain.schedule import Occurrence
 from duetick.domain.states import Reason, State
 from duetick.testing.conformance.attempts import claim_one
+from duetick.testing.conformance.jobs import work
 from duetick.testing.conformance.samples import (
     AT_LEAST_ONCE,
     HOUR,
@@ -206,6 +207,16 @@ class FenceConformance(StoreSuite):
             store.index.upsert(row(f"k{number}"))
         end = max(must(o.lease_until) for o in drain(store, SOON))
         assert len(store.ledger.claim_waiting(end, 2)) == 2
+
+    def test_q05_a_late_lease_leaves_what_waits_for_less(self, store: Store) -> None:
+        """So a tick that goes on takes what waited as it began; the lease counts from now on."""
+        store.index.upsert(row())
+        end = must(only(drain(store, SOON)).lease_until)
+        due = store.jobs.enqueue(work(), due_at=end, now=SOON).job.occurrence
+        assert store.ledger.claim_waiting(end + MINUTE - 1, late=MINUTE) == []
+        leased = store.ledger.claim_waiting(end + MINUTE, late=MINUTE)
+        assert {one.key for one in leased} == {"digest", due.key}
+        assert {must(one.lease_until) for one in leased} == {end + MINUTE + Policies().lease_ms}
 
     def test_t05_dead_ones_do_not_end_the_search_for_what_waits(self, store: Store) -> None:
         for number in range(3):
