@@ -316,7 +316,7 @@ class Book:
         is_done = current.done_at is not None and only_pauses(current, after)
         may_be_done = is_done or (after.pause is not None and after.used_up)
         may_be_done = may_be_done or ends_pause(current, after)
-        row = fresh_row(timed, at) if may_be_done else _row_if_enabled(timed)
+        row = fresh_row(timed, at) if may_be_done and after.enabled else _row_if_enabled(timed)
         reason = Reason.SUPERSEDED if after.enabled else Reason.DISABLED
         self._account(range_unfired(current, self.row, self.mark, at, reason))
         if current.enabled and current.used_up:
@@ -718,7 +718,8 @@ class Book:
         """Count a run. Return False if the limit allows no more.
 
         With the last run that the limit allows, the schedule is done: no rebuild gives it a row
-        that was lost. The times of an unreadable row are a restore's.
+        that was lost. The times of an unreadable row are a restore's. A disabled schedule stays so:
+        its times are a resume's.
         """
         current = self.record
         if current is None:
@@ -731,7 +732,8 @@ class Book:
             if not self.unreadable:
                 self._account(range_unclaimed(current, self.row, self.mark, at, Reason.QUOTA))
             self._set_row(None, now)
-            self._define(current, at, "done")
+            if current.enabled:
+                self._define(current, at, "done")
         return True
 
     def settle(self, leased: Leased, outcome: Outcome, now: int) -> Occurrence | None:

@@ -65,6 +65,15 @@ class LateEditConformance(StoreSuite):
         store.schedules.put(schedule(enabled=False), now=NOON + DAY + SECOND)
         expect_cancelled(store, occurrence, Reason.DISABLED)
 
+    def test_m02_a_pause_before_the_last_time_that_was_claimed_ahead_leaves_no_row(
+        self, store: Store
+    ) -> None:
+        made = store.schedules.put(schedule(cron="at(2027-03-01T12:05:00)"), now=NOON)
+        drain(store, NOON + 4 * MINUTE, ahead=2 * MINUTE)
+        now = NOON + 4 * MINUTE + SECOND
+        store.schedules.put(pause(made, "", None, now), now=now)
+        assert store.index.get("ada", "digest") is None
+
     def test_t06_a_delete_after_the_claim_wins(self, store: Store) -> None:
         occurrence = claim_a_day_later(store)
         store.schedules.delete("ada", "digest", now=NOON + DAY + SECOND)

@@ -181,6 +181,19 @@ class VerifyConformance(StoreSuite):
         store.ledger.settle(held, SUCCEEDED, now=NOON + MINUTE + 3_000)
         assert of(store).found == {}
 
+    def test_a02_a_run_by_hand_that_is_the_last_of_a_paused_schedule_owes_nothing_yet(
+        self, store: Store
+    ) -> None:
+        limited = schedule(cron=EACH_MINUTE, policies=Policies(max_runs=1))
+        made = store.schedules.put(limited, now=NOON)
+        paused = store.schedules.put(pause(made, "", None, NOON + 5), now=NOON + 5)
+        held = start(store, by_hand(at=NOON + 3 * MINUTE), NOON + 3 * MINUTE)
+        store.ledger.settle(held, SUCCEEDED, now=NOON + 3 * MINUTE + 5)
+        assert of(store).found == {}
+        store.schedules.put(resume(paused), now=NOON + 5 * MINUTE + 5)
+        found = of(store)
+        assert (found.times, found.found) == (5, {})
+
     def test_a02_a_limit_ends_no_time_that_a_clock_ahead_has_dated(self, store: Store) -> None:
         """The last run begins by a clock that is behind that of the last definition."""
         limited = schedule(cron=EACH_MINUTE, policies=Policies(max_runs=1))
