@@ -154,8 +154,10 @@ def _flaws_of_limits(world: World, ledger: Sequence[Occurrence]) -> Iterator[str
 
 def _flaws_of_hooks(world: World, ledger: Sequence[Occurrence]) -> Iterator[str]:
     """Compare the deaths that were seen with the failure hooks: each has one, and no other is
-    there.
+    there. A process may die after it wrote a death, and before anybody saw that.
     """
+    for one in ledger:
+        world.witness.saw_death(one)
     hooks = {one.identity: one for one in ledger if one.origin.startswith("failure:")}
     deaths = world.witness.deaths
     for name, dead in deaths.items():

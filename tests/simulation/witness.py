@@ -120,6 +120,12 @@ class Witness:
         """Note that an operator asks to retry a dead one. Each time it may come back once."""
         self.retried[identity] += 1
 
+    def saw_death(self, one: Occurrence) -> None:
+        """Note a death of which a failure hook has to tell."""
+        if one.state is State.DEAD and _is_told_of(one):
+            user, key, at, origin = one.identity
+            self.deaths[user, key, at, f"failure:{origin}:{one.fence}"] = one
+
     def saw(self, one: Occurrence) -> None:
         """Look at an occurrence that the store has now."""
         if one.user_id in self.erased:
@@ -132,9 +138,7 @@ class Witness:
             running.pop(one.identity, None)
         elif one.identity in running:
             running[one.identity] = one
-        if one.state is State.DEAD and _is_told_of(one):
-            user, key, at, origin = one.identity
-            self.deaths[user, key, at, f"failure:{origin}:{one.fence}"] = one
+        self.saw_death(one)
         known = self.ended.get(one.identity)
         if known is None:
             if has_ended(one):
