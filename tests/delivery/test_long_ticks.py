@@ -1,11 +1,14 @@
 """A tick that goes on for longer than a lease: what it claims late still begins in it."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
+from threading import Lock
 
 import pytest
 from duetick.core.store import Store
 from duetick.core.tick import run_tick
+from duetick.core.tick.loop import SLOTS
 from duetick.domain.attempts import SUCCEEDED, Begun
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.ports import Delivered
@@ -102,3 +105,38 @@ def test_q05_a_long_tick_goes_on_with_the_jobs_that_wait(store: Store, clock: Fa
         elapsed=lambda: (clock.now - NINE) / 1_000,
     )
     assert (report.delivered, report.failed, len(slow.began)) == (8, 0, 8)
+
+
+@dataclass(slots=True)
+class Beside(Slow):
+    """A dispatch that begins at once, and whose actions take long beside one another."""
+
+    lock: Lock = field(default_factory=Lock)
+
+    def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
+        """Begin, let time pass as it does if all slots are taken, settle."""
+        del timeout
+        begun = self.store.ledger.begin(occurrence)
+        if not isinstance(begun, Begun):
+            return Delivered(409)
+        with self.lock:
+            self.clock.now += SLOW_MS // SLOTS
+        self.store.ledger.settle(begun.occurrence, SUCCEEDED)
+        return Delivered(202, '{"status": "accepted"}')
+
+
+def test_i15_a_long_tick_leases_no_more_than_it_delivers_before_the_leases_end(
+    clock: FakeClock,
+) -> None:
+    with closing(open_store("sqlite://", clock=clock)) as store:
+        store.migrate()
+        for number in range(500):
+            store.index.upsert(IndexRow("ann", f"k{number}", "0 9 * * *", None, NINE, "mail"))
+        report = run_tick(
+            store,
+            Beside(store, clock),
+            now=NINE,
+            budget=600,
+            elapsed=lambda: (clock.now - NINE) / 1_000,
+        )
+    assert (report.claimed, report.delivered) == (500, 500)

@@ -23,6 +23,10 @@ from duetick.ports import Observer, Tell, Transport, Witness, tell_nobody
 CHUNK: Final = 1_000
 SLOTS: Final = 64
 FIRST_CHUNK: Final = 4 * SLOTS
+IN_LINE: Final = 15.0
+"""The seconds for which a tick claims at its pace: a lease lasts for longer, also one that counts
+from the last step of time. So does one round of the slots.
+"""
 CLAIM_SECONDS: Final = 0.25
 """The longest that a claim of a chunk takes beside deliveries that keep the processor busy."""
 AHEAD: Final = 5_000
@@ -258,10 +262,14 @@ class Tick:
         return self._failures >= self._slots.now
 
     def _count_deliverable(self) -> int:
-        """Return how many more occurrences can be delivered, at the pace so far."""
+        """Return how many more occurrences can be delivered before their leases end, at the pace so
+        far: a round of the slots at least, if there is the time.
+        """
         if not self._frame.tally.done:
             return FIRST_CHUNK
-        return int(self._pace() * (self._frame.remaining() - MARGIN)) - self._turns.in_line
+        left = self._frame.remaining() - MARGIN
+        one_round = self._slots.now if left > IN_LINE else 0
+        return max(one_round, int(self._pace() * min(left, IN_LINE))) - self._turns.in_line
 
     def _pace(self) -> float:
         """Return the deliveries per second. The first moment says too little, so it counts as
