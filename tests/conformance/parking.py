@@ -1,6 +1,6 @@
 """Two callers at once: one is parked between its reading and its writing while another acts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from threading import Event
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from duetick.stores.dynamodb.table import Item, Table
 from duetick.stores.sql.queries import load
-from duetick.stores.sql.session import Params, QueryCall, Row, Session
+from duetick.stores.sql.session import Params, QueryCall, Row, Session, Value
 
 from tests.conformance.meddled import Meddled
 
@@ -85,6 +85,10 @@ class ParkingSession(Meddled):
     def each(self, name: str, params: Sequence[Params]) -> Sequence[int]:
         self._stop([name] if params else [])
         return self._session.each(name, params)
+
+    def every(self, name: str, names: Sequence[str], given: Iterable[Sequence[Value]]) -> int:
+        self._stop([name] if (written := [*given]) else [])
+        return self._session.every(name, names, written)
 
     def start(self, calls: Sequence[QueryCall]) -> Callable[[], Sequence[Sequence[Row]]]:
         self._stop([name for name, _ in calls])
