@@ -431,6 +431,6 @@ def test_the_command_says_what_is_wrong(ask: Ask, words: str, code: int, said: s
 
 
 def test_a_single_time_with_a_limit_of_runs_is_due_once(client: Client) -> None:
-    once = {"cron": "at(2026-12-01T10:45:17)", "policies": {"maxRuns": 2}}
-    client.put("once", DAILY | once)
+    once: Fields = {"cron": "at(2026-12-01T10:45:17)", "policies": {"maxRuns": 2}}
+    client.put("once", {**DAILY, **once})
     assert client.forecast()["sums"]["due"] == 1
