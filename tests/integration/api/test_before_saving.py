@@ -51,6 +51,17 @@ def test_the_words_of_a_preview_tell_the_spread(client: Client, spread: int, sai
     assert found["words"] == f"At 09:00, every day, in UTC. {late}"
 
 
+def test_a_preview_ends_with_the_limit_of_runs_and_says_so(client: Client) -> None:
+    chosen: Fields = {"maxRuns": 2}
+    found = client.preview("*/15 * * * *", policies=chosen)
+    times = [one["utc"] for one in found["upcoming"]]
+    assert times == ["2026-12-01T08:45:00Z", "2026-12-01T09:00:00Z"]
+    assert found["warnings"] == ["It fires 2 times, and then never again."]
+    (second,) = client.preview("*/15 * * * *", policies=chosen, after=times[0])["upcoming"]
+    assert second["utc"] == times[1]
+    assert client.preview("*/15 * * * *", policies=chosen, after=times[1])["upcoming"] == []
+
+
 def test_g05_a_preview_takes_a_day_map(client: Client) -> None:
     found = client.preview({"mon": "09:00", "tue": None})
     assert (found["cron"], found["words"]) == ("days(mon 09:00)", "At 09:00 on Monday, in UTC.")

@@ -316,6 +316,33 @@ def test_wrong_arguments_are_told_with_the_usage_of_their_part(
     assert says in told
 
 
+SESAME = "operator-sesame"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("overview", "--token", SESAME),
+        ("overview", f"--token={SESAME}"),
+        ("--token", SESAME, "schedules", "list"),
+        ("occurrences", "--token", SESAME, "list"),
+        ("schedules", "list", "--store", f"postgresql://me:{SESAME}@localhost/app"),
+        ("schedules", "list", "--limit", "0", "--token", SESAME),
+    ],
+    ids=" ".join,
+)
+def test_j11_wrong_usage_repeats_no_secret_of_the_arguments(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert told.startswith("usage: duetick")
+    assert " error: " in told
+    assert SESAME not in told
+
+
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--version"])

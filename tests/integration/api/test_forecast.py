@@ -192,6 +192,26 @@ def test_each_limit_that_lies_within_is_a_bound(running: Product, office: Operat
     assert {one["scope"] for one in of_flow} == {"flow:reminders", "action:reminders/remind"}
 
 
+@pytest.mark.parametrize(
+    ("seconds", "most", "per"),
+    [(30, 2, "minute"), (60, 1, "minute"), (120, 30, "hour"), (86_400, 1, "day")],
+)
+def test_runs_longer_than_a_minute_are_so_many_an_hour_or_a_day_and_never_none(
+    running: Product, office: Operators, seconds: int, most: int, per: str
+) -> None:
+    fill(running, 1)
+    office.limit("flow:reminders", parallel=1)
+    (bound,) = (one for one in office.forecast({"lasts": seconds})["bounds"] if one["most"])
+    assert (bound["most"], bound["per"], bound["over"]) == (most, per, [])
+    assert f"{most} a {per} if a run lasts {seconds} s" in bound["said"]
+
+
+def test_a_run_that_lasts_next_to_nothing_is_no_error(office: Operators) -> None:
+    office.limit("flow:reminders", parallel=500)
+    (bound,) = (one for one in office.forecast({"lasts": 1e-320})["bounds"] if one["most"])
+    assert bound["per"] == "minute"
+
+
 def test_a_user_is_told_of_no_limit_and_not_what_the_stack_can_do(
     client: Client, office: Operators
 ) -> None:
@@ -408,3 +428,9 @@ def test_the_command_says_what_is_wrong(ask: Ask, words: str, code: int, said: s
     told = ask(*words.split())
     assert told.code == code
     assert said in told.err
+
+
+def test_a_single_time_with_a_limit_of_runs_is_due_once(client: Client) -> None:
+    once: Fields = {"cron": "at(2026-12-01T10:45:17)", "policies": {"maxRuns": 2}}
+    client.put("once", {**DAILY, **once})
+    assert client.forecast()["sums"]["due"] == 1

@@ -41,6 +41,20 @@ def test_it_has_what_became_of_each_time_and_what_is_ahead(anywhere: Product) ->
     assert anywhere.operator("you").timeline("hello", **SPAN) == found
 
 
+def test_no_time_is_ahead_that_the_limit_of_runs_does_not_allow(running: Product) -> None:
+    client = running.client()
+    client.put("hello", {**HOURLY, "policies": {"maxRuns": 3}})
+    running.clock.now = NINE
+    running.tick()
+    left = ["2026-12-01T10:00:00Z", "2026-12-01T11:00:00Z"]
+    assert [one["utc"] for one in client.upcoming("hello")["upcoming"]] == left
+    assert client.timeline("hello", **SPAN)["ahead"] == left
+    later = {**SPAN, "since": "2026-12-01T10:30:00Z"}
+    assert client.timeline("hello", **later)["ahead"] == left[1:]
+    assert client.explain("hello", at="2026-12-01T11:00:00Z")["verdict"] == "will_fire"
+    assert client.explain("hello", at="2026-12-01T12:00:00Z")["verdict"] == "quota"
+
+
 def test_a_pause_leaves_times_out_while_it_holds_and_has_a_range_after_it(
     anywhere: Product,
 ) -> None:

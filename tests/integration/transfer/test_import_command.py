@@ -294,6 +294,30 @@ def test_each_form_says_on_stderr_what_it_cannot_say(
     assert ("a: " in err and "maxRuns" in err) is (form != "csv")
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_an_export_tells_of_a_pause_that_would_never_end_after_an_import(
+    running: Product, terminal: Terminal, form: str
+) -> None:
+    client = running.client()
+    client.put("a", HELLO)
+    client.put("b", HELLO)
+    client.pause("a", until="2026-12-05T00:00:00Z")
+    client.pause("b")
+    code, _, err = terminal.run("export", form)
+    assert code == 0
+    assert "a: its pause ends at 2026-12-05T00:00:00Z" in err
+    assert "b: " not in err
+
+
+def test_a_spreadsheets_mark_before_the_first_column_is_none_of_its_name(
+    terminal: Terminal,
+) -> None:
+    file = terminal.folder / "sheet.csv"
+    line = 'a,0 9 * * *,reminders,remind,"{""text"": ""hi""}"'
+    file.write_text(f"key,cron,flow,action,input\n{line}\n", encoding="utf-8-sig")
+    assert kinds(terminal.brings("--yes", form="csv", file=file)) == {"new": 1}
+
+
 WRONG: list[tuple[tuple[str, ...], str]] = [
     (("import", "crontab"), "Name the files"),
     (("import", "crontab", "none.txt"), "none.txt cannot be read"),

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 from duetick.cli.transfer import (
@@ -19,6 +18,7 @@ from duetick.cli.transfer import (
 from duetick.cli.transfer.crontab import CrontabReader
 from duetick.cli.transfer.exported import Exported, definition
 from duetick.cli.transfer.items import SourceItem, SourcePart
+from duetick.cli.transfer.rules import MappedSchedule, MappingRules
 from duetick.core.wire import schedule_json
 from duetick.domain.expression import fires, next_fire
 from duetick.domain.policies import Delivery, Misfire, Policies, Retry
@@ -26,7 +26,7 @@ from duetick.domain.schedule import Json, Record
 
 from tests.integration.transfer.evaluated import HERE as EVALUATORS
 from tests.integration.transfer.evaluated import SINCE, UNTIL, ask, change_days, differences, here
-from tests.integration.transfer.parts import items
+from tests.integration.transfer.parts import items, refused
 from tests.lab.pythons import environment
 
 Lines = Iterator[str]
@@ -211,22 +211,55 @@ def test_a_paused_schedule_stays_paused_or_is_told(form: str) -> None:
     assert bool(found) is not ("paused" in "; ".join(told.by_key.get("weekdays", [])))
 
 
+def _read_back(lines: str, definitions: list[dict[str, Json]]) -> Iterator[SourcePart]:
+    if lines == "csv":
+        return tables.read_csv("x", "\n".join(tables.csv_lines(definitions)))
+    return tables.read_json_lines("x", "\n".join(map(json.dumps, definitions)))
+
+
 @pytest.mark.parametrize("lines", ["jsonl", "csv"])
-def test_a_file_of_definitions_holds_all_of_them(tmp_path: Path, lines: str) -> None:
+def test_a_file_of_definitions_holds_all_of_them(lines: str) -> None:
     policies = Policies(delivery=Delivery.AT_LEAST_ONCE, spread=60)
     every = [
         exported(key, user="ann", policies=policies, external_id=f"crm-{key}") for key in CRONS
     ]
     definitions = [definition(one) for one in every]
-    if lines == "csv":
-        found = items(tables.read_csv("x", "\n".join(tables.csv_lines(definitions))))
-    else:
-        text = "\n".join(map(json.dumps, definitions))
-        found = items(tables.read_json_lines("x", text))
+    found = items(_read_back(lines, definitions))
     for one, given in zip(found, definitions, strict=True):
         whole = {"user": "ann", "key": one.name, "cron": one.timing.cron, **one.given}
         whole |= {"timezone": one.timing.timezone, "policies": dict(one.timing.policies)}
         assert {name: value for name, value in whole.items() if value is not None} == given
+
+
+@pytest.mark.parametrize("lines", ["jsonl", "csv"])
+def test_a_file_of_definitions_leaves_nothing_to_the_defaults_of_an_action(lines: str) -> None:
+    given = exported("weekdays", policies=USUAL, given={})
+    (found,) = items(_read_back(lines, [definition(given)]))
+    read = MappingRules([]).apply(found)
+    assert isinstance(read, MappedSchedule)
+    assert read.definition["policies"] == given.view["policies"]
+    assert read.definition["input"] == {}
+
+
+WRONG_KINDS: list[dict[str, Json]] = [
+    {"enabled": "no"},
+    {"enabled": "0"},
+    {"enabled": 0},
+    {"policies": "spread"},
+    {"labels": ["team"]},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG_KINDS, ids=str)
+def test_a_field_of_another_kind_is_refused_and_never_left_out(wrong: dict[str, Json]) -> None:
+    (name,) = wrong
+    assert name in refused(_read_back("jsonl", [definition(exported("weekdays")) | wrong])).why
+
+
+@pytest.mark.parametrize("cell", ["no", "0", "off"])
+def test_a_cell_that_says_no_in_other_words_makes_no_schedule_that_fires(cell: str) -> None:
+    text = f"key,cron,flow,action,enabled\na,0 9 * * *,mail,send,{cell}"
+    assert "expected true or false" in refused(tables.read_csv("x", text)).why
 
 
 def test_an_input_whose_secrets_an_operator_does_not_read_is_told_and_not_taken_back() -> None:

@@ -69,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as problem:
         if os.environ.get("DUETICK_DEBUG"):
             raise
-        told = f"unexpected: {type(problem).__name__}: {problem}. DUETICK_DEBUG=1 shows where."
+        why = redact_text(str(problem))
+        told = f"unexpected: {type(problem).__name__}: {why}. DUETICK_DEBUG=1 shows where."
         print(f"duetick: {name_extra(problem) or told}", file=sys.stderr)
         return 1
     return 0

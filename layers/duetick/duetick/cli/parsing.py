@@ -1,24 +1,56 @@
 """The arguments of the command. Errors show the usage of the wrong part, and the valid numbers."""
 
 import argparse
+import io
+import re
+import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
+from itertools import pairwise
 from math import inf
-from typing import TypeVar
+from typing import Final, TypeVar
+
+from duetick.domain.redaction import WITHHELD, redact_text
 
 _Number = TypeVar("_Number", int, float)
+
+ERROR: Final = ": error: "
+"""The text between the usage and the reason."""
 
 
 def read(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments. If they are wrong, end the command with the usage and the reason.
 
-    An unknown argument shows the usage of its own verb, not that of the whole command.
+    An unknown argument shows the usage of its own verb, not that of the whole command. The reason
+    repeats no secret: a token may stand where no part takes one.
     """
+    told = io.StringIO()
+    try:
+        with redirect_stderr(told):
+            return _read(parser, arguments)
+    finally:
+        usage, mark, reason = told.getvalue().rpartition(ERROR)
+        given = sys.argv[1:] if arguments is None else arguments
+        sys.stderr.write(f"{usage}{mark}{_withhold(reason, given)}")
+
+
+def _read(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
     chosen, unknown = parser.parse_known_args(arguments)
     if unknown:
         nearest: argparse.ArgumentParser = chosen.parser
         nearest.error(f"unknown: {' '.join(unknown)}")
     return chosen
+
+
+def _withhold(reason: str, given: Sequence[str]) -> str:
+    """Return the reason without the secrets among the arguments."""
+    for one in given:
+        reason = reason.replace(one, redact_text(one) or "")
+    for option, value in pairwise(given):
+        if option.startswith("-") and redact_text(f"{option} {value}") == f"{option} {WITHHELD}":
+            reason = re.sub(rf"(?<![\w-]){re.escape(value)}(?![\w-])", WITHHELD, reason)
+    return reason
 
 
 def note_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from duetick.core.store import Store
 from duetick.core.wire import iso
 from duetick.domain.errors import say_count
 from duetick.domain.forecasting import Outlook
-from duetick.domain.limits import OF_ACTION, OF_FLOW, Limit, Limits, Per
+from duetick.domain.limits import OF_ACTION, OF_FLOW, WINDOWS, Limit, Limits, Per
 from duetick.domain.minutes import Sums
 from duetick.domain.pace import Pace, best_pace
 from duetick.domain.schedule import Json
@@ -23,6 +23,10 @@ BoundKind: TypeAlias = Literal["stack", "limit", "given"]
 Source: TypeAlias = Literal["measured", "ordered", "given", "unknown"]
 
 MOST_REPORTS: Final = 1_000
+PERS: Final[tuple[Per, ...]] = get_args(Per)
+MOST_IN_A_WINDOW: Final = 10**9
+"""The most runs of a bound: no stack delivers as many."""
+
 MOST_SHOWN: Final = 100
 """The most windows of one bound that an answer names."""
 
@@ -163,9 +167,17 @@ def _of_limit(limit: Limit, lasts: float | None) -> Iterator[Bound]:
         )
         yield Bound("limit", limit.scope, None, "minute", "unknown", said)
         return
-    most = int(limit.parallel * 60 / lasts)
-    said = f"{at_once}: {most:,} a minute if a run lasts {lasts:g} s, as was given."
-    yield Bound("limit", limit.scope, most, "minute", "ordered", said)
+    most, per = _most_of(limit.parallel, lasts)
+    said = f"{at_once}: {most:,} a {per} if a run lasts {lasts:g} s, as was given."
+    yield Bound("limit", limit.scope, most, per, "ordered", said)
+
+
+def _most_of(parallel: int, lasts: float) -> tuple[int, Per]:
+    """Return how many runs fit into a window: into the shortest that has room for one. A run lasts
+    so many seconds, at most a day.
+    """
+    per = next(one for one in PERS if parallel * WINDOWS[one] >= lasts * 1_000)
+    return int(min(parallel * WINDOWS[per] / (lasts * 1_000), MOST_IN_A_WINDOW)), per
 
 
 def _judge(bound: Bound, judged: _Judged, outlook: Outlook, *, has_added: bool) -> Bound:

@@ -127,7 +127,7 @@ def next_fires(record: Record | None, now: int, count: int) -> Sequence[Preview]
     """Return the next fire times; none if it is done, or paused without an end."""
     if record is None or not record.enabled or record.done_at is not None:
         return ()
-    return previews(record, now, count)
+    return previews(record, now, count, spent=record.runs)
 
 
 def _next_readable(record: Record | None, now: int) -> Sequence[Preview]:

@@ -60,7 +60,8 @@ def meaning_of(wanted: Schedule, known: Circumstances, count: int, *, after: int
     """
     check_timing(wanted.cron, wanted.timezone)
     record, cron = replace(Record.of(wanted), anchor=known.now), parse(wanted.cron)
-    found = previews(record, after, count)
+    spent = _times(record, record.policies).count(known.now, after) if after > known.now else 0
+    found = previews(record, after, count, spent=spent)
     told = [
         *_of_refusals(record, known),
         *_of_times(cron, found, count),

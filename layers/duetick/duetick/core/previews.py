@@ -60,13 +60,21 @@ def local_time(timezone: str | None, at: int) -> str:
     return _local(FAR_ZONES[timezone], at)
 
 
-def previews(schedule: Schedule, now: int, count: int) -> list[Preview]:
-    """Return the next `count` fire times after `now`; fewer if the schedule has fewer."""
+def previews(schedule: Schedule, now: int, count: int, *, spent: int = 0) -> list[Preview]:
+    """Return the next `count` fire times after `now`; fewer if the schedule has fewer, or may run
+    less often: so many of its runs are `spent`.
+    """
     zone, before, found = FAR_ZONES[schedule.timezone], now, []
-    for at in _walk(schedule, now, count):
+    for at in _walk(schedule, now, within_limit(schedule, count, spent)):
         found.append(Preview(at, _local(zone, at), _clock(zone, before, at)))
         before = at
     return found
+
+
+def within_limit(schedule: Schedule, count: int, spent: int) -> int:
+    """Return how many of so many fires the limit of runs allows, if so many runs are spent."""
+    limit = schedule.policies.max_runs
+    return count if limit is None else max(0, min(count, limit - spent))
 
 
 def _walk(schedule: Schedule, now: int, count: int) -> Iterator[int]:

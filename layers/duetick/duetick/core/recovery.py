@@ -11,6 +11,7 @@ from duetick.core.store import Store
 from duetick.core.wire import iso
 from duetick.core.witness import catch_up, find_restore, note_restore
 from duetick.domain.errors import ConfigurationError
+from duetick.domain.group_pauses import Pauses
 from duetick.domain.occurrence import LATEST
 from duetick.domain.recovering import Recovery, foresee
 from duetick.domain.states import Reason
@@ -82,12 +83,12 @@ def recover(
         _stop_backfills(store)
         result.lost = _write_off(store, found.found_at, now, may_go_on)
         result.complete = may_go_on()
-    walk = _Walk(store, found.witnessed, how)
+    walk, pauses = _Walk(store, found.witnessed, how), store.pauses.current(now)
     for one in store.shelf.every_book("" if dry_run else walk.place()):
         if not may_go_on():
             result.complete = False
             break
-        _recover_one(store, one, found.found_at, now, result)
+        _recover_one(store, one, found.found_at, now, result, pauses=pauses)
         walk.seen = one.place
     if not dry_run and not result.complete:
         walk.keep()
@@ -128,15 +129,18 @@ def _stop_backfills(store: Store) -> None:
         backfills.stop(one.name, "recover")
 
 
-def _recover_one(store: Store, one: Listed, until: int, now: int, result: Recovered) -> None:
+def _recover_one(
+    store: Store, one: Listed, until: int, now: int, result: Recovered, *, pauses: Pauses
+) -> None:
     """Count the unknown times of a schedule, and pass them over unless it is a dry run.
 
     A row that cannot be read is left to the next tick, which records it as poisoned.
     """
     if one.row is None or one.row.next_fire_at > until:
         return
+    holes = pauses.spans(one.row.user_id, one.row.flow)
     try:
-        foreseen = foresee(one.row, one.mark, until, now, result.how)
+        foreseen = foresee(one.row, one.mark, until, now, result.how, holes=holes)
     except ValueError:
         return
     result.schedules += 1

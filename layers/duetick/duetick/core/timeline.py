@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from duetick.core.histories import Owned, Wanted, history_page
 from duetick.core.keeping import find_kept_since
-from duetick.core.previews import changes_near, local_time
+from duetick.core.previews import changes_near, local_time, within_limit
 from duetick.core.verify import fault_json, reckon_schedule, rules_of_store
 from duetick.core.wire import iso
 from duetick.core.wording import definition_json
@@ -148,9 +148,11 @@ def _list_ahead(record: Record | None, window: Window, now: int) -> Sequence[int
     """Return the fire times from now on in the span, as things stand."""
     if record is None or not record.enabled or record.done_at or record.defect:
         return ()
+    since = max(now, window.since - 1)
     try:
         times = Times.of(row_of(record, now))
-        return times.between(max(now, window.since - 1), window.until - 1, MOST_SHOWN)
+        most = within_limit(record, MOST_SHOWN, record.runs + times.count(now, since))
+        return times.between(since, window.until - 1, most)
     except ValueError:
         return ()
 

@@ -39,11 +39,11 @@ class Selection(NamedTuple):
 class Alike(NamedTuple):
     """Rows that fire alike: so many (`number`), due for the same nominal time.
 
-    That time may be the full minute before it, if it is later than this minute and the rows have no
-    end: no other fire lies between. `policies` are their text. `anchor` is None if the next time is
-    one of their rate's own. `mark` is there if they were set back behind it. If they have a limit
-    of runs, each has `spent` so many, or they wait to begin. If they have a spread, they tell their
-    `names`.
+    The time of a rate may be the full minute before it, if it is later than this minute and the
+    rows have neither an end nor a spread: no other fire lies between. `policies` are their text.
+    `anchor` is None if the next time is one of their rate's own. `mark` is there if they were set
+    back behind it. If they have a limit of runs, each has `spent` so many, or they wait to begin.
+    If they have a spread, they tell their `names`.
     """
 
     number: int

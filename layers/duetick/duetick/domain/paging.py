@@ -136,7 +136,7 @@ def newest_first(identity: Identity) -> tuple[int, str, str, str]:
 def check_findable(user_id: str | None, key: str | None, states: frozenset[State]) -> None:
     """Raise InvalidQuery if no index answers the query."""
     if user_id is None and key is not None:
-        raise InvalidQuery("A key is a user's: give `user_id` with it.")
+        raise InvalidQuery("A key is one of a user's schedules: name the user with it.")
     if user_id is None and not any(states and states <= known for known in FINDABLE):
         said = "; ".join(", ".join(sorted(known)) for known in FINDABLE)
         wanted = f"state {', '.join(sorted(states))}" if states else "any state"

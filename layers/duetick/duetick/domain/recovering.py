@@ -58,8 +58,17 @@ def pass_over(
     return Passed(after, (replace(whole, error=UNKNOWN, told=UNKNOWN),))
 
 
-def foresee(row: IndexRow, mark: int | None, until: int, now: int, how: Recovery) -> Foreseen:
-    """Return the effect of a recovery, and of the claim that follows it at once.
+def foresee(
+    row: IndexRow,
+    mark: int | None,
+    until: int,
+    now: int,
+    how: Recovery,
+    *,
+    holes: tuple[tuple[int, int], ...] = (),
+) -> Foreseen:
+    """Return the effect of a recovery, and of the claim that follows it at once: it leaves out the
+    times in `holes`.
 
     Raises ValueError if the expression or the zone cannot be read.
     """
@@ -70,5 +79,5 @@ def foresee(row: IndexRow, mark: int | None, until: int, now: int, how: Recovery
         after = move_past_mark(after, mark) if after else None
     if after is None or after.next_fire_at > now:
         return Foreseen(0, recorded)
-    decided = decide(after, now)
+    decided = decide(after, now, 0, holes)
     return Foreseen(len(decided.fires), recorded + sum(one.count for one in decided.missed))

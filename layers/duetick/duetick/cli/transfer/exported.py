@@ -78,19 +78,22 @@ Write: TypeAlias = Callable[[list[Exported], TellLoss], Iterator[str]]
 
 
 def definition(one: Exported) -> dict[str, Json]:
-    """Return what an import takes of a schedule: its definition and its user."""
+    """Return what an import takes of a schedule: its definition and its user.
+
+    It has every policy: its action may have other defaults than Duetick.
+    """
     view = one.view
     labels = {name: text for name, text in view["labels"].items() if name not in (SOURCE, STATE)}
     whole: dict[str, Json] = {
         "user": one.user,
         **{name: view[name] for name in ("key", "cron", "timezone", "flow", "action", "input")},
         "enabled": None if view["enabled"] else False,
-        "policies": {**one.policies},
-        "labels": {**labels},
+        "policies": view["policies"],
+        "labels": labels or None,
         "externalId": view["externalId"],
         "principal": view.get("principal"),
     }
-    return {name: value for name, value in whole.items() if value not in (None, {})}
+    return {name: value for name, value in whole.items() if value is not None}
 
 
 def time_each(
@@ -123,6 +126,13 @@ def tell_clocks(one: Exported, tell: TellLoss, whose: str, now: int) -> None:
     skipped = count(cron, zone, now, end, gap="skip")
     if usual != skipped or usual != count(cron, zone, now, end, repeat="both"):
         tell(one, f"where a clock change skips or repeats one of its times, {whose} decides")
+
+
+def tell_end_of_pause(one: Exported, tell: TellLoss) -> None:
+    """Tell of a pause that ends by itself: no form has its end."""
+    pause = one.view["paused"]
+    if pause and pause["until"]:
+        tell(one, f"its pause ends at {pause['until']}, and no form says that: resume it then")
 
 
 def tell_withheld(one: Exported, tell: TellLoss) -> None:

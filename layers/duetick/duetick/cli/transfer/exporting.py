@@ -24,7 +24,14 @@ from duetick.cli.transfer import (
     pgboss_writer,
     tables,
 )
-from duetick.cli.transfer.exported import Exported, TellLoss, Write, definition, tell_withheld
+from duetick.cli.transfer.exported import (
+    Exported,
+    TellLoss,
+    Write,
+    definition,
+    tell_end_of_pause,
+    tell_withheld,
+)
 
 if TYPE_CHECKING:
     from duetick.cli.asking import Commands
@@ -78,6 +85,7 @@ def _export(chosen: argparse.Namespace) -> None:
         found = [*_schedules(chosen)]
     for one in found:
         tell_withheld(one, tell)
+        tell_end_of_pause(one, tell)
     with _open(chosen.output) as file:
         lines = 0
         for line in _writer(chosen)(found, tell):

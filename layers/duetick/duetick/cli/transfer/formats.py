@@ -12,7 +12,7 @@ from duetick.cli.problem import CliProblem, WrongUsage
 from duetick.cli.transfer import apscheduler, eventbridge, pgboss, tables
 from duetick.cli.transfer.crontab import CrontabReader
 from duetick.cli.transfer.items import FileReader, SourcePart
-from duetick.cli.transfer.rows import SourceRow, rows_of_database, rows_of_file
+from duetick.cli.transfer.rows import MARK, SourceRow, rows_of_database, rows_of_file
 from duetick.domain.expression import InvalidTimezone, check_zone
 from duetick.domain.schedule import Json
 
@@ -50,7 +50,7 @@ def texts(chosen: argparse.Namespace) -> Iterator[tuple[str, str]]:
             raise CliProblem(f"{name} cannot be read ({problem.strerror}).") from problem
         except UnicodeDecodeError as problem:
             raise CliProblem(f"{name} is no text in UTF-8.") from problem
-        yield ("stdin" if name == STDIN else name), text
+        yield ("stdin" if name == STDIN else name), text.removeprefix(MARK)
 
 
 def _each_file(read: FileReader) -> Callable[[argparse.Namespace, int], Iterator[SourcePart]]:

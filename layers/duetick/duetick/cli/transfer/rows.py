@@ -17,6 +17,9 @@ from duetick.domain.redaction import redact_text
 SourceRow: TypeAlias = Mapping[str, Any]
 
 SQLITE: Final = b"SQLite format 3\0"
+MARK: Final = "\ufeff"
+"""The mark with which spreadsheets begin a file in UTF-8."""
+
 COPY: Final = re.compile(r'^COPY ([\w."]+) \(([^)]*)\) FROM stdin;$')
 ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 ESCAPED: Final = re.compile(r"\\(N|[bfnrtv]|x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
@@ -39,7 +42,7 @@ def rows_of_file(path: Path, tables: Sequence[str], queries: Sequence[str]) -> l
     if data.startswith(SQLITE):
         return _of_sqlite(path, queries)
     try:
-        text = data.decode()
+        text = data.decode().removeprefix(MARK)
     except UnicodeDecodeError as problem:
         raise CliProblem(f"{path} is no text, and no file of SQLite.") from problem
     if re.search(COPY.pattern, text, re.MULTILINE):

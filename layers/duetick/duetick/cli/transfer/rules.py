@@ -100,19 +100,19 @@ class MappingRules:
         return MappedSchedule(item, owner, key, self._definition(item, whole))
 
     def _definition(self, item: SourceItem, fields: Mapping[str, Json]) -> dict[str, Json]:
-        policies: dict[str, Json] = dict(item.timing.policies)
-        for more in (self.policies, fields.get("policies")):
-            policies |= _object(more)
+        chosen = {**_object(self.policies), **_object(fields.get("policies"))}
+        policies = {**item.timing.policies, **chosen}
+        left = {name for name, value in chosen.items() if value is None}
         definition: dict[str, Json] = {
             "cron": item.timing.cron,
             "timezone": item.timing.timezone,
             **fields,
-            "policies": {name: value for name, value in policies.items() if value is not None},
-            "labels": {**self.labels, **_object(fields.get("labels"))},
+            "policies": {name: policies[name] for name in policies if name not in left} or None,
+            "labels": {**self.labels, **_object(fields.get("labels"))} or None,
         }
         if not item.timing.enabled:
             definition["enabled"] = False
-        return {name: value for name, value in definition.items() if value not in (None, {})}
+        return {name: value for name, value in definition.items() if value is not None}
 
 
 def _object(value: object) -> dict[str, Json]:

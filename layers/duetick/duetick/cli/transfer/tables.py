@@ -14,13 +14,22 @@ from duetick.cli.problem import CliProblem
 from duetick.cli.transfer.documents import objects
 from duetick.cli.transfer.items import NotReadable, RefusedItem, SourceItem, SourcePart, Timing
 from duetick.core.wire import WRITABLE, require_json
-from duetick.domain.errors import InvalidSchedule
+from duetick.domain.errors import InvalidSchedule, kind_of
 from duetick.domain.expression import InvalidExpression, from_day_map
 from duetick.domain.schedule import Json
 
 NAMES: Final = ("user", "key", *WRITABLE)
 AS_JSON: Final = frozenset({"input", "policies", "labels", "principal"})
 """The columns of CSV that hold JSON."""
+
+KINDS: Final[Mapping[str, tuple[type, str, str]]] = {
+    "enabled": (bool, "true or false", "false for a schedule that is paused"),
+    "policies": (dict, "an object", '{"spread": 60}'),
+    "labels": (dict, "an object", '{"team": "garden"}'),
+}
+"""The kinds of the fields that an import reads itself, each with an example. The API looks at all
+others.
+"""
 
 SHOWN: Final = frozenset(
     {
@@ -100,6 +109,7 @@ def _item(place: str, text: str, given: Mapping[str, Json]) -> SourceItem:
         raise NotReadable(f"{unknown[0]!r} is no field", f"the fields are {', '.join(NAMES)}")
     if not given.get("key") or not given.get("cron"):
         raise NotReadable("it has no key or no cron", "both: the key names the schedule for good")
+    _check_kinds(given)
     if _holds_withheld(given.get("input")):
         raise NotReadable(
             f"its input holds {WITHHELD}: an operator's export has no secrets of users",
@@ -113,10 +123,21 @@ def _item(place: str, text: str, given: Mapping[str, Json]) -> SourceItem:
         cron,
         None if zone is None else str(zone),
         policies if isinstance(policies, dict) else {},
-        enabled=enabled is not False,
+        enabled=bool(enabled),
     )
     facts: dict[str, Json] = {"key": name, "user": kept.get("user"), "input": kept.get("input")}
     return SourceItem(place, text, name, timing, facts, (), kept)
+
+
+def _check_kinds(given: Mapping[str, Json]) -> None:
+    """Raise NotReadable if a field that an import reads itself is of another kind. If it left out
+    an `enabled` that says `no`, the schedule would fire.
+    """
+    for name, (kind, wanted, example) in KINDS.items():
+        value = given.get(name)
+        if value is not None and not isinstance(value, kind):
+            got = repr(value) if isinstance(value, str) else kind_of(value)
+            raise NotReadable(f"{name}: expected {wanted}, got {got}", example)
 
 
 def _cron(value: Json) -> str:

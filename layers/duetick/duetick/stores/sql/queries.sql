@@ -93,16 +93,16 @@ r.cron, r.timezone, r.next_at, r.flow, r.policies, r.anchor, r.mark, r.user_id, 
 r.spread
 
 -- name: alike_row_columns
--- What decides the fires of a row within a span. One that is due later only counts. A time is rounded
--- down to its minute where nothing depends on the rest of it: the phase of a rate matters to an end
--- and to a spread, and what is due in this minute is decided as it is.
+-- What decides the fires of a row within a span. One that is due later only counts. The time of a
+-- rate is rounded down to its minute where nothing depends on the rest of it: its phase matters to an
+-- end and to a spread, and what is due in this minute is decided as it is.
 i.flow, i.user_id AS member_user, i.key AS member_key,
 CASE WHEN i.next_fire_at < :until THEN i.cron ELSE '' END AS cron,
 CASE WHEN i.next_fire_at < :until THEN i.timezone END AS timezone,
 CASE
     WHEN i.next_fire_at >= :until THEN :until
     WHEN i.next_fire_at < :soon OR i.redefined_at = 0 OR i.policies LIKE '%"ends_at":%'
-        OR (i.policies LIKE '%"spread":%' AND i.cron LIKE 'rate(%') THEN i.next_fire_at
+        OR i.policies LIKE '%"spread":%' OR i.cron NOT LIKE 'rate(%' THEN i.next_fire_at
     WHEN i.cron LIKE 'rate(%second%' THEN i.next_fire_at - i.next_fire_at % 1000
     ELSE i.next_fire_at - i.next_fire_at % 60000
 END AS next_at,

@@ -193,6 +193,14 @@ class ForecastConformance(StoreSuite):
             5 * MINUTE
         )
 
+    @pytest.mark.parametrize("chosen", [Policies(max_runs=2), Policies(spread=600)])
+    def test_the_second_of_a_single_time_is_told(self, store: Store, chosen: Policies) -> None:
+        """What a limit of runs and a spread count from is the fire itself."""
+        put(store, schedule(cron="at(2027-03-02T11:00:59)", policies=chosen), NOON)
+        told = only([one for part in parts(store) for one in part.rows])
+        assert told.next_fire_at == must(store.index.get("ada", "digest")).next_fire_at
+        assert told.next_fire_at % MINUTE == 59_000
+
     def test_what_waits_is_told_with_what_a_pause_would_do_to_it(self, store: Store) -> None:
         spread = Policies(spread=3_600)
         put(store, schedule("spread", policies=spread), NOON - HOUR)

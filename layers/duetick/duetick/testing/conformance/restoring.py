@@ -39,6 +39,7 @@ BACKUP = NOON + HOUR
 
 RESTORE = NOON + 6 * HOUR
 AFTER = RESTORE + 90 * SECOND
+HALF_HOURS = "*/30 * * * *"
 TEN_HOURS = Policies(
     delivery=Delivery.AT_LEAST_ONCE, retry=Retry(Backoff.FIXED, first=36_000, longest=36_000)
 )
@@ -191,6 +192,22 @@ class RestoreConformance(StoreSuite):
         assert [one.is_pending for one in now] == [how == "fire", how == "fire", True]
         reasons = [one.occurrence.reason for one in now]
         assert reasons == [Reason.LOST] * written_off + [None] * (3 - written_off)
+
+    @pytest.mark.parametrize("how", ["latest", "fire"])
+    @pytest.mark.parametrize("until", [None, RESTORE - HOUR])
+    def test_o02_it_tells_of_no_fire_that_the_pause_of_a_group_leaves_out(
+        self, store: Store, how: Recovery, until: int | None
+    ) -> None:
+        store.schedules.put(schedule(cron=HALF_HOURS), now=NOON)
+        witness = restore(store)
+        before = count_missed(store)
+        store.pauses.pause("user:ada", until=until, now=BACKUP + MINUTE)
+        refuse(store, witness)
+        told = recover_at(store, witness, how, dry_run=True)
+        done = recover_at(store, witness, how)
+        assert (done.fires, done.recorded) == (told.fires, told.recorded)
+        assert tick(store, witness, AFTER) == told.fires
+        assert count_missed(store) - before == told.recorded
 
     def test_a_tick_reads_the_witness_at_the_end_of_an_hour_alone(self, store: Store) -> None:
         witness = KeptWitness()
