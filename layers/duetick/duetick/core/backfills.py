@@ -147,6 +147,7 @@ class Backfills:
         order = StandingOrder(KIND, name, now, one.dump())
         if not self._store.shelf.keep_order(order):
             raise BackfillStands(NOBODY_WROTE)
+        self._store.standing.forget()
         return read_ordered(order)
 
     def find(
@@ -193,6 +194,7 @@ class Backfills:
             changed = order.change(replace(after, changed_at=now, changed_by=by).dump())
             if not self._store.shelf.keep_order(changed):
                 raise BackfillStands(NOBODY_WROTE)
+            self._store.standing.forget()
             return read_ordered(changed)
 
         return retry(attempt, BackfillStands, TRIES)
