@@ -233,7 +233,7 @@ def test_groups_are_paused_resumed_limited_and_let_go(desk: Desk) -> None:
     expect(desk.main.get_by_role("button", name="Resume flow:mailing")).to_be_hidden()
     given = {"Scope": "user:ann", "At once": "3", "Begins": "10", "in each": "hour"}
     desk.act("Limit a group", "Limit", why="too loud", touches="of ann", fields=given)
-    expect(desk.main).to_contain_text("0 of 10 a hour")
+    expect(desk.main).to_contain_text("0 of 10 an hour")
     desk.act("Change the limit of user:ann", "Limit", why="less", fields={"At once": "2"})
     expect(desk.main).to_contain_text("0 of 2")
     desk.act("Lift the limit of user:ann", "Lift it", why="quiet now")

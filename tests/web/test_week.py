@@ -62,7 +62,7 @@ def test_bounds_of_one_scope_are_each_said_once_however_often_the_page_is_drawn(
     week = desk.main.get_by_role("slider")
     for _ in range(3):
         week.press("ArrowRight")
-    expect(desk.main.get_by_text("Operators limit user:bob to 50 a hour.")).to_have_count(1)
+    expect(desk.main.get_by_text("Operators limit user:bob to 50 an hour.")).to_have_count(1)
     expect(desk.main.get_by_text("Operators let 2 of user:bob run at once.")).to_have_count(1)
 
 
@@ -163,7 +163,7 @@ def test_the_change_of_a_schedule_counts_against_what_it_has(desk: Desk) -> None
 def test_a_limit_of_an_action_counts_what_would_be_added_to_it(desk: Desk) -> None:
     operators(desk.running).limit("action:mailing/send", rate=40_000, per="hour")
     desk.go("week?cron=0+9+*+*+*&copies=50000", "It adds 50,000 fires")
-    limited = desk.main.get_by_role("table", name="Over 40,000 a hour of action:mailing/send")
+    limited = desk.main.get_by_role("table", name="Over 40,000 an hour of action:mailing/send")
     expect(limited).to_have_count(0)
     form = desk.main.get_by_role("form", name=FORM)
     form.get_by_label("Flow and action").select_option("mailing/send")

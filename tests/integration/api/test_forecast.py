@@ -203,7 +203,8 @@ def test_runs_longer_than_a_minute_are_so_many_an_hour_or_a_day_and_never_none(
     office.limit("flow:reminders", parallel=1)
     (bound,) = (one for one in office.forecast({"lasts": seconds})["bounds"] if one["most"])
     assert (bound["most"], bound["per"], bound["over"]) == (most, per, [])
-    assert f"{most} a {per} if a run lasts {seconds} s" in bound["said"]
+    article = "an" if per == "hour" else "a"
+    assert f"{most} {article} {per} if a run lasts {seconds} s" in bound["said"]
 
 
 def test_a_run_that_lasts_next_to_nothing_is_no_error(office: Operators) -> None:

@@ -87,7 +87,7 @@ def test_a02_explain_says_for_which_limit_it_waits(
     found = client.explain("hello", at=at)
     assert found["verdict"] == "will_fire"
     named = {"user:you": "the user"}.get(scope, "the " + scope.replace(":", " "))
-    told = f"It waits for a limit that an operator set on {named}: 1 a hour."
+    told = f"It waits for a limit that an operator set on {named}: 1 an hour."
     assert told in found["said"]
     assert "There is a place by 2026-12-01T10:00:00Z, or sooner." in found["said"]
     assert "not for users" not in json.dumps(found)

@@ -117,6 +117,16 @@ def test_a_comment_may_name_the_line_below_it() -> None:
     assert second.name.startswith("backup-")
 
 
+def test_the_name_of_a_line_that_is_switched_off_is_no_other_ones() -> None:
+    off, on = "#0 2 * * * backup\n", "0 18 * * * tidy\n"
+    first, _ = read(f"# key: nightly\n{off}{on}")
+    second, _ = read(f"# key: nightly\n# it tidies up at night, all the rooms\n{on}")
+    assert isinstance(first, SourceItem)
+    assert first.name.startswith("tidy-")
+    assert isinstance(second, SourceItem)
+    assert second.name == "nightly"
+
+
 @pytest.mark.parametrize(
     ("line", "instead"),
     [

@@ -99,6 +99,13 @@ def test_no_retries_are_at_most_once() -> None:
     assert only(read(changed(Target=target))).timing.policies["delivery"] == "at_most_once"
 
 
+def test_an_option_that_should_be_a_number_is_told_and_ends_no_import() -> None:
+    target = ONE["Target"] | {"RetryPolicy": {"MaximumRetryAttempts": "few"}}
+    first, second = read(changed(Target=target), ONE)
+    assert "MaximumRetryAttempts: expected a whole number, got 'few'" in refused([first]).why
+    only([second])
+
+
 def test_what_is_otherwise_here_is_told() -> None:
     target = ONE["Target"] | {
         "Input": '{"at": "<aws.scheduler.scheduled-time>"}',

@@ -129,6 +129,16 @@ def test_the_options_of_pg_boss_become_policies_and_others_are_told() -> None:
 
 
 @pytest.mark.parametrize(
+    "name", ["retryLimit", "priority", "expireInSeconds", "expireInMinutes", "expireInHours"]
+)
+def test_an_option_that_should_be_a_number_is_told_and_ends_no_import(name: str) -> None:
+    wrong, right = row(options={name: "soon"}), row()
+    first, second = pgboss.read_rows("rows", [wrong, right], SINCE)
+    assert f"{name}: expected a whole number, got 'soon'" in refused([first]).why
+    only([second])
+
+
+@pytest.mark.parametrize(
     ("cron", "word"),
     [("*/10 * * * * *", "rate(30 seconds)"), ("75 * * * *", "30 9"), ("H 9 * * *", "spread")],
 )

@@ -243,6 +243,7 @@ def test_a_file_of_definitions_leaves_nothing_to_the_defaults_of_an_action(lines
 
 WRONG_KINDS: list[dict[str, Json]] = [
     {"enabled": "no"},
+    {"key": ["nightly"]},
     {"enabled": "0"},
     {"enabled": 0},
     {"policies": "spread"},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 from duetick.cli.asking import add_json, add_place, add_why, advice, operators_of, warn_of_unknown
 from duetick.cli.parsing import note_parser
 from duetick.cli.showing import field, show_many
-from duetick.domain.limits import Per
+from duetick.domain.limits import Per, say_rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,7 +112,7 @@ def _list(chosen: argparse.Namespace) -> None:
 def in_words(one: "Mapping[str, object]") -> str:
     """Return what a limit allows, in words."""
     parts = [f"{one['parallel']} at once"] if one["parallel"] else []
-    parts += [f"{one['rate']:,} a {one['per']}"] if one["rate"] else []
+    parts += [say_rate(int(str(one["rate"])), str(one["per"]))] if one["rate"] else []
     return f"{one['scope']} to {' and '.join(parts)}"
 
 

@@ -8,7 +8,7 @@ from duetick.core.store import Store
 from duetick.core.wire import iso
 from duetick.domain.errors import say_count
 from duetick.domain.forecasting import Outlook
-from duetick.domain.limits import OF_ACTION, OF_FLOW, WINDOWS, Limit, Limits, Per
+from duetick.domain.limits import OF_ACTION, OF_FLOW, WINDOWS, Limit, Limits, Per, say_rate
 from duetick.domain.minutes import Sums
 from duetick.domain.pace import Pace, best_pace
 from duetick.domain.schedule import Json
@@ -97,7 +97,7 @@ def _bounds(
     everything = _add_up(outlook.sums[0], added)
     if asked.allowed is not None:
         most, per = asked.allowed
-        said = f"{most:,} a {per} are allowed, as was given."
+        said = f"{say_rate(most, per)} are allowed, as was given."
         yield Bound("given", "all", most, per, "given", said), everything
     if asked.is_all:
         reports = store.workers(outlook.now - REPORTS_KEPT_MS, MOST_REPORTS)
@@ -156,7 +156,7 @@ def _of_stack(pace: Pace | None) -> Bound:
 
 def _of_limit(limit: Limit, lasts: float | None) -> Iterator[Bound]:
     if limit.rate is not None:
-        said = f"Operators limit {limit.scope} to {limit.rate:,} a {limit.per}."
+        said = f"Operators limit {limit.scope} to {say_rate(limit.rate, limit.per)}."
         yield Bound("limit", limit.scope, limit.rate, limit.per, "ordered", said)
     if limit.parallel is None:
         return
@@ -168,7 +168,7 @@ def _of_limit(limit: Limit, lasts: float | None) -> Iterator[Bound]:
         yield Bound("limit", limit.scope, None, "minute", "unknown", said)
         return
     most, per = _most_of(limit.parallel, lasts)
-    said = f"{at_once}: {most:,} a {per} if a run lasts {lasts:g} s, as was given."
+    said = f"{at_once}: {say_rate(most, per)} if a run lasts {lasts:g} s, as was given."
     yield Bound("limit", limit.scope, most, per, "ordered", said)
 
 

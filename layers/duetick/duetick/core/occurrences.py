@@ -55,8 +55,8 @@ ACTS_ON: Final[Mapping[OperatorVerb, frozenset[State]]] = {
 """The states of the occurrences that a verb may change."""
 
 UNFOUND: Final = (
-    "No index finds it by this id. Without user and key, DynamoDB finds only what runs, waits or "
-    "is dead: give both. Each log line shows them beside the id."
+    "Nothing with this id was found. Without user and key a store may find only what runs, waits "
+    "or is dead: give both. Each log line shows them beside the id."
 )
 
 

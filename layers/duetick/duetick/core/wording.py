@@ -18,6 +18,7 @@ from duetick.domain.definitions import Definition
 from duetick.domain.expression import InvalidTimezone, clock_rule
 from duetick.domain.group_pauses import GroupPause
 from duetick.domain.identity import is_job
+from duetick.domain.limits import say_rate
 from duetick.domain.occurrence import Occurrence
 from duetick.domain.policies import DAY, LAST_INSTANT, Misfire, Overlap, Policies
 from duetick.domain.schedule import Json
@@ -175,7 +176,7 @@ def _waits_for_limit(found: Explanation) -> Iterator[str]:
     kind, _, name = one.scope.partition(":")
     scope = "the user" if kind == "user" else f"the {kind} {name}"
     bounds = [f"{one.parallel:,} at once"] if one.parallel else []
-    bounds += [f"{one.rate:,} a {one.per}"] if one.rate else []
+    bounds += [say_rate(one.rate, one.per)] if one.rate else []
     yield f"It waits for a limit that an operator set on {scope}: {' and '.join(bounds)}."
     yield f"There is a place by {iso(one.free_at(found.now))}, or sooner."
 

@@ -50,6 +50,11 @@ ActionOf: TypeAlias = Callable[[Occurrence], str]
 """A function that returns the action of an occurrence's schedule, empty if it is not known."""
 
 
+def say_rate(number: int, per: str) -> str:
+    """Return the most of a window in words, such as "60 an hour"."""
+    return f"{number:,} {'an' if per == 'hour' else 'a'} {per}"
+
+
 class LimitLease(NamedTuple):
     """A place that a limit has given to an attempt, by its fence. It counts in a window's rate."""
 

@@ -5,7 +5,7 @@ import { liftLimit, limitGroup, pauseGroup, pauseSchedule, recover, resumeGroup,
 import { type App, type Page, anchor, button, by, instant, row, section, table, tag } from "./app.js";
 import { ofSchedule } from "./router.js";
 import { backfillChange } from "./schedule.js";
-import { number } from "./words.js";
+import { number, rate } from "./words.js";
 
 const STATIC_READ = 100;
 
@@ -67,7 +67,7 @@ function limitsTable(app: App, found: readonly Schemas["LimitView"][]): Child {
       one.scope,
       one.scope,
       one.parallel === null ? "–" : `${number(one.running)} of ${number(one.parallel)}`,
-      one.rate === null ? "–" : `${number(one.begun)} of ${number(one.rate)} a ${one.per}`,
+      one.rate === null ? "–" : `${number(one.begun)} of ${rate(one.rate, one.per)}`,
       one.fullUntil ? [tag("full", "wait"), " until ", instant(app, one.fullUntil), ", or sooner"] : tag("has room", "good"),
       by(one.by),
       one.note,

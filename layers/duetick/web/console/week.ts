@@ -6,7 +6,7 @@ import { type App, type Page, anchor, button, instant, row, section, table } fro
 import { type Control, filters } from "./filters.js";
 import { type Forecast, type Picture, all, heat, pictureOf } from "./heat.js";
 import { link } from "./router.js";
-import { clock, iso, number, numberOf, several } from "./words.js";
+import { clock, iso, number, numberOf, rate, several } from "./words.js";
 
 type Bound = Schemas["BoundView"];
 type Body = Schemas["ForecastBody"];
@@ -166,7 +166,7 @@ function bound(app: App, one: Bound, hasAdded: boolean): Child {
     "div",
     { key: name, class: "bound" },
     h("p", null, said, h("b", { class: "bad" }, ` More is due in ${several(one.overCount, one.per)}:`)),
-    table(`Over ${number(one.most ?? 0)} a ${one.per} of ${one.scope}`, [`The ${one.per} of`, "Due", "Allowed", "All begun by"], rows, ""),
+    table(`Over ${rate(one.most ?? 0, one.per)} of ${one.scope}`, [`The ${one.per} of`, "Due", "Allowed", "All begun by"], rows, ""),
     others > 0 && h("p", { class: "hint" }, `And ${number(others)} more${others + SHOWN > one.over.length ? "; the picture marks the first 100" : ""}.`),
     h("p", null, one.spreadSaid, " ", hasAdded && spread !== null && button(`Try a spread of ${number(spread)} s`, () => app.choose({ spread: String(spread) }))),
   );

@@ -119,6 +119,11 @@ export function number(value: number): string {
   return value.toLocaleString("en");
 }
 
+/** The most of a window, such as "60 an hour". */
+export function rate(most: number, per: string): string {
+  return `${number(most)} ${per === "hour" ? "an" : "a"} ${per}`;
+}
+
 /** The number that a text says. What is none goes as it is to the API, which names the field. */
 export function numberOf(text: string): number {
   return /^-?\d+(?:\.\d+)?$/.test(text.trim()) ? Number(text) : (text as unknown as number);

@@ -36,7 +36,7 @@ HALF_A_RANGE: Final = re.compile(r"(^|,)\d+/")
 ZONE: Final = "CRON_TZ"
 KEY: Final = "key"
 NAMED: Final = re.compile(rf"#\s*{KEY}:\s*(\S.*)")
-"""A comment that names the line below it: `# key: nightly`."""
+"""A comment that names the line below it, also one that is switched off: `# key: nightly`."""
 
 REMARKS: Final = {
     ZONE: "the time zone of the lines below it",
@@ -87,7 +87,8 @@ class CrontabReader:
         if not line or line.startswith("#"):
             self._blank += 1
             named = NAMED.fullmatch(line)
-            self._key = named[1] if named else self._key
+            if named or _is_schedule(line.lstrip("#")):
+                self._key = named[1] if named else None
             return None
         variable = VARIABLE.match(line)
         if variable:
@@ -200,6 +201,15 @@ def _check_cron(cron: str) -> str:
         return parse(cron)
     except InvalidExpression as problem:
         raise unreadable(problem, "five fields such as 0 9 * * 1-5") from None
+
+
+def _is_schedule(line: str) -> bool:
+    """Return True if a comment is a line that is switched off."""
+    try:
+        cron, command, _ = _split_times(line.strip())
+        return bool(command and _check_cron(cron))
+    except NotReadable:
+        return False
 
 
 def split_command(text: str) -> tuple[str, str | None]:

@@ -17,6 +17,7 @@ from duetick.cli.transfer.items import (
     SourceItem,
     SourcePart,
     Timing,
+    read_number,
     unreadable,
 )
 from duetick.domain.expression import InvalidExpression, InvalidTimezone, check_zone, parse
@@ -130,7 +131,7 @@ def _spread(one: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
     window = one.get("FlexibleTimeWindow") or {}
     if window.get("Mode") != "FLEXIBLE":
         return {}
-    minutes = int(window.get("MaximumWindowInMinutes") or 0)
+    minutes = read_number("MaximumWindowInMinutes", window.get("MaximumWindowInMinutes") or 0)
     notes.append(f"its window of {minutes} min is a fixed place in it here (spread)")
     return {"spread": minutes * 60}
 
@@ -147,12 +148,12 @@ def _retries(target: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
     if retries == 0:
         found["delivery"] = "at_most_once"
     elif retries is not None:
-        attempts = min(int(retries) + 1, MOST_ATTEMPTS)
+        attempts = min(read_number("MaximumRetryAttempts", retries) + 1, MOST_ATTEMPTS)
         found |= {"delivery": "at_least_once", "retry": {"attempts": attempts}}
         notes.append("what failed is tried again here, not only what did not reach its target")
     age = given.get("MaximumEventAgeInSeconds")
     if age not in (None, USUAL_RETRIES["MaximumEventAgeInSeconds"]):
-        found["longestLateness"] = int(age)
+        found["longestLateness"] = read_number("MaximumEventAgeInSeconds", age)
     return found
 
 

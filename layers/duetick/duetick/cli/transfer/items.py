@@ -87,6 +87,15 @@ def unreadable(problem: InvalidExpression | InvalidTimezone, instead: str) -> No
     return NotReadable(why, right or example or instead)
 
 
+def read_number(name: str, value: object) -> int:
+    """Return an option of a source that is a whole number. Raises NotReadable if it is none."""
+    try:
+        return int(str(value))
+    except ValueError:
+        shown = str(value)[:LONGEST_SLUG]
+        raise NotReadable(f"{name}: expected a whole number, got {shown!r}", "a number") from None
+
+
 def digest(text: str, size: int = 8) -> str:
     """Return a short digest of a text."""
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:size]

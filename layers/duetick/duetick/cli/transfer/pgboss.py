@@ -14,6 +14,7 @@ from duetick.cli.transfer.items import (
     SourceItem,
     SourcePart,
     Timing,
+    read_number,
     unreadable,
 )
 from duetick.domain.expression import InvalidExpression, InvalidTimezone, check_zone, count, parse
@@ -134,7 +135,7 @@ def _policies(options: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
     if options.get("retryLimit") is not None:
         found |= _retries(options, notes)
     if options.get("priority"):
-        wanted = int(options["priority"])
+        wanted = read_number("priority", options["priority"])
         found["priority"] = max(-PRIORITIES, min(wanted, PRIORITIES))
         if found["priority"] != wanted:
             notes.append(f"its priority {wanted} is {found['priority']} here, the most there is")
@@ -150,25 +151,26 @@ def _policies(options: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
 
 
 def _retries(options: Mapping[str, Any], notes: list[str]) -> dict[str, Json]:
-    limit = int(options["retryLimit"])
+    limit = read_number("retryLimit", options["retryLimit"])
     if limit == 0:
         return {"delivery": "at_most_once"}
     retry: dict[str, Json] = {"attempts": min(limit + 1, MOST_ATTEMPTS)}
     if limit >= MOST_ATTEMPTS:
         notes.append(f"it has {MOST_ATTEMPTS} attempts here, not {limit + 1}")
     retry["backoff"] = "exponential" if options.get("retryBackoff") else "fixed"
-    if options.get("retryDelay"):
-        retry["first"] = int(options["retryDelay"])
-    longest = options.get("retryDelayMax")
-    if longest or retry.get("first"):
-        retry["longest"] = int(longest or max(3_600, int(options.get("retryDelay") or 0)))
+    delay = read_number("retryDelay", options.get("retryDelay") or 0)
+    longest = read_number("retryDelayMax", options.get("retryDelayMax") or 0)
+    if delay:
+        retry["first"] = delay
+    if longest or delay:
+        retry["longest"] = longest or max(3_600, delay)
     return {"delivery": "at_least_once", "retry": retry}
 
 
 def _expiry(options: Mapping[str, Any]) -> int:
     """Return the seconds that a job of the schedule may run; 0 if it says nothing."""
     parts = (("expireInSeconds", 1), ("expireInMinutes", 60), ("expireInHours", 3_600))
-    return sum(int(options.get(name) or 0) * size for name, size in parts)
+    return sum(read_number(name, options.get(name) or 0) * size for name, size in parts)
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -109,6 +109,8 @@ def _item(place: str, text: str, given: Mapping[str, Json]) -> SourceItem:
         raise NotReadable(f"{unknown[0]!r} is no field", f"the fields are {', '.join(NAMES)}")
     if not given.get("key") or not given.get("cron"):
         raise NotReadable("it has no key or no cron", "both: the key names the schedule for good")
+    if not isinstance(given["key"], str | int):
+        raise NotReadable(f"key: expected text, got {kind_of(given['key'])}", '"nightly"')
     _check_kinds(given)
     if _holds_withheld(given.get("input")):
         raise NotReadable(
