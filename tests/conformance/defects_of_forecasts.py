@@ -19,6 +19,7 @@ FORECASTS = (
                 "test_rows_that_fire_alike_are_told_by_their_number",
                 "test_rows_with_a_spread_tell_their_names",
                 "test_users_and_actions_are_told_only_where_they_are_asked_for",
+                "test_the_second_of_a_single_time_is_told",
             }
         ),
     ),
