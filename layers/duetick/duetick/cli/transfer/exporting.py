@@ -32,6 +32,7 @@ from duetick.cli.transfer.exported import (
     tell_end_of_pause,
     tell_withheld,
 )
+from duetick.domain.errors import say_count
 
 if TYPE_CHECKING:
     from duetick.cli.asking import Commands
@@ -93,7 +94,8 @@ def _export(chosen: argparse.Namespace) -> None:
             lines += 1
     for name, notes in told.items():
         say(f"{name}: {'; '.join(notes)}")
-    say(f"{len(found):,} schedules, {lines:,} lines; {len(told):,} are not said in full.")
+    written = f"{say_count(len(found), 'schedule')}, {say_count(lines, 'line')}"
+    say(f"{written}; not said in full: {len(told):,}.")
 
 
 def _schedules(chosen: argparse.Namespace) -> Iterator[Exported]:
