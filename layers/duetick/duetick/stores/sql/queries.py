@@ -88,17 +88,20 @@ def _returned(sql: str) -> str:
 FORMS: Final[Mapping[str, Callable[[str], str]]] = {"of many": _of_many, "returned": _returned}
 """The forms of a fragment, each as `{name form}`."""
 
+_INSERTED: Final = re.compile(r"\{(\w+)(?: ([a-z ]+))?\}")
+
 
 def _fill(sql: str, fragments: dict[str, str]) -> str:
     """Insert the fragments, and those that they name. Most statements have none."""
-    for form, change in FORMS.items() if "{" in sql else ():
-        for name in [one for one in fragments if f"{{{one} {form}}}" in sql]:
-            whole = _fill(fragments[name], fragments)
-            sql = sql.replace(f"{{{name} {form}}}", change(whole))
-    while "{" in sql and (found := [name for name in fragments if "{" + name + "}" in sql]):
-        for name in found:
-            sql = sql.replace("{" + name + "}", fragments[name])
-    return sql
+
+    def insert(found: re.Match[str]) -> str:
+        name, form = found.groups()
+        if name not in fragments:
+            return found[0]
+        whole = _fill(fragments[name], fragments)
+        return _fill(FORMS[form](whole), fragments) if form else whole
+
+    return _INSERTED.sub(insert, sql)
 
 
 class Migration(NamedTuple):
