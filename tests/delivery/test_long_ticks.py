@@ -7,8 +7,8 @@ from threading import Lock
 
 import pytest
 from duetick.core.store import Store
-from duetick.core.tick import run_tick
-from duetick.core.tick.loop import SLOTS
+from duetick.core.tick import TickReport, run_tick
+from duetick.core.tick.loop import CHUNK, SLOTS
 from duetick.domain.attempts import SUCCEEDED, Begun
 from duetick.domain.schedule import IndexRow, Occurrence, Schedule
 from duetick.ports import Delivered
@@ -43,6 +43,20 @@ class Slow:
         """Nothing is open."""
 
 
+def tick(slow: Slow, *, slots: int = SLOTS, chunk: int = CHUNK) -> TickReport:
+    """A tick of ten minutes, by the clock of its dispatch."""
+    clock = slow.clock
+    return run_tick(
+        slow.store,
+        slow,
+        now=NINE,
+        slots=slots,
+        chunk=chunk,
+        budget=600,
+        elapsed=lambda: (clock.now - NINE) / 1_000,
+    )
+
+
 @pytest.fixture
 def clock() -> FakeClock:
     """The clock of the store and of the tick."""
@@ -64,15 +78,7 @@ def test_what_a_tick_claims_after_minutes_begins_in_that_tick(
     store: Store, clock: FakeClock
 ) -> None:
     slow = Slow(store, clock)
-    report = run_tick(
-        store,
-        slow,
-        now=NINE,
-        slots=1,
-        chunk=1,
-        budget=600,
-        elapsed=lambda: (clock.now - NINE) / 1_000,
-    )
+    report = tick(slow, slots=1, chunk=1)
     assert (report.claimed, report.delivered, report.failed) == (8, 8, 0)
     assert sorted(slow.began) == [f"k{number}" for number in range(8)]
 
@@ -82,9 +88,7 @@ def test_o03_a_long_tick_goes_on_with_what_a_limit_lets_begin_one_by_one(
 ) -> None:
     store.limits.set("flow:mail", parallel=1, now=NINE)
     slow = Slow(store, clock)
-    report = run_tick(
-        store, slow, now=NINE, slots=4, budget=600, elapsed=lambda: (clock.now - NINE) / 1_000
-    )
+    report = tick(slow, slots=4)
     assert (report.delivered, report.failed, len(slow.began)) == (8, 0, 8)
 
 
@@ -95,15 +99,7 @@ def test_q05_a_long_tick_goes_on_with_the_jobs_that_wait(store: Store, clock: Fa
             Schedule("ann", "job", "* * * * *", "mail", "send"), due_at=NINE, now=NINE
         )
     slow = Slow(store, clock)
-    report = run_tick(
-        store,
-        slow,
-        now=NINE,
-        slots=1,
-        chunk=1,
-        budget=600,
-        elapsed=lambda: (clock.now - NINE) / 1_000,
-    )
+    report = tick(slow, slots=1, chunk=1)
     assert (report.delivered, report.failed, len(slow.began)) == (8, 0, 8)
 
 
@@ -132,11 +128,5 @@ def test_i15_a_long_tick_leases_no_more_than_it_delivers_before_the_leases_end(
         store.migrate()
         for number in range(500):
             store.index.upsert(IndexRow("ann", f"k{number}", "0 9 * * *", None, NINE, "mail"))
-        report = run_tick(
-            store,
-            Beside(store, clock),
-            now=NINE,
-            budget=600,
-            elapsed=lambda: (clock.now - NINE) / 1_000,
-        )
+        report = tick(Beside(store, clock))
     assert (report.claimed, report.delivered) == (500, 500)

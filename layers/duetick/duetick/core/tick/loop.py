@@ -24,8 +24,8 @@ CHUNK: Final = 1_000
 SLOTS: Final = 64
 FIRST_CHUNK: Final = 4 * SLOTS
 IN_LINE: Final = 15.0
-"""The seconds for which a tick claims at its pace: a lease lasts for longer, also one that counts
-from the last step of time. So does one round of the slots.
+"""The seconds of deliveries that a tick has in line at most. The leases last longer, and so do they
+for one round of the slots.
 """
 CLAIM_SECONDS: Final = 0.25
 """The longest that a claim of a chunk takes beside deliveries that keep the processor busy."""

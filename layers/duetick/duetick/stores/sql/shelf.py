@@ -321,9 +321,12 @@ class SqlShelf:
 
     def _lease(self, now: int, limit: int, until: int, fair: Fair) -> Sequence[Occurrence]:
         with self._database.claiming() as session:
-            params: Params = {"now": now - fair.late, "until": until}
-            params = {**params, "leave_out": leave_out_param(fair)}
-            params = {**params, **_full_scopes(fair, now)}
+            params: Params = {
+                "now": now - fair.late,
+                "until": until,
+                "leave_out": leave_out_param(fair),
+                **_full_scopes(fair, now),
+            }
             over = _select(session, *_over_call({**params, "limit": limit}, fair))
             room = limit - len(over)
             due = _select(session, *_due_call({**params, "limit": room}, fair, now))

@@ -195,7 +195,7 @@ class ForecastConformance(StoreSuite):
 
     @pytest.mark.parametrize("chosen", [Policies(max_runs=2), Policies(spread=600)])
     def test_the_second_of_a_single_time_is_told(self, store: Store, chosen: Policies) -> None:
-        """What a limit of runs and a spread count from is the fire itself."""
+        """A limit of runs and a spread count from the fire itself, not from its minute."""
         put(store, schedule(cron="at(2027-03-02T11:00:59)", policies=chosen), NOON)
         told = only([one for part in parts(store) for one in part.rows])
         assert told.next_fire_at == must(store.index.get("ada", "digest")).next_fire_at
