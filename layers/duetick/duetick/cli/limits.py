@@ -13,6 +13,7 @@ from duetick.domain.limits import Per, say_rate
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from duetick.api.views import LimitView
     from duetick.cli.asking import Commands
 
 KINDS: Final = ("user", "flow", "action")
@@ -109,10 +110,10 @@ def _list(chosen: argparse.Namespace) -> None:
     _show(chosen, found)
 
 
-def in_words(one: "Mapping[str, object]") -> str:
+def in_words(one: "LimitView") -> str:
     """Return what a limit allows, in words."""
     parts = [f"{one['parallel']} at once"] if one["parallel"] else []
-    parts += [say_rate(int(str(one["rate"])), str(one["per"]))] if one["rate"] else []
+    parts += [say_rate(one["rate"], one["per"])] if one["rate"] else []
     return f"{one['scope']} to {' and '.join(parts)}"
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from duetick.cli.backfill import add_backfill
 from duetick.cli.bills import add_costs
@@ -43,7 +43,36 @@ from duetick.domain.redaction import redact_text
 from duetick.runtime import wiring
 from duetick.version import VERSION
 
+if TYPE_CHECKING:
+    from duetick.cli.asking import Commands
+
 EXIT_CODES: Final = "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C."
+
+VERBS: Final = (
+    add_costs,
+    add_stores,
+    add_recover,
+    add_redrive,
+    add_verify,
+    add_overview,
+    add_console,
+    add_workers,
+    add_backfill,
+    add_purge,
+    add_schedules,
+    add_jobs,
+    add_upcoming,
+    add_forecast,
+    add_doctor,
+    add_occurrences,
+    add_pauses,
+    add_limits,
+    add_import,
+    add_export,
+    add_token,
+    add_projects,
+)
+"""The functions that add the verbs, in the order of the help."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,6 +111,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"duetick {VERSION}")
     commands = parser.add_subparsers(required=True)
+    for add in (_add_local, *VERBS):
+        add(commands)
+    return parser
+
+
+def _add_local(commands: "Commands") -> None:
     local = note_parser(commands.add_parser("local", help="run the whole product on this machine"))
     local.add_argument("--port", type=whole(), default=8080)
     local.add_argument(
@@ -95,29 +130,6 @@ def _parser() -> argparse.ArgumentParser:
         help="how a tick hands on: one call each, or packs through a queue in this process",
     )
     local.set_defaults(command=_local)
-    add_costs(commands)
-    add_stores(commands)
-    add_recover(commands)
-    add_redrive(commands)
-    add_verify(commands)
-    add_overview(commands)
-    add_console(commands)
-    add_workers(commands)
-    add_backfill(commands)
-    add_purge(commands)
-    add_schedules(commands)
-    add_jobs(commands)
-    add_upcoming(commands)
-    add_forecast(commands)
-    add_doctor(commands)
-    add_occurrences(commands)
-    add_pauses(commands)
-    add_limits(commands)
-    add_import(commands)
-    add_export(commands)
-    add_token(commands)
-    add_projects(commands)
-    return parser
 
 
 def _local(chosen: argparse.Namespace) -> None:

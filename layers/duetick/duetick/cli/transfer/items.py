@@ -11,6 +11,8 @@ from duetick.domain.identity import InvalidId, check_schedule_key
 from duetick.domain.schedule import Json
 
 LONGEST_SLUG: Final = 48
+WHOLE: Final = re.compile(r"-?\d{1,15}(\.0*)?")
+"""A whole number, also as a column of decimals has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,11 @@ def unreadable(problem: InvalidExpression | InvalidTimezone, instead: str) -> No
 
 def read_number(name: str, value: object) -> int:
     """Return an option of a source that is a whole number. Raises NotReadable if it is none."""
-    try:
-        return int(str(value))
-    except ValueError:
-        shown = str(value)[:LONGEST_SLUG]
-        raise NotReadable(f"{name}: expected a whole number, got {shown!r}", "a number") from None
+    text = str(value)
+    if not WHOLE.fullmatch(text):
+        shown = text[:LONGEST_SLUG]
+        raise NotReadable(f"{name}: expected a whole number, got {shown!r}", f'"{name}": 5')
+    return int(text.partition(".")[0])
 
 
 def digest(text: str, size: int = 8) -> str:
