@@ -107,6 +107,7 @@ def test_q05_a_long_tick_goes_on_with_the_jobs_that_wait(store: Store, clock: Fa
 class Beside(Slow):
     """A dispatch that begins at once, and whose actions take long beside one another."""
 
+    slow_ms: int = SLOW_MS
     lock: Lock = field(default_factory=Lock)
 
     def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
@@ -116,7 +117,8 @@ class Beside(Slow):
         if not isinstance(begun, Begun):
             return Delivered(409)
         with self.lock:
-            self.clock.now += SLOW_MS // SLOTS
+            self.began.append(occurrence.user_id)
+            self.clock.now += self.slow_ms // SLOTS
         self.store.ledger.settle(begun.occurrence, SUCCEEDED)
         return Delivered(202, '{"status": "accepted"}')
 
@@ -130,3 +132,13 @@ def test_i15_a_long_tick_leases_no_more_than_it_delivers_before_the_leases_end(
             store.index.upsert(IndexRow("ann", f"k{number}", "0 9 * * *", None, NINE, "mail"))
         report = tick(Beside(store, clock))
     assert (report.claimed, report.delivered) == (500, 500)
+
+
+def test_i15_the_first_chunk_of_many_users_begins_before_its_leases_end(clock: FakeClock) -> None:
+    with closing(open_store("sqlite://", clock=clock)) as store:
+        store.migrate()
+        for number in range(300):
+            store.index.upsert(IndexRow(f"u{number}", "k", "0 9 * * *", None, NINE, "mail"))
+        slow = Beside(store, clock, slow_ms=20_000)
+        report = tick(slow)
+    assert (report.claimed, len(slow.began)) == (300, 300)

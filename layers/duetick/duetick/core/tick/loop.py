@@ -22,7 +22,10 @@ from duetick.ports import Observer, Tell, Transport, Witness, tell_nobody
 
 CHUNK: Final = 1_000
 SLOTS: Final = 64
-FIRST_CHUNK: Final = 4 * SLOTS
+FIRST_CHUNK: Final = 3 * SLOTS
+"""The occurrences that a tick takes before it knows its pace. The third round of the slots begins
+before the leases end, however long a delivery takes within its policy's timeout.
+"""
 IN_LINE: Final = 15.0
 """The seconds of deliveries that a tick has in line at most. The leases last longer, and so do they
 for one round of the slots.
