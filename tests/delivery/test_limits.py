@@ -1,21 +1,24 @@
 """O-03: a tick hands on what has a place, goes on as places are freed, and holds up nobody else."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from duetick.core.context import Context
 from duetick.core.store import Store
 from duetick.core.tick import TickReport, run_tick
+from duetick.core.tick.places import BEGINS_WITHIN_MS, Places
 from duetick.core.tick.turns import Turns
-from duetick.domain.attempts import Outcome
+from duetick.domain.attempts import SUCCEEDED, Begun, Outcome
 from duetick.domain.errors import StoreUnavailable
 from duetick.domain.policies import Misfire, Overlap, Policies
-from duetick.domain.schedule import Json
+from duetick.domain.schedule import Json, Occurrence
 from duetick.domain.states import Reason, State
+from duetick.ports import Delivered
 from duetick.stores import open_store
 from duetick.testing import FakeClock
 
@@ -280,3 +283,41 @@ class Seconds:
     def sleep(self, seconds: float) -> None:
         """Let them pass."""
         self.now += max(seconds, 0.001)
+
+
+@pytest.mark.parametrize("bounds", [{"parallel": 1}, {"rate": 3, "per": "day"}])
+def test_o03_what_ended_in_the_background_takes_no_place_for_long(
+    each_scene: Scene, bounds: dict[str, Any]
+) -> None:
+    store, places = each_scene.store, Places(each_scene.store)
+    store.limits.set("user:ada", **bounds, now=NINE - MINUTE)
+    due(each_scene, "ada", 3)
+    store.index.claim_due(NINE, limits=places.limits(NINE))
+    for number in range(3):
+        now = NINE + number * BEGINS_WITHIN_MS
+        places.free_begun(now)
+        (one,) = claim_waiting(store, places, now)
+        begun = store.ledger.begin(one, now=now)
+        assert isinstance(begun, Begun)
+        store.ledger.settle(begun.occurrence, SUCCEEDED, now=now)
+        places.answer(one, Delivered(202, '{"outcome": "queued"}'), now)
+    assert ended(store) == ["succeeded"] * 3
+
+
+def test_o03_what_is_to_begin_in_the_background_keeps_its_place(each_scene: Scene) -> None:
+    store, places = each_scene.store, Places(each_scene.store)
+    store.limits.set("user:ada", parallel=1, now=NINE - MINUTE)
+    due(each_scene, "ada", 2)
+    store.index.claim_due(NINE, limits=places.limits(NINE))
+    (one,) = claim_waiting(store, places, NINE)
+    places.answer(one, Delivered(202, '{"outcome": "queued"}'), NINE)
+    places.free_begun(NINE + BEGINS_WITHIN_MS - 1)
+    assert claim_waiting(store, places, NINE + BEGINS_WITHIN_MS - 1) == []
+
+
+def claim_waiting(store: Store, places: Places, now: int) -> Sequence[Occurrence]:
+    """What a tick leases now of what waits for a limit."""
+    limits = places.limits(now)
+    claimed = store.ledger.claim_waiting(now, 1, limits=limits)
+    places.take(limits, claimed)
+    return claimed

@@ -133,7 +133,7 @@ class Deliveries:
         if not self._tally.count_answer(occurrence, delivery, lateness_ms):
             never_began = self._undelivered.give_back(occurrence)
             state = _endpoint_state(delivery) if never_began else "up"
-        self._places.answer(occurrence, delivery)
+        self._places.answer(occurrence, delivery, self._clock())
         self._undelivered.observe(occurrence, delivery)
         return state
 

@@ -159,6 +159,7 @@ class Tick:
         self._line_up_due(start)
         if self._turns.in_line > self._workers:
             self._start_workers(start, self._turns.in_line)
+        self.places.free_begun(self._frame.clock())
         if self.places.has_freed and not self._frame.claim_error:
             claims.over = False
         threshold = self._claim_below(claims)

@@ -11,6 +11,9 @@ from duetick.ports import Delivered
 
 ACCEPTED: Final = 202
 
+BEGINS_WITHIN_MS: Final = 10_000
+"""An action in the background begins within this time. It has a lease of its own from then on."""
+
 
 class Places:
     """The limits as one tick reads them: with what it has leased, and dispatch has not answered.
@@ -22,7 +25,7 @@ class Places:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._mine: dict[str, tuple[str, ...]] = {}
-        self._queued: dict[str, tuple[str, ...]] = {}
+        self._queued: dict[str, tuple[int, tuple[str, ...]]] = {}
         self.has_freed = False
 
     @property
@@ -33,7 +36,8 @@ class Places:
     def limits(self, now: int) -> Limits:
         """Return the limits that stand, with the places that this tick is going to take."""
         fresh, self.has_freed = self.has_freed, False
-        return self._store.limits.handing_on(now, self._mine | self._queued, fresh=fresh)
+        queued = {name: scopes for name, (_, scopes) in self._queued.copy().items()}
+        return self._store.limits.handing_on(now, self._mine | queued, fresh=fresh)
 
     def take(self, limits: Limits, leased: Iterable[Occurrence]) -> None:
         """Take the places that were picked for occurrences which this tick has leased."""
@@ -46,16 +50,23 @@ class Places:
         if self._mine:
             self._mine.pop(digest_of(occurrence.identity), ())
 
-    def answer(self, occurrence: Occurrence, delivery: Delivered) -> None:
+    def answer(self, occurrence: Occurrence, delivery: Delivered, now: int) -> None:
         """Free the places of an occurrence, unless its run is still to begin in the background."""
         if not self._mine:
             return
         name = digest_of(occurrence.identity)
         scopes = self._mine.pop(name, ())
         if delivery.status == ACCEPTED and read_answer(delivery, "outcome") == "queued":
-            self._queued[name] = scopes
+            self._queued[name] = now + BEGINS_WITHIN_MS, scopes
         elif scopes:
             self.has_freed = True
+
+    def free_begun(self, now: int) -> None:
+        """Free the places of actions that have begun in the background by now."""
+        for name, (until, _) in self._queued.copy().items():
+            if until <= now:
+                del self._queued[name]
+                self.has_freed = True
 
 
 class NoPlaces(Places):
