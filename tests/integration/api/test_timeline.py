@@ -55,6 +55,18 @@ def test_no_time_is_ahead_that_the_limit_of_runs_does_not_allow(running: Product
     assert client.explain("hello", at="2026-12-01T12:00:00Z")["verdict"] == "quota"
 
 
+def test_a_run_that_waits_in_its_spread_is_no_longer_ahead(anywhere: Product) -> None:
+    client = anywhere.client()
+    client.put("hello", {**HOURLY, "policies": {"maxRuns": 2, "spread": 3_000}})
+    anywhere.clock.now = NINE
+    anywhere.tick()
+    assert [one["state"] for one in client.history("hello")] == ["scheduled"]
+    left = ["2026-12-01T10:00:00Z"]
+    assert [one["utc"] for one in client.upcoming("hello")["upcoming"]] == left
+    assert [one["utc"] for one in client.explain("hello")["upcoming"]] == left
+    assert client.timeline("hello", **SPAN)["ahead"] == left
+
+
 def test_a_pause_leaves_times_out_while_it_holds_and_has_a_range_after_it(
     anywhere: Product,
 ) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duetick.core.keeping import find_kept_since
-from duetick.core.previews import Preview, local_time, previews
+from duetick.core.previews import Preview, count_spent, local_time, previews
 from duetick.core.store import Store
 from duetick.core.verify import reckon_schedule, rules_of_store
 from duetick.domain.accounts import Account, Fault, Rules, zone_of
@@ -102,7 +102,7 @@ def explain(store: Store, user_id: str, key: str, at: int, now: int) -> Explanat
         timezone=next(_zones(sight, judged.definition, rules), None),
         events=store.ledger.events(sight.entry) if sight.entry else (),
         besides=besides,
-        upcoming=_next_readable(sight.record, now),
+        upcoming=_next_readable(store, sight.record, now),
         pause_now=_pause_now(sight.record, pauses, now),
         limit=_limit_of(store, sight, now),
     )
@@ -123,17 +123,17 @@ def _pause_now(record: Record | None, pauses: Pauses, now: int) -> GroupPause | 
     return pauses.holding(record.user_id, record.flow, now) if record else None
 
 
-def next_fires(record: Record | None, now: int, count: int) -> Sequence[Preview]:
+def next_fires(store: Store, record: Record | None, now: int, count: int) -> Sequence[Preview]:
     """Return the next fire times; none if it is done, or paused without an end."""
     if record is None or not record.enabled or record.done_at is not None:
         return ()
-    return previews(record, now, count, spent=record.runs)
+    return previews(record, now, count, spent=count_spent(store, record, now))
 
 
-def _next_readable(record: Record | None, now: int) -> Sequence[Preview]:
+def _next_readable(store: Store, record: Record | None, now: int) -> Sequence[Preview]:
     """Return the next fire times; none if they cannot be read."""
     try:
-        return next_fires(record, now, NEXT)
+        return next_fires(store, record, now, NEXT)
     except ValueError:
         return ()
 

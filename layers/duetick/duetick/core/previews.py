@@ -4,12 +4,21 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 
 from duetick.core.wire import EPOCH, iso
+from duetick.domain.attempts import counts_as_run
 from duetick.domain.expression.zones import FAR_ZONES, Zone
 from duetick.domain.firing import Times
 from duetick.domain.rows import row_of
 from duetick.domain.schedule import Json, Record, Schedule
+from duetick.domain.states import State
+
+if TYPE_CHECKING:
+    from duetick.core.store import Store
+
+UNBEGUN: Final = frozenset({State.SCHEDULED, State.QUEUED})
+MOST_WAITING: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,18 @@ def within_limit(schedule: Schedule, count: int, spent: int) -> int:
     """Return how many of so many fires the limit of runs allows, if so many runs are spent."""
     limit = schedule.policies.max_runs
     return count if limit is None else max(0, min(count, limit - spent))
+
+
+def count_spent(store: "Store", record: Record, now: int) -> int:
+    """Count the runs that have begun, and those that wait although their time has come: in their
+    spread, or for a limit of operators. Return 0 without a limit of runs.
+    """
+    if record.policies.max_runs is None:
+        return 0
+    waiting = store.ledger.find(
+        record.user_id, record.key, state=UNBEGUN, limit=MOST_WAITING, before=now + 1
+    )
+    return record.runs + sum(counts_as_run(one) for one in waiting)
 
 
 def _walk(schedule: Schedule, now: int, count: int) -> Iterator[int]:

@@ -215,7 +215,7 @@ class UserSchedules:
         """Return the next fire times; none if it is done, or paused without an end."""
         from duetick.core.explain import next_fires  # few requests ask for it
 
-        return next_fires(self.get(key), self.clock(), count)
+        return next_fires(self.store, self.get(key), self.clock(), count)
 
     def explain(self, key: str, at: int | None = None) -> "Explanation":
         """Explain why the schedule fired at a time, or did not, or whether it will; now by default.

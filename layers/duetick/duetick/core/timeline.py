@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 
 from duetick.core.histories import Owned, Wanted, history_page
 from duetick.core.keeping import find_kept_since
-from duetick.core.previews import changes_near, local_time, within_limit
+from duetick.core.previews import changes_near, count_spent, local_time, within_limit
+from duetick.core.store import Store
 from duetick.core.verify import fault_json, reckon_schedule, rules_of_store
 from duetick.core.wire import iso
 from duetick.core.wording import definition_json
@@ -76,7 +77,7 @@ def timeline(schedules: Owned, key: str, window: Window) -> dict[str, Json]:
         "definitions": [definition_json(one) for one in dated],
         "pauses": [*_pauses_json(pauses, schedules.user_id, record, dated, shown)],
         "clockChanges": [*_clock_changes(zone, shown)],
-        "ahead": [iso(at) for at in _list_ahead(record, shown, now)],
+        "ahead": [iso(at) for at in _list_ahead(store, record, shown, now)],
         "leftOut": [iso(at) for at in _list_left_out(record, shown, now)],
         "unaccounted": [*_list_unaccounted(schedules, key, shown, now)],
     }
@@ -144,14 +145,15 @@ def _clock_changes(zone: str | None, window: Window) -> Iterator[dict[str, Json]
         return
 
 
-def _list_ahead(record: Record | None, window: Window, now: int) -> Sequence[int]:
+def _list_ahead(store: Store, record: Record | None, window: Window, now: int) -> Sequence[int]:
     """Return the fire times from now on in the span, as things stand."""
     if record is None or not record.enabled or record.done_at or record.defect:
         return ()
     since = max(now, window.since - 1)
     try:
         times = Times.of(row_of(record, now))
-        most = within_limit(record, MOST_SHOWN, record.runs + times.count(now, since))
+        spent = count_spent(store, record, now)
+        most = within_limit(record, MOST_SHOWN, spent + times.count(now, since))
         return times.between(since, window.until - 1, most)
     except ValueError:
         return ()
