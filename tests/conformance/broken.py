@@ -54,8 +54,8 @@ class AlteredDatabase(SqliteDatabase):
     def volatile(self) -> AbstractContextManager[SqliteSession]:
         return self.altering(super().volatile())
 
-    def looking(self) -> AbstractContextManager[SqliteSession]:
-        return self.altering(super().looking())
+    def reading(self) -> AbstractContextManager[SqliteSession]:
+        return self.altering(super().reading())
 
     @contextmanager
     def altering(self, opened: AbstractContextManager[SqliteSession]) -> Iterator[SqliteSession]:

@@ -66,6 +66,11 @@ class MeddledDatabase:
             yield self._wrap(session)
 
     @contextmanager
+    def reading(self) -> Iterator[Session]:
+        with self._database.reading() as session:
+            yield self._wrap(session)
+
+    @contextmanager
     def claiming(self, *, waits: bool = True) -> Iterator[Session]:
         with self._database.claiming(waits=waits) as session:
             yield self._wrap(session)

@@ -113,6 +113,25 @@ def test_a_file_that_was_opened_for_reading_is_opened_again(
     store.close()
 
 
+def test_a_read_waits_for_no_writer_of_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0)
+    file = tmp_path / "file.db"
+    with closing(open_store(f"sqlite:///{file}")) as store, closing(sqlite3.connect(file)) as other:
+        store.migrate()
+        daily = Schedule("ada", "daily", "0 9 * * *", "reminders", "send")
+        store.schedules.put(daily, now=60_000)
+        other.execute("BEGIN IMMEDIATE")
+        store.check_schema()
+        assert store.schedules.get("ada", "daily") is not None
+        assert [one.key for one in store.shelf.records("ada", "", 2).found] == ["daily"]
+        assert store.ledger.find("ada") == []
+        assert [one.key for one in store.shelf.accounts(0, 120_000)] == ["daily"]
+        with pytest.raises(StoreUnavailable, match="locked"):
+            store.schedules.delete("ada", "daily", now=60_000)
+
+
 def test_c05_a_connection_of_ones_own_can_look_ahead_too() -> None:
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     store = open_store(lambda: connection, look_ahead=True)

@@ -169,6 +169,10 @@ class PostgresDatabase:
         with self._transaction(BEGIN) as session:
             yield session
 
+    def reading(self) -> AbstractContextManager[PostgresSession]:
+        """See `Database`. A query that locks no row waits for nobody."""
+        return self.transaction()
+
     @contextmanager
     def claiming(self, *, waits: bool = True) -> Iterator[PostgresSession]:
         """See `Database`. The plan is pinned."""

@@ -61,6 +61,9 @@ class Database(Protocol):
         back.
         """
 
+    def reading(self) -> AbstractContextManager[Session]:
+        """Open a transaction that only reads, beside whoever writes."""
+
     def claiming(self, *, waits: bool = True) -> AbstractContextManager[Session]:
         """Open a transaction of a tick, which claims or leases: due rows are read in the order of
         their index.
@@ -76,7 +79,7 @@ class Database(Protocol):
         """
 
     def looking(self) -> AbstractContextManager[Session]:
-        """Open a transaction of a tick that only reads, beside whoever writes."""
+        """Open a transaction of a tick that only reads: it reads in the order of an index."""
 
     def migration(self) -> AbstractContextManager[Session]:
         """Open a transaction for DDL. It keeps other migrations out and has no short time limit."""

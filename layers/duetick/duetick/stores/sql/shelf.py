@@ -284,7 +284,7 @@ class SqlShelf:
 
     def take_bell(self, name: ScheduleName, now: int, until: int) -> str | None:
         """See `ports.Shelf`."""
-        rows = self._query("bell_take", {**_name_params(name), "now": now, "until": until})
+        rows = self._execute("bell_take", {**_name_params(name), "now": now, "until": until})
         return str(rows[0][0]) if rows else None
 
     def end_bell(self, name: ScheduleName, token: str) -> bool:
@@ -293,7 +293,7 @@ class SqlShelf:
 
     def free_bell(self, name: ScheduleName, until: int) -> None:
         """See `ports.Shelf`."""
-        self._query("bell_free", {**_name_params(name), "until": until})
+        self._execute("bell_free", {**_name_params(name), "until": until})
 
     # Occurrences.
 
@@ -415,7 +415,7 @@ class SqlShelf:
         calls = [("events_of", identity_params(one)) for one in identities]
         if not calls:
             return ()
-        with self._database.transaction() as session:
+        with self._database.reading() as session:
             answers = session.last(calls)()
         return [[read_event(row) for row in rows] for rows in answers]
 
@@ -424,7 +424,7 @@ class SqlShelf:
     @retried
     def key_holder(self, key: CallerKey) -> tuple[Occurrence, int] | None:
         """See `ports.Shelf`."""
-        with self._database.transaction() as session:
+        with self._database.reading() as session:
             return key_holder(session, key)
 
     def body(self, identity: Identity) -> str | None:
@@ -459,7 +459,7 @@ class SqlShelf:
         """See `ports.Shelf`."""
         from duetick.stores.sql.alike import read_part
 
-        with self._database.transaction() as session:
+        with self._database.reading() as session:
             return read_part(session, selection, now, until, place)
 
     def walk_units(self, books: int) -> int | None:
@@ -555,11 +555,18 @@ class SqlShelf:
 
     def keep_note(self, name: str, body: str) -> None:
         """See `ports.Shelf`."""
-        self._query("note_put", {"name": name, "body": body})
+        self._execute("note_put", {"name": name, "body": body})
 
     @retried
     def _query(self, name: str, params: Params) -> Sequence[Row]:
         return self._rows(name, params)
+
+    @retried
+    def _execute(self, name: str, params: Params) -> Sequence[Row]:
+        """Run one statement that writes, in one round trip. Return its rows."""
+        with self._database.transaction() as session:
+            (rows,) = session.last([(name, params)])()
+        return rows
 
     # The inbox.
 
@@ -604,11 +611,11 @@ class SqlShelf:
         """See `ports.Shelf`. Its module is loaded when it is needed: a tick records nothing."""
         from duetick.stores.sql.operations import operation_params
 
-        self._query("operation_put", operation_params(operation))
+        self._execute("operation_put", operation_params(operation))
 
     def end_operation(self, operation: "Operation") -> None:
         """See `ports.Shelf`."""
-        self._query("operation_end", {"id": operation.id, "outcome": operation.outcome})
+        self._execute("operation_end", {"id": operation.id, "outcome": operation.outcome})
 
     def operations(
         self, after: "OperationPlace", limit: int, user_id: str | None = None
@@ -640,7 +647,7 @@ class SqlShelf:
     @retried
     def check_schema(self) -> None:
         """See `ports.Shelf`."""
-        with self._database.transaction() as session:
+        with self._database.reading() as session:
             check_schema(session, self._steps)
 
     @retried
@@ -683,8 +690,8 @@ class SqlShelf:
         self._database.close()
 
     def _rows(self, name: str, params: Params) -> Sequence[Row]:
-        """Return the rows of one query, in one round trip."""
-        with self._database.transaction() as session:
+        """Return the rows of one query that only reads, in one round trip."""
+        with self._database.reading() as session:
             (rows,) = session.last([(name, params)])()
         return rows
 

@@ -241,9 +241,13 @@ class SqliteDatabase:
         """See `Database`."""
         return SqliteTransaction(self, WRITING, NORMAL)
 
-    def looking(self) -> AbstractContextManager[SqliteSession]:
-        """See `Database`. It waits for no writer."""
+    def reading(self) -> AbstractContextManager[SqliteSession]:
+        """See `Database`. It waits for no writer of another process."""
         return SqliteTransaction(self, "BEGIN", self._synchronous)
+
+    def looking(self) -> AbstractContextManager[SqliteSession]:
+        """See `Database`."""
+        return self.reading()
 
     def begin(self, opening: str, synchronous: str) -> sqlite3.Connection:
         """Open a transaction. The lock keeps the other threads out."""
