@@ -82,6 +82,7 @@ def odd(server: EmbeddedPostgres) -> Iterator[str]:
     rules.write_text(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("password", ODD)
 def test_a_user_that_is_made_logs_in_with_its_password_whatever_it_holds(
     server: EmbeddedPostgres, odd: str, password: str

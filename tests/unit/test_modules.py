@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 TOP = Path(__file__).parents[2]
 LAYER = TOP / "layers/duetick/duetick"
 SHORT: Final = 120
@@ -150,6 +152,7 @@ def named(tree: ast.Module) -> Iterator[str]:
             yield node.target.id
 
 
+@pytest.mark.slow
 def test_a_name_of_a_module_is_read_there_or_elsewhere() -> None:
     """The routes name the API's functions in a text. Applications use the last."""
     dead = set()
