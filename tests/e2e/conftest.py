@@ -1,7 +1,6 @@
 """The template, built once and deployed onto the emulated AWS: a stack for each backend."""
 
 import json
-import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -126,13 +125,23 @@ def built(sam: Sam, parameters: dict[str, str], tmp_path_factory: pytest.TempPat
 
 
 @pytest.fixture(scope="session")
-def quiet(built: Path) -> Path:
-    """The same, of which nothing fires by itself: a test is the only one who claims and calls."""
-    window = re.compile(r"^( +)FlexibleTimeWindow:", re.MULTILINE)
-    text, schedules = window.subn(r"\1State: DISABLED\n\g<0>", built.read_text())
-    assert schedules == 2, "the tick and the hourly count"
-    made = built.with_name("quiet.yaml")
-    made.write_text(text)
+def quiet(sam: Sam, emulated_aws: EmulatedAws, built: Path) -> Path:
+    """The same, packaged once, of which nothing fires by itself: a test is the only one who claims
+    and calls.
+    """
+    made = built.with_name("quiet.json")
+    sam.package(emulated_aws, built, made)
+    template = json.loads(made.read_text())
+    schedules = [
+        event["Properties"]
+        for resource in template["Resources"].values()
+        for event in resource["Properties"].get("Events", {}).values()
+        if event["Type"] == "ScheduleV2"
+    ]
+    assert len(schedules) == 2, "the tick and the hourly count"
+    for schedule in schedules:
+        schedule["State"] = "DISABLED"
+    made.write_text(json.dumps(template))
     return made
 
 

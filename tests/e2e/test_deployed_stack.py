@@ -41,8 +41,9 @@ def test_a_deployment_that_fails_is_rolled_back_and_says_why(
     eve = user(stack, "eve")
     eve.put(YEARLY)
     before = eve.get()
-    broken = stack.built.with_name("broken.yaml")
-    broken.write_text(stack.built.read_text().replace("Step: schedules", "Step: nonsense"))
+    broken = stack.built.with_name("broken.json")
+    steps = '"Step": "schedules"', '"Step": "nonsense"'
+    broken.write_text(stack.built.read_text().replace(*steps))
     with pytest.raises(LabError, match="nonsense"):
         stack.deploy(template=broken, parameters={"MemorySize": "768"})
     assert stack.status() == "UPDATE_ROLLBACK_COMPLETE"

@@ -27,6 +27,7 @@ class Sam:
             "AWS_DEFAULT_REGION": REGION,
             "__SAM_CLI_APP_DIR": str(home),
             "SAM_CLI_TELEMETRY": "0",
+            "SAM_CLI_POLL_DELAY": "0.2",
             "PATH": f"{working_python(PART).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         }
 
@@ -67,6 +68,20 @@ class Sam:
         command = ["build", "--template-file", str(template), "--build-dir", str(build_dir)]
         self._sam(*command, *_overrides(parameters), folder=template.parent)
         return build_dir / "template.yaml"
+
+    def package(self, aws: EmulatedAws, built_template: Path, packaged: Path) -> None:
+        """Upload what was built once for many deployments, and write the template that names it.
+
+        It is JSON: SAM reads YAML of this length for a second, several times a deployment.
+        """
+        command = ["package", "--template-file", str(built_template), "--resolve-s3", "--use-json"]
+        self._sam(
+            *command,
+            "--output-template-file",
+            str(packaged),
+            folder=built_template.parent,
+            env={"AWS_ENDPOINT_URL": aws.endpoint},
+        )
 
     def deploy(
         self,
