@@ -5,10 +5,16 @@ missing here as it would be there.
 """
 
 import json
+import os
 import sys
+import tempfile
 import threading
+import zipfile
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, tzinfo
+from hashlib import sha256
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -38,6 +44,40 @@ def _end_one(worker: Any) -> None:  # noqa: ANN401
 
 
 lambda_runtime.kill_workers = end_when_idle
+
+KEPT = Path(tempfile.mkdtemp(prefix="unpacked-"))
+unpacking = threading.Lock()
+
+
+class KeptZip(zipfile.ZipFile):
+    """A ZIP that is unpacked once: whoever unpacks it again has a link to the same folder.
+
+    ministack would unpack the layers for each process of a function, most of what it does.
+    """
+
+    @property
+    def kept(self) -> Path:
+        """The folder of whatever has the same members."""
+        members = [(one.filename, one.CRC) for one in self.infolist()]
+        return KEPT / sha256(repr(members).encode()).hexdigest()
+
+    def namelist(self) -> list[str]:
+        """Name the members that are to be checked: none once they were."""
+        return [] if self.kept.exists() else super().namelist()
+
+    def extractall(self, path: Any = None, *asked: Any) -> None:  # noqa: ANN401
+        """Unpack, or link."""
+        kept = self.kept
+        with unpacking:
+            if not kept.exists():
+                made = kept.with_suffix(".unpacking")
+                super().extractall(made, *asked)
+                made.rename(kept)
+        os.rmdir(path)
+        os.symlink(kept, path)
+
+
+lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": KeptZip})
 
 import_operation = apigateway_v1._import_operation
 parse_template = engine._parse_template
