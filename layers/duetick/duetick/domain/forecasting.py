@@ -68,8 +68,7 @@ class Series(NamedTuple):
 
 
 class _Timing(NamedTuple):
-    """The parts that decide the fires of an expression. With `reaches`, a spread may move them far.
-    """
+    """The parts that decide an expression's fires. With `reaches`, a spread may move them far."""
 
     cron: str
     timezone: str | None

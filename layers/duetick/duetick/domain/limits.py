@@ -247,8 +247,7 @@ class Limits:
         )
 
     def keeps_back(self, one: Occurrence, action: str, now: int) -> bool:
-        """Return True if a limit of an occurrence has no place, so that no tick may lease it now.
-        """
+        """Return True if no tick may lease an occurrence now: one of its limits has no place."""
         if not self.every or not _waits_its_turn(one):
             return False
         covering = self.of(one.user_id, one.flow, action)

@@ -65,7 +65,8 @@ class ReceivedMessage(NamedTuple):
     tick: str = ""
 
     def lateness_ms(self, now: int) -> int:
-        """Return how far the queue is behind: the time since the first pack could have been taken.
+        """Return the time since the first pack could have been taken: its queue is so far
+        behind.
         """
         due_at = min((one.due_at for pack in self.packs[:1] for one in pack), default=self.at)
         return max(0, now - max(due_at, self.at))
