@@ -170,7 +170,7 @@ def _door(chosen: argparse.Namespace) -> Iterator[Door]:
 
 
 class OfStore:
-    """The backfills of a store. What changes something is recorded."""
+    """The backfills of a store. Each change of one is recorded."""
 
     def __init__(self, store: Store, chosen: argparse.Namespace) -> None:
         from duetick.cli.stores import whoever
@@ -219,7 +219,7 @@ class OfStore:
         return self._record(self._backfills.get(name).one.user_id, name)
 
     def all(self) -> list[Mapping[str, Any]]:
-        """Return those of a user, or all."""
+        """Return the backfills of a user, or all."""
         return [backfill_json(one) for one in self._backfills.find(self._chosen.user)]
 
     def show(self, name: str) -> Mapping[str, Any]:

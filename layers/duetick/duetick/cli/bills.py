@@ -41,7 +41,7 @@ MOST_IN_PACK: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Schedules that fire alike: how many, how often in a day, how many fires share a pack."""
+    """Schedules that fire alike: their number, the fires of each in a day, the fires of a pack."""
 
     schedules: float
     fires_a_day: float
@@ -49,7 +49,7 @@ class Load:
 
 
 def bill(backend: Backend, loads: Sequence[Load], usage: Usage, prices: Prices) -> Lines:
-    """Return the costs of a month with these loads: at rest, of the fires, of what is kept."""
+    """Return the costs of a month with these loads: at rest, of the fires, of the kept bytes."""
     total: Counter[str] = Counter(at_rest(backend, usage, prices))
     for load in loads:
         millions = load.schedules * load.fires_a_day * DAYS / MILLION

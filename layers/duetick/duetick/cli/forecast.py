@@ -88,7 +88,7 @@ def _client(chosen: argparse.Namespace) -> Client:
 
 
 def _body(chosen: argparse.Namespace) -> dict[str, Json]:
-    """Return the body of the call: what was chosen, and no more."""
+    """Return the body of the call, with the chosen fields alone."""
     most, per = chosen.most or (None, None)
     given: dict[str, Json] = {
         "from": chosen.since,
@@ -122,7 +122,7 @@ def _schedule(chosen: argparse.Namespace) -> dict[str, Json]:
 
 
 def _read(client: Client, body: Mapping[str, Json]) -> "ForecastView":
-    """Read to the end, and say how far it is."""
+    """Read the forecast to its end, and tell the progress."""
     *_, whole_one = map(_tell, client.forecast_parts(body))
     return whole_one
 

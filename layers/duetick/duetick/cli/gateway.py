@@ -45,8 +45,8 @@ UNAUTHORIZED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LocalRoute:
-    """The paths below a prefix, their handler, and the check of its callers. Of several routes
-    that a path fits, the one that names more of it counts.
+    """The paths below a prefix, their handler, and the check of its callers. If a path fits several
+    routes, the one that names more of it counts.
 
     `authorize` gets the Authorization header. It returns the caller's part of the event's
     `requestContext`, or None; `refusal` then returns the answer.

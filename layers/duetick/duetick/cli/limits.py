@@ -1,6 +1,4 @@
-"""`duetick limit`, `unlimit` and `limits`: how much of a user, a flow or an action runs, for
-operators.
-"""
+"""`duetick limit`, `unlimit` and `limits`: operators limit a user, a flow or an action."""
 
 import argparse
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
@@ -111,7 +109,7 @@ def _list(chosen: argparse.Namespace) -> None:
 
 
 def in_words(one: "LimitView") -> str:
-    """Return what a limit allows, in words."""
+    """Return the bounds of a limit in words."""
     parts = [f"{one['parallel']} at once"] if one["parallel"] else []
     parts += [say_rate(one["rate"], one["per"])] if one["rate"] else []
     return f"{one['scope']} to {' and '.join(parts)}"

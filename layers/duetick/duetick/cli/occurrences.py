@@ -1,6 +1,6 @@
-"""`duetick occurrences …`: those of all users, which operators find, retry, cancel and delete.
+"""`duetick occurrences …`: operators find, retry, cancel and delete those of all users.
 
-One is named by its id, which each log line shows; many by filters, first as a dry run.
+An id, which each log line shows, names one occurrence. Filters name many, first as a dry run.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""`duetick schedules put`: what it takes, and what it changes."""
+"""`duetick schedules put`: its options, and its change of a schedule."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
 
 
 def put(client: Client, chosen: argparse.Namespace) -> "Reply[ScheduleView]":
-    """Create it, or change what is named: a second put takes nothing back that it does not name."""
+    """Create the schedule, or change its named fields: a second put changes no other field."""
     fields, key = _fields(chosen), chosen.key
     try:
         found = client.get(key)
@@ -46,7 +46,7 @@ def put(client: Client, chosen: argparse.Namespace) -> "Reply[ScheduleView]":
 
 
 def _whole(fields: dict[str, Json], chosen: argparse.Namespace) -> dict[str, Json]:
-    """Return the fields that create a schedule, without those that take something back."""
+    """Return the fields that create a schedule, without those that remove a label or a policy."""
     missing = [f"--{name}" for name in ("cron", "flow", "action") if name not in fields]
     if missing:
         chosen.parser.error(f"there is none yet, and to create it needs {', '.join(missing)}")

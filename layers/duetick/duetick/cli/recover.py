@@ -1,4 +1,4 @@
-"""`duetick recover`: what to do with a store that was restored from a backup."""
+"""`duetick recover`: the recovery of a store that was restored from a backup."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _make_key(path: Path) -> None:
 
 
 def find_key(start: Path) -> tuple[bytes, Path] | None:
-    """Return the key of the local stacks of this folder, or else of the nearest one above it."""
+    """Return the key of the local stacks of this folder, else of the nearest folder above it."""
     for folder in (start, *start.parents):
         path = folder / FOLDER / NAME
         if path.is_file():

@@ -96,14 +96,16 @@ class RestoredView(TypedDict):
 
 
 class FailingFlow(TypedDict):
-    """A flow, and its number of the dead."""
+    """A flow, and how many of these dead it has."""
 
     flow: str
     dead: int
 
 
 class FailingUser(TypedDict):
-    """A user, and the user's number of the dead. An empty user stands for static schedules."""
+    """A user, and how many of these dead the user has. An empty user stands for static
+    schedules.
+    """
 
     user: str
     dead: int

@@ -1,4 +1,4 @@
-"""`duetick export FORMAT`: schedules as others write them, and what those forms cannot say."""
+"""`duetick export FORMAT`: schedules in the forms of others, and the losses in those forms."""
 
 import argparse
 import json

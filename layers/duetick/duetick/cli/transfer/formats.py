@@ -1,4 +1,4 @@
-"""The formats of sources: how each is found and read, and what its items usually run."""
+"""The formats of sources: the options and the reader of each, and the usual input of its items."""
 
 import argparse
 import os
@@ -29,8 +29,9 @@ ZONEINFO: Final = "zoneinfo/"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: how its options are added and its items read. `usual` is the input of an item for
-    which no rule names one.
+    """A format: the function that adds its options, and the one that reads its items.
+
+    `usual` is the input of an item if no rule names one.
     """
 
     told: str

@@ -94,7 +94,7 @@ def _import(chosen: argparse.Namespace) -> None:
 
 
 def _rules(chosen: argparse.Namespace, one: Format) -> MappingRules:
-    """Return the rules of the file, and behind them that of the options."""
+    """Return the rules of the file, followed by the rule that the options make."""
     fields: dict[str, Json] = {}
     if (chosen.flow is None) != (chosen.action is None):
         raise WrongUsage("--flow and --action belong together.")
@@ -114,7 +114,7 @@ def _with_usual(rule: MappingRule, one: Format) -> MappingRule:
 
 
 def _door(chosen: argparse.Namespace) -> tuple[Destination, str | None]:
-    """Return the API, and the user whose all schedules of the import are, if an operator says."""
+    """Return the API, and the user of all schedules of the import if an operator names one."""
     if chosen.all_users:
         if chosen.user:
             raise WrongUsage("Either --user or --all-users.")
@@ -159,7 +159,7 @@ def _wait(seconds: float) -> None:
 
 
 def _progress(whole: int, done: str) -> SeePuts:
-    """Return the function that tells on stderr how far it is: after each thousand."""
+    """Return the function that tells the progress on stderr, after each thousand."""
     counted = [0]
 
     def see(more: int) -> None:
@@ -204,7 +204,7 @@ def _show(found: list[Line], chosen: argparse.Namespace, source: str) -> None:
 
 
 def _interesting(found: list[Line], *, dry: bool) -> Iterator[dict[str, Any]]:
-    """Yield the lines, those first that somebody has to look at."""
+    """Yield the lines. Those that somebody has to look at come first."""
     order = ("refused", "gone", "removed", "edited", "changed", "new", "same", "no schedule")
     ranked = sorted(found, key=lambda one: (order.index(one.verdict), one.how is None))
     return (one.show(dry_run=dry) for one in ranked)

@@ -1620,12 +1620,15 @@ export interface components {
             until: string | null;
             updatedAt: string;
         };
-        /** @description A flow, and its number of the dead. */
+        /** @description A flow, and how many of these dead it has. */
         FailingFlow: {
             dead: number;
             flow: string;
         };
-        /** @description A user, and the user's number of the dead. An empty user stands for static schedules. */
+        /**
+         * @description A user, and how many of these dead the user has. An empty user stands for static
+         *     schedules.
+         */
         FailingUser: {
             dead: number;
             user: string;
