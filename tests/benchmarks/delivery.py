@@ -1,6 +1,6 @@
 """Deliveries a second, and what each costs: `python -m tests.benchmarks.delivery`.
 
-Everything is compared within one run: with what 64 connections can carry at most, with `requests`
+Everything is compared within one run: with the most that 64 connections can carry, with `requests`
 under the same signatures, and (`end_to_end`) with the documents' loop over the same million rows.
 """
 
@@ -89,7 +89,7 @@ def transports(count: int) -> None:
 
 
 def ahead() -> None:
-    """2,000 over a minute and 500 in one second of it, each at its own time."""
+    """Deliver 2,000 occurrences over a minute and 500 in one second of it, each at its own time."""
     store = open_store("sqlite://")
     store.migrate()
     start = (time.time_ns() // 1_000_000_000 + 3) * 1_000
@@ -113,7 +113,7 @@ def ahead() -> None:
 
 
 def main(parts: list[str]) -> None:
-    """All, or those that are named."""
+    """Measure the named parts, or all."""
     chosen = parts or ["transports", "end_to_end", "ahead"]
     if "transports" in chosen:
         transports(6_400)

@@ -47,7 +47,9 @@ class Consumed(TypedDict):
 
 
 class Meter:
-    """Adds up what DynamoDB says that each request of a shelf consumed. `requests` counts them."""
+    """The units that DynamoDB says the requests of a shelf consumed, added up. `requests` counts
+    them.
+    """
 
     def __init__(self, shelf: Shelf) -> None:
         self.writes = 0.0
@@ -101,7 +103,9 @@ class Bench:
             self.store.ledger.settle(begun.occurrence, outcome)
 
     def hour(self, limit: int) -> int:
-        """Fire everything once, and look after lost leases when they would end; how many fired."""
+        """Fire everything once, and look after lost leases at their end. Return the number that
+        fired.
+        """
         self.now += HOUR
         claimed = self.claim(limit)
         self.run(claimed, SUCCEEDED)

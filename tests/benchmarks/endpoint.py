@@ -1,4 +1,6 @@
-"""An endpoint in a process of its own: answers each call after a while, and stamps its arrival."""
+"""An endpoint in a process of its own: it answers each call after a while, and stamps its
+arrival.
+"""
 
 import asyncio
 import json

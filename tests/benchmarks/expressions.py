@@ -71,7 +71,7 @@ def pairs(wanted: int) -> list[Pair]:
 
 
 def own_texts(wanted: int) -> list[Pair]:
-    """Return as many pairs, each with a text of its own."""
+    """Return `wanted` pairs, each with a text of its own."""
     return [(text, ZONES[at % len(ZONES)]) for at, text in enumerate(expressions(wanted))]
 
 

@@ -75,7 +75,7 @@ def cron_of(number: int, kind: str) -> str:
 
 
 def rows_of(schedules: int, kind: str) -> Iterator[Given]:
-    """That many rows, each due for its first time after noon."""
+    """Yield a number of rows, each due for its first time after noon."""
     known: dict[tuple[str, str | None, int], int] = {}
     for number in range(schedules):
         cron, zone = cron_of(number, kind), ZONES[number // 7 % 4]
@@ -157,7 +157,7 @@ def clocked(work: Callable[[], list[int]]) -> Took:
 
 
 def held(address: str) -> int:
-    """The megabytes that a process held at its most, beyond those that an empty store takes."""
+    """Return the most megabytes that a process held, beyond those that an empty store takes."""
     with closing(open_store("sqlite://")) as empty:
         empty.migrate()
         empty.now = lambda: NOON
@@ -170,7 +170,9 @@ def held(address: str) -> int:
 
 
 def most_held() -> int:
-    """The most kilobytes of this program so far. `getrusage` would count those of its parent."""
+    """Return the most kilobytes that this program has held. `getrusage` would count its parent's
+    too.
+    """
     (found,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     return int(found)
 
@@ -183,7 +185,7 @@ def held_by_another(address: str) -> int:
 
 @contextmanager
 def sqlite(schedules: int, kind: str) -> Iterator[tuple[str, Callable[[str, str], list[Any]]]]:
-    """A file, and how to read its rows in pages."""
+    """Yield the address of a file, and a function that reads its rows in pages."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file.db"
         fill_sqlite(path, rows_of(schedules, kind))
@@ -197,7 +199,7 @@ def sqlite(schedules: int, kind: str) -> Iterator[tuple[str, Callable[[str, str]
 
 @contextmanager
 def postgres(schedules: int, kind: str) -> Iterator[tuple[str, Callable[[str, str], list[Any]]]]:
-    """A server of its own, and how to read its rows in pages."""
+    """Yield the address of a server of its own, and a function that reads its rows in pages."""
     server = EmbeddedPostgres()
     try:
         fill_postgres(server.url, rows_of(schedules, kind))

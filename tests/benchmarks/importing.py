@@ -49,7 +49,7 @@ def definition(number: int) -> Fields:
 
 @contextmanager
 def local_stack(store: str) -> Iterator[tuple[str, str]]:
-    """A local stack in a process of its own: its address, and the operator's token."""
+    """Yield the address of a local stack in a process of its own, and the operator's token."""
     port = free_port()
     quotas = {"DUETICK_QUOTA_SCHEDULES": "1000000"}
     code = "import sys; from duetick.cli.main import main; sys.exit(main(sys.argv[1:]))"
@@ -86,7 +86,7 @@ def write(path: Path, count: int) -> None:
 
 
 def bring(path: Path, url: str, *more: str) -> None:
-    """The command; what it prints is nobody's here."""
+    """Run the command, and drop its output."""
     with redirect_stdout(StringIO()) as out, redirect_stderr(out):
         code = duetick(["import", "csv", str(path), "--url", url, "--user", "ann", *more])
     assert code == 0, out.getvalue()[-500:]

@@ -98,7 +98,9 @@ def _deployed(aws: EmulatedAws, folder: Path) -> Deployed:
 
 
 def _rate(stack: Deployed) -> float:
-    """Dispatches a second that do not queue: a quarter of what the emulator carries at best."""
+    """Return the dispatches a second that do not queue: a quarter of the most that the emulator
+    carries.
+    """
     at_once = Policies(overlap=Overlap.ALLOW)
     probe = Schedule("probe", "k", "0 9 1 1 *", "stamps", "stamp", policies=at_once)
     _put(stack, (probe, _now()))
@@ -114,7 +116,9 @@ def _rate(stack: Deployed) -> float:
 
 
 def _calls(stack: Deployed, threads: int, count: int) -> float:
-    """Seconds for so many dispatches by an outside caller, each with a key of its own."""
+    """Return the seconds for a number of dispatches by an outside caller, each with a key of its
+    own.
+    """
     path = "/api/flows/stamps/schedules/probe~2Fk/dispatch"
 
     def call(_number: int) -> int:
@@ -157,7 +161,7 @@ def _measure(stack: Deployed, rate: float) -> int:
 
 
 def _put(stack: Deployed, *made: tuple[Schedule, int]) -> None:
-    """Schedules, each at its own time."""
+    """Put schedules, each at its own time."""
     table = stack.outputs["TableName"]
     store = open_store(f"dynamodb://{table}?region={REGION}&endpoint={stack.aws.endpoint}")
     for schedule, at in made:

@@ -163,7 +163,7 @@ def smooth(browser: Browser, running: Product) -> None:
 
 
 def show(page: Page, url: str, shows: str) -> None:
-    """Go to a page, and wait for what it shows."""
+    """Go to a page, and wait for an element of it."""
     page.goto(url)
     page.wait_for_selector(f"main[aria-busy=false] {shows}", state="attached")
 
@@ -183,7 +183,7 @@ def sweep(page: Page, left: float, top: float) -> None:
 
 
 def time_of(page: Page, act: Callable[[], None]) -> tuple[float, float]:
-    """The milliseconds that something takes, and the longest task of the page meanwhile."""
+    """Return the milliseconds that an act takes, and the longest task of the page during it."""
     page.evaluate("window.long = []")
     began = time.monotonic()
     act()

@@ -14,8 +14,7 @@
 - *together*: several processes at once.
 - *snapshot*: under a snapshot that is held open.
 
-All ways claim the same number of rows of the same table, turn and turn about; what is printed are
-medians.
+All ways claim the same number of rows of the same table, in turns. The printed figures are medians.
 """
 
 import argparse
@@ -68,7 +67,7 @@ HOLD = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM schema_versi
 
 @contextmanager
 def table(server: Postgres, rows: int) -> Iterator[Table]:
-    """A database of its own, with that many schedules."""
+    """Yield a database of its own, with a number of schedules."""
     url = fresh_database(server)
     yield Table(url, rows).filled()
     drop_database(server, url)
@@ -143,7 +142,7 @@ def all_ways(url: str) -> dict[str, Way]:
 
 
 def floors(server: Postgres, sizes: Sequence[int], due: int, rounds: int) -> bool:
-    """Ours beside the floors, at each size; whether each share is what is promised."""
+    """Measure ours beside the floors, at each size. Return True if each share is as promised."""
     kept, computed = True, Computed(server)
     for rows in sizes:
         with table(server, rows) as made:
@@ -256,8 +255,9 @@ def _race(made: Table, due: int, claimers: int) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it on a server of its own, or on the one that the environment names. Return 1 if a share
-    of the floor is less than is promised.
+    """Run the parts on a server of its own, or on the one that the environment names.
+
+    Return 1 if a share of the floor is less than is promised.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)

@@ -1,4 +1,4 @@
-"""Ways to claim what is due: ours, the least that any way must write, and the documents' loop."""
+"""Ways to claim due rows: ours, the least that any way must write, and the documents' loop."""
 
 import datetime as dt
 from collections.abc import Callable, Sequence

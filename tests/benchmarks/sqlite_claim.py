@@ -46,7 +46,9 @@ FROM schedule_index WHERE next_fire_at <= ? ORDER BY next_fire_at LIMIT ?"""
 
 
 def filled(path: Path, total: int) -> None:
-    """So many rows, of which 10,000 all over the table are due at noon, in 2,304 groups."""
+    """Write a number of rows. Of these 10,000 all over the table are due at noon, in 2,304
+    groups.
+    """
     store = open_store(f"sqlite:///{path}")
     store.migrate()
     store.close()

@@ -7,7 +7,8 @@
 The functions' own handlers, warm, against DynamoDB Local and the embedded Postgres. A function of
 512 MB has 0.29 of a processor, so seconds as billed are CPU / 0.29 and the waits: requests are
 counted on DynamoDB, and each is taken to last as long as one inside a region does. CPU is this
-process's alone. What Lambda itself logs of an invocation is added to what the functions do.
+process's alone. The bytes that Lambda itself logs of an invocation are added to those of the
+functions.
 """
 
 import contextlib
@@ -89,7 +90,7 @@ class Spent:
 
 
 class Watch:
-    """Looks at what is logged, and at what DynamoDB is asked."""
+    """A watch on the log, and on the requests to DynamoDB."""
 
     def __init__(self, log: io.StringIO, store: Store) -> None:
         self._log = log
@@ -98,7 +99,7 @@ class Watch:
             self._meter = Meter(store.shelf)
 
     def spent(self, work: Callable[[], int]) -> Spent:
-        """Of each; the work says how many there were."""
+        """Return the usage of one piece of work. `work` returns how many pieces it did."""
         logged, asked, (read, written) = self._log.tell(), self._asked(), self._units()
         began = time.process_time()
         times = work()
@@ -120,7 +121,7 @@ class Watch:
 
 
 def put(store: Store, prefix: str, count: int = FIRES) -> int:
-    """Many schedules, each of them due once; how many."""
+    """Put many schedules, each due once. Return their number."""
     made = store.now() - 130_000
     for number in range(count):
         user = f"{prefix}{number}"
@@ -145,7 +146,7 @@ def call_of(occurrence: Occurrence) -> dict[str, Any]:
 
 
 def measure() -> dict[str, Spent]:
-    """In this process, whose environment says which database."""
+    """Measure in this process, whose environment names the database."""
     log = io.StringIO()
     with contextlib.redirect_stdout(log):
         store = wiring.store()
@@ -175,7 +176,7 @@ def measure() -> dict[str, Spent]:
 
 
 def measure_packs() -> dict[str, Spent]:
-    """The same of packs: of a fire in the tick, of a pack of one fire, of a pack of a hundred.
+    """Measure packs: a fire in the tick, a pack of one fire, a pack of a hundred.
 
     The action logs nothing of its own here.
     """
@@ -248,7 +249,7 @@ def measure_bells() -> dict[str, Spent]:
 
 
 def check_fired(store: Store, prefix: str) -> None:
-    """A ring answers 204 whatever it found: the ledger says what fired."""
+    """Check in the ledger that the rings fired: a ring answers 204 in any case."""
     for number in range(FIRES):
         states = [one.state for one in store.ledger.find(f"{prefix}{number}")]
         if states != [State.SUCCEEDED]:
@@ -288,7 +289,9 @@ def billed_send_parts(made: Sequence[OutgoingMessage]) -> None:
 
 
 def show_bells(backend: str, found: dict[str, Spent]) -> bool:
-    """Beside what the calculation takes; whether its units and its log are no less."""
+    """Print the usage beside the calculation's. Return True if that has no fewer units and no less
+    log.
+    """
     taken, ring = Usage(), found["ring"]
     bell = bell_between(found["put"], found["belled"])
     told = {
@@ -308,13 +311,15 @@ def show_bells(backend: str, found: dict[str, Spent]) -> bool:
 
 
 def bell_between(put: Spent, belled: Spent) -> Spent:
-    """Return the usage of the bell of a put, besides it. Its requests are those to the database."""
+    """Return the usage of a put's bell alone. Its requests are those to the database."""
     before, after = astuple(put), astuple(belled)
     return Spent(*(more - less for less, more in zip(before, after, strict=True)))
 
 
 def show_packs(backend: str, found: dict[str, Spent]) -> bool:
-    """Beside what the calculation takes; whether its units and its log are no less."""
+    """Print the usage beside the calculation's. Return True if that has no fewer units and no less
+    log.
+    """
     taken = Usage()
     fires = taken.pack_fires
     seconds = {
@@ -339,7 +344,9 @@ def show_packs(backend: str, found: dict[str, Spent]) -> bool:
 
 
 def show(backend: str, found: dict[str, Spent]) -> bool:
-    """Beside what the calculation takes; whether its units and its log are no less."""
+    """Print the usage beside the calculation's. Return True if that has no fewer units and no less
+    log.
+    """
     taken = Usage()
     assumed = {
         "tick": (taken.tick_seconds, taken.tick_reads, taken.tick_log_kb),
@@ -367,7 +374,7 @@ WAYS: Final = {
 
 
 def main() -> int:
-    """Each backend in a process of its own: what is wired stays wired."""
+    """Measure each backend in a process of its own: wired objects stay wired."""
     if len(sys.argv) > 1:
         backend, way = sys.argv[1], (sys.argv[2:] or ["api"])[0]
         measured, shown = WAYS[way]

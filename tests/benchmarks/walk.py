@@ -113,7 +113,7 @@ def _history(stack: "LocalStack", key: str) -> list[dict[str, str]]:
 
 
 def imports() -> dict[str, set[str]]:
-    """The modules of the layer, and which of them each one imports."""
+    """Return the modules of the layer by name, each with the modules that it imports."""
     files = {_name(path): path for path in LAYER.rglob("*.py")}
     return {name: set(_imported(path, set(files))) for name, path in files.items()}
 

@@ -2,9 +2,9 @@
 
     python -m tests.cloud.check duetick
 
-Asks with the credentials and the region of the environment. It changes nothing but what a tick
-and a migration change, and both are safe at any time. A dispatch that it asks for is of nobody's
-schedule.
+Asks with the credentials and the region of the environment. It changes nothing but what a tick and
+a migration change, and both are safe at any time. Its dispatch is for a schedule that does not
+exist.
 """
 
 import json
@@ -42,7 +42,7 @@ class Failed(Exception):
 
 
 def expect(is_so: object, otherwise: str) -> None:
-    """Fail the check, with what is wrong."""
+    """Fail the check with the fault, unless all is well."""
     if not is_so:
         raise Failed(otherwise)
 
@@ -196,7 +196,7 @@ CHECKS: Final = (
 
 
 def run(stack: Stack) -> Iterator[tuple[str, bool, str]]:
-    """Each check: its name, whether it passed, and what it found."""
+    """Yield the name of each check, whether it passed, and its finding."""
     for check in CHECKS:
         name = check.__name__.replace("_", " ")
         try:
@@ -206,7 +206,7 @@ def run(stack: Stack) -> Iterator[tuple[str, bool, str]]:
 
 
 def main() -> int:
-    """Print what was found; the exit status is 1 where something is wrong."""
+    """Print the findings. Return 1 if something is wrong."""
     if len(sys.argv) != 2:
         sys.stderr.write("Name the stack: python -m tests.cloud.check duetick\n")
         return 2

@@ -1,7 +1,7 @@
 """All stores side by side in worlds at random: `python -m tests.conformance.side_by_side`.
 
-Each world has a seed, and is the same every time. Where stores differ, the command ends and tells
-the seed, what happened last, and each field in which they differ.
+Each world has a seed, and is the same every time. If stores differ, the command ends and tells the
+seed, the last steps, and each field in which they differ.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def opened(address: str) -> Store:
 
 
 def compare(opens: Opens, seeds: Iterable[int], steps: int) -> None:
-    """A world of each seed, in empty stores of its own. Raises where two of them differ."""
+    """Compare a world of each seed, in empty stores of its own. Raise if two stores differ."""
     for seed in seeds:
         with ExitStack() as open_now:
             stores = {name: opens_one() for name, opens_one in opens.items()}
@@ -68,7 +68,7 @@ def all_stores() -> Iterator[Opens]:
 
 
 def main() -> int:
-    """Compare, and say how far it is."""
+    """Compare, and print the progress."""
     parser = argparse.ArgumentParser(description="Drive all stores side by side, at random.")
     parser.add_argument("--seeds", type=int, default=20, help="how many worlds")
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first one's seed")

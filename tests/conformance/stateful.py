@@ -119,7 +119,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(target=handles, limit=st.integers(1, 3), ahead=st.sampled_from([0, 0, 130 * SECOND]))
     def claim(self, limit: int, ahead: int) -> object:
-        """I-02, I-04, I-13, T-06: what is due, or will be in the window, once."""
+        """I-02, I-04, I-13, T-06: claim everything that is due, or will be in the window, once."""
         claimed = drain(self.store, self.clock(), limit, ahead=ahead)
         assert Counter((o.key, o.nominal_at) for o in claimed) == Counter(
             self.model.claim(self.clock(), ahead)
@@ -131,7 +131,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def break_a_row(self) -> None:
-        """I-13: it is due, and nobody can read it."""
+        """I-13: put a row that is due and cannot be read."""
         if not self.broken:
             self.store.index.upsert(IndexRow("ada", BROKEN, "never", None, self.clock()))
             self.broken = True
@@ -146,7 +146,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(key=RECORDS)
     def drift_and_mend(self, key: str) -> None:
-        """I-16: a row that waits too long is found; what it missed is accounted for."""
+        """I-16: a rebuild finds a row that waits too long, and accounts for the missed times."""
         row = self.store.index.get("ada", key)
         if row is not None:
             self.store.index.upsert(replace(row, next_fire_at=row.next_fire_at + 10 * DAY))
@@ -200,7 +200,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def attempts_and_states_agree(self) -> None:
-        """J-13: what the ledger holds of each occurrence is what happened to it."""
+        """J-13: the ledger has of each occurrence the attempts and the state that the model has."""
         for name, entry in self.model.entries.items():
             held = self.store.ledger.get(*name)
             assert held is not None
@@ -231,7 +231,7 @@ def a_schedule(key: str, cron: str, *, enabled: bool) -> Schedule:
 
 
 def spelled_out(occurrence: Occurrence) -> list[int]:
-    """Its nominal time, or all those of its range."""
+    """Return the nominal time, or all times of a range."""
     first, last = occurrence.nominal_at, occurrence.range_end
     if last is None:
         return [first]

@@ -1,7 +1,7 @@
 """A DynamoDB store that forgets one of its shards is caught, as the broken SQL stores are.
 
-Where nothing stands in that shard it does what a working one does. So only the tests are run, of
-the whole suite, that name a schedule which belongs there: a store in memory tells which those are.
+If nothing stands in that shard, such a store works. So of the whole suite only the tests run that
+name a schedule of that shard: a store in memory finds these tests.
 """
 
 from collections.abc import Iterator

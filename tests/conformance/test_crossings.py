@@ -1,7 +1,8 @@
 """The crossing table: each verb of a book meets each policy in a test that `crossings.csv` names.
 
-A row `*` is the random driver, which compares the stores in worlds where everything may happen. It
-counts for a crossing only if the worlds really drive it, on a schedule with that very policy.
+A row `*` is the random driver, which compares the stores in worlds where everything may happen. The
+driver counts for a crossing only if the worlds really drive the verb on a schedule with that
+policy.
 """
 
 import csv
@@ -79,7 +80,7 @@ def verbs() -> set[str]:
 
 
 def driven() -> Counter[tuple[str, str]]:
-    """Count how often the worlds ask each verb of a schedule with each policy."""
+    """Count the verbs that the worlds ask of a schedule with each policy."""
     counted: Counter[tuple[str, str]] = Counter()
     for seed in range(150):
         world = CountedWorld({"memory": Store(MemoryShelf())}, seed)

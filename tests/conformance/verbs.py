@@ -160,13 +160,13 @@ def _bare(answer: object) -> Answer:
 
 
 def _strip(record: Record | None) -> Record | None:
-    """The record of an answer without `last_run_at`, which decides nothing."""
+    """Return the record of an answer without `last_run_at`, which decides nothing."""
     return nameless_record(replace(record, last_run_at=None)) if record else None
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A schedule, and what may be done to it at once."""
+    """A schedule, and the acts that may come at once."""
 
     standing: Standing
     verbs: tuple[str, ...]

@@ -24,7 +24,7 @@ def answer(text: bytes) -> Behave:
 
 
 def status(number: int, body: str = "{}") -> Behave:
-    """Answer with a status, and with nothing else unless it is given."""
+    """Answer with a status, and with a body if one is given."""
     return answer(f"HTTP/1.1 {number} X\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode())
 
 
@@ -61,7 +61,7 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """The address at which it listens."""
+        """The address at which the endpoint listens."""
         return (
             f"https://localhost:{self.port}/v1" if self.tls else f"http://127.0.0.1:{self.port}/v1"
         )

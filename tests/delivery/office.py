@@ -22,7 +22,7 @@ from tests.lab.serving import serve_in_thread
 
 
 class Office:
-    """A dispatch API on a scene, over HTTP, and what its action was run for."""
+    """A dispatch API on a scene, over HTTP, and the occurrences of which its action ran."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene

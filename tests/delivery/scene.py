@@ -119,7 +119,7 @@ class Scene:
         return told(self.dispatch(request(occurrence.flow, occurrence.schedule_id, body)))
 
     def history(self, key: str = "digest") -> list[tuple[str, str | None]]:
-        """State and reason of what became of ada's, the newest first."""
+        """Return the states and reasons of ada's occurrences, the newest first."""
         return [(o.state, o.reason) for o in self.store.ledger.find("ada", key)]
 
 

@@ -1,4 +1,4 @@
-"""The policies that an action declares apply to a resolver's answer, which no put has completed."""
+"""An action's policies apply to a resolver's answer too, which no put has completed."""
 
 import pytest
 from duetick import Policies
@@ -16,7 +16,7 @@ def called(scene: Scene) -> Occurrence:
 
 
 def resolving(scene: Scene, policies: Policies) -> None:
-    """A flow whose schedules live elsewhere."""
+    """Return a flow whose schedules live elsewhere."""
     found = Schedule("ada", "digest", "* * * * *", "mail", "send", policies=policies)
     scene.flow.resolver(lambda _id, _ctx: found)
 

@@ -1,4 +1,4 @@
-"""T-04: an action says what its transaction speaks; where the store does not, nothing fires."""
+"""T-04: an action names the dialect of its transaction; if the store has another, nothing fires."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ def write_nothing(effects: Transaction) -> None:
 def paying(
     transactional: Transactional, effect: Callable[[Transaction], object] = write_nothing
 ) -> Flow:
-    """A flow with one action, whose effect is in its transaction."""
+    """Return a flow with one action, whose effect is in its transaction."""
     flow = Flow("shop")
 
     @flow.action("pay", transactional=transactional)

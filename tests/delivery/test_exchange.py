@@ -1,4 +1,4 @@
-"""The reader of answers: what it takes, what it refuses, and when a connection goes on."""
+"""The reader of answers: it takes some, refuses others, and says if the connection goes on."""
 
 import socket
 import threading
@@ -42,7 +42,7 @@ def read(*parts: bytes, ends: bool = True) -> HttpAnswer:
 
 
 def sized(length: str, body: bytes = b"") -> bytes:
-    """An answer that says how long it is."""
+    """Return an answer that says its length."""
     return f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode() + body
 
 

@@ -1,4 +1,4 @@
-"""T-14: whoever has one does not wait for another's thousand, due or tried again, on any store."""
+"""T-14: a user with one does not wait for another's thousand, due or tried again, on any store."""
 
 from collections.abc import Callable
 from itertools import count
@@ -23,7 +23,7 @@ URGENT = Policies(delivery=RETRIED.delivery, retry=RETRIED.retry, priority=100)
 
 
 def due(store: Store, user: str, count: int, policies: Policies) -> None:
-    """That many schedules of a user, due at nine."""
+    """Put a number of rows of a user, due at nine."""
     for number in range(count):
         row = IndexRow(user, f"k{number}", "0 9 * * *", None, NINE, "m", policies=policies)
         store.index.upsert(row)

@@ -1,4 +1,4 @@
-"""`ctx.settings`: what a deployment tells its flows, as a type; and the texts of its secret."""
+"""`ctx.settings`: the settings of a deployment as a type, and the texts of its secret."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -106,7 +106,7 @@ def test_settings_are_a_mapping_that_tells_nobody_its_values() -> None:
 
 
 def declaring() -> Flow:
-    """A flow that says what it needs."""
+    """Return a flow that declares its settings."""
     flow = Flow("mail", settings=Mail)
     flow.action("send")(lambda _given, _ctx: None)
     return flow

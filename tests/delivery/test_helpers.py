@@ -27,7 +27,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def due(store: Store, rows: int = DUE) -> None:
-    """That many rows, due at nine."""
+    """Put a number of rows, due at nine."""
     for number in range(rows):
         store.index.upsert(IndexRow(f"u{number % 7}", f"k{number:03}", "0 9 * * *", None, NINE))
 

@@ -19,7 +19,7 @@ Row = tuple[int, Mapping[str, Json]]
 
 @dataclass(slots=True)
 class Queue:
-    """Lambda's, of one background action that is due at nine, and what its action does."""
+    """Lambda's queue with one background action, due at nine, and the begins of the action."""
 
     scene: Scene
     begins: list[int] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Queue:
         return told(self.scene.dispatch.run_queued(event))
 
     def begun_and_gone(self, number: int) -> None:
-        """An event whose process begins, and dies in the middle."""
+        """Begin an event in a process that dies in the middle."""
         (held,) = self.scene.store.ledger.find("ada", "digest")
         assert held.fence == number + 1
         self.scene.store.ledger.begin(held, now=self.scene.clock.now)

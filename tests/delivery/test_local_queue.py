@@ -19,7 +19,7 @@ def put(state: QueueState, *groups: str, delay: int = 0) -> list[str]:
 
 
 def taken(state: QueueState, now: int = NOW) -> list[str]:
-    """The groups of all that is visible, in the order in which it is given out."""
+    """Take all visible messages. Return their groups in the order of the queue."""
     found = []
     while message := state.receive(now):
         found.append(message.group)

@@ -1,4 +1,4 @@
-"""J-02, T-01: a line of the log says whose occurrence it is about, and what became of it."""
+"""J-02, T-01: a line of the log names the occurrence that it is about, and its outcome."""
 
 import logging
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def line(caplog: pytest.LogCaptureFixture, action: str) -> logging.LogRecord:
 
 
 def fields(record: logging.LogRecord) -> dict[str, object]:
-    """By what it names an occurrence."""
+    """Return the fields by which a line names an occurrence."""
     names = ("user", "schedule", "flow", "occurrence", "attempt")
     return {name: vars(record).get(name) for name in names}
 

@@ -1,4 +1,6 @@
-"""T-01: whatever goes wrong around an occurrence, the log says whose, of what; a terminal too."""
+"""T-01: each failure around an occurrence has a line that names its user and schedule; a terminal
+too.
+"""
 
 import logging
 from collections.abc import Callable
@@ -18,7 +20,7 @@ from tests.delivery.test_log_lines import Refusing, late, line, named
 
 
 def raises(*_: object, **__: object) -> NoReturn:
-    """Whatever it is asked."""
+    """Raise StoreUnavailable for any question."""
     raise StoreUnavailable("not now")
 
 
@@ -61,7 +63,7 @@ def hook_fails(scene: Scene, _patch: pytest.MonkeyPatch) -> None:
 
 
 def release_fails(scene: Scene, patch: pytest.MonkeyPatch) -> None:
-    """In a tick whose endpoint is down, as the store is then."""
+    """Run a tick whose endpoint is down, and whose release the store does not take."""
     patch.setattr(scene.store.ledger, "release", raises)
     run_tick(scene.store, Refusing(), now=NINE)
 

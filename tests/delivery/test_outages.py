@@ -59,7 +59,7 @@ class Shaky:
                 self.store.close()
 
     def tick(self) -> None:
-        """One that the outage meets: its next claim fails, or else its deliveries do."""
+        """Run a tick that the outage meets: its next claim fails, else its deliveries do."""
         try:
             report = self.office.tick(NINE)
         except StoreUnavailable:

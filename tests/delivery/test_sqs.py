@@ -1,4 +1,4 @@
-"""The queue on SQS: what a request has, and what each answer says of a message."""
+"""The queue on SQS: the parts of a request, and the meaning of each answer for a message."""
 
 import json
 import time
@@ -77,7 +77,7 @@ def endpoint() -> Endpoint:
 
 
 def messages(count: int, size: int = 10, due_in: int = 0) -> list[OutgoingMessage]:
-    """That many."""
+    """Return a number of messages."""
     return [OutgoingMessage("b" * size, f"g{n}", NOW + due_in, ()) for n in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""T-01 to T-11 of the tick, on a clock that only the test moves; T-06 has a file of its own."""
+"""T-01 to T-11: the tick, on a clock that only the test moves. T-06 has a file of its own."""
 
 import threading
 from collections.abc import Sequence

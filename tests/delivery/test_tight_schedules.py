@@ -1,4 +1,4 @@
-"""T-13: whoever puts a schedule that fires more often than the tick comes is told so."""
+"""T-13: a put of a schedule that fires more often than the tick comes is warned."""
 
 import logging
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def seldom() -> Iterator[Store]:
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[object, str]]:
-    """The schedules that the log calls tight, and how."""
+    """Return the schedules that the log calls tight, with its messages."""
     told = [one for one in caplog.records if vars(one).get("action") == "tight"]
     return [(vars(one)["schedule"], one.getMessage()) for one in told]
 

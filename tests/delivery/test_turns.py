@@ -36,7 +36,7 @@ def drained(turns: Turns) -> list[Occurrence]:
 
 
 def held(turns: Turns, count: int) -> list[str]:
-    """The users of the next so many, none of which is done."""
+    """Take a number of occurrences, none of which is done. Return their users."""
     found = (turns.take() for _ in range(count))
     return [occurrence.user_id for occurrence in found if occurrence]
 
@@ -110,7 +110,9 @@ def spread_over_users(count: int) -> list[Occurrence]:
 
 
 def cost(occurrences: list[Occurrence]) -> float:
-    """CPU seconds for each of them: the least of three times, for what else the machine does."""
+    """Return the CPU seconds for each occurrence: the least of three runs, as the machine has other
+    work.
+    """
     return min(cost_once(occurrences) for _ in range(3)) / len(occurrences)
 
 

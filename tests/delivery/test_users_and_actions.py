@@ -1,4 +1,4 @@
-"""Actions that are not for users: static schedules run them, and those that operators made."""
+"""Actions that are not for users: static schedules and those of operators run them."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def house(*, users: bool = False, flow_users: bool = True) -> Flow:
 
     @flow.action("clean_up", users=users)
     def clean_up(_given: Json, _ctx: Context) -> None:
-        """Whatever only the application may ask for."""
+        """Do work for which only the application may ask."""
 
     @flow.action("greet")
     def greet(_given: Json, _ctx: Context) -> None:

@@ -69,7 +69,7 @@ class Deployed:
         return str(found["StackResourceDetail"]["PhysicalResourceId"])
 
     def lines(self, function: str) -> list[str]:
-        """Return the log lines of a function: each invocation there has a stream of its own."""
+        """Return the log lines of a function. Each invocation has a stream of its own."""
         found = self.aws.client("logs").filter_log_events(logGroupName=self.log_of(function))
         return [event["message"] for event in found["events"]]
 
@@ -79,7 +79,7 @@ class Deployed:
         return str(client.describe_stacks(StackName=self.name)["Stacks"][0]["StackStatus"])
 
     def stop_ticking(self) -> None:
-        """No tick of it fires by itself any more."""
+        """Keep the stack's tick from firing by itself."""
         client = self.aws.client("scheduler")
         stack = self.aws.client("cloudformation")
         unique = stack.describe_stacks(StackName=self.name)["Stacks"][0]["StackId"].split("/")[2]
@@ -102,7 +102,7 @@ def configure(aws: EmulatedAws, name: str, variables: dict[str, str]) -> None:
 
 
 def emulated_parameters(aws: EmulatedAws) -> dict[str, str]:
-    """Return the parameters of a stack there, besides its backend."""
+    """Return the parameters of a stack on the emulated AWS, without its backend."""
     return {
         "Architecture": ARCHITECTURE,
         "ApiDomain": f"execute-api.localhost:{aws.port}",
@@ -112,7 +112,7 @@ def emulated_parameters(aws: EmulatedAws) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def parameters(emulated_aws: EmulatedAws) -> dict[str, str]:
-    """Those of every stack here."""
+    """Return the parameters of every stack here."""
     return emulated_parameters(emulated_aws)
 
 
@@ -127,7 +127,7 @@ def built(sam: Sam, parameters: dict[str, str], tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="session")
 def quiet(built: Path) -> Path:
-    """The same, of which nothing fires by itself: a test is the only one who claims and calls."""
+    """Return a template of which nothing fires by itself: a test alone claims and calls."""
     window = re.compile(r"^( +)FlexibleTimeWindow:", re.MULTILINE)
     text, schedules = window.subn(r"\1State: DISABLED\n\g<0>", built.read_text())
     assert schedules == 2, "the tick and the hourly count"

@@ -74,7 +74,7 @@ class Repository:
         return Deployed(self.aws, outputs, name, self.sam, self.folder, {})
 
     def change(self, file: str, before: str, after: str) -> None:
-        """Change a file of it."""
+        """Change a file of the repository."""
         path = self.folder / file
         assert path.read_text().count(before) == 1, path.read_text()
         path.write_text(path.read_text().replace(before, after))
@@ -115,7 +115,7 @@ def build_flows(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def deployed(repository: Repository) -> Iterator[Deployed]:
-    """The first version of it."""
+    """Deploy the first version of the repository."""
     stack = repository.deploy()
     yield stack
     stack.stop_ticking()

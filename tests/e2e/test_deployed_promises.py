@@ -35,7 +35,9 @@ class Promises:
     """The number of items that an action of that schedule left behind."""
 
     def lease(self, key: str, delivery: Delivery, *, fails: bool) -> Occurrence:
-        """One of gia's, whose action writes in the transaction that settles it."""
+        """Return a leased occurrence of gia's. Its action writes in the transaction that settles
+        it.
+        """
         policies = Policies(delivery=delivery, retry=LATER)
         put = self.store.schedules.put(
             Schedule("gia", key, "0 9 1 1 *", "trials", "writes", input=fails, policies=policies)

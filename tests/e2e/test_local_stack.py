@@ -1,4 +1,4 @@
-"""`make run` as a newcomer meets it: what it prints is pasted, and a schedule fires by itself."""
+"""`make run` as a newcomer meets it: its printed commands work, and a schedule fires by itself."""
 
 import json
 import os
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 class Terminal:
-    """A running `make run` and what it has printed."""
+    """A running `make run` and its output."""
 
     def __init__(self, folder: Path, *more: str) -> None:
         self._output = folder / "output"
@@ -46,7 +46,7 @@ class Terminal:
         raise AssertionError(f"{text!r} was not printed:\n{self._output.read_text()}")
 
     def stop(self) -> int:
-        """Ctrl-C, which a terminal sends to all that it runs; the exit code."""
+        """Press Ctrl-C, which a terminal sends to all that it runs. Return the exit code."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
         return self._process.wait(60)
@@ -62,7 +62,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 @pytest.fixture
 def with_queue(tmp_path: Path) -> Iterator[Terminal]:
-    """A local stack whose ticks hand on packs."""
+    """Start a local stack whose ticks hand on packs."""
     started = Terminal(tmp_path, "TRANSPORT=queue")
     yield started
     started.stop()

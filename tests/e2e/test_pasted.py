@@ -83,7 +83,10 @@ def test_j07_operators_see_a_deployed_stack_and_rebuild_it(deployed: Deployed) -
     told = {**DUMMY, **at, "DUETICK_API_ADDRESS": deployed.aws.endpoint}
 
     def ask(command: str) -> dict[str, Any]:
-        """The answer, or each item of a list by its name or verb. What it finds is others'."""
+        """Return the answer, or the items of a list by name or verb.
+
+        The exit code does not count: a finding may be another test's.
+        """
         asked = f".venv/bin/duetick {command} --stack {deployed.name} --json || true"
         found = json.loads(pasted(asked, **told))
         if isinstance(found, dict):

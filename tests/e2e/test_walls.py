@@ -1,6 +1,6 @@
 """Two users on the deployed stack: neither reaches anything of the other's.
 
-Once they are Cognito's, once those that a Lambda authorizer names.
+Once the users are Cognito's, once a Lambda authorizer names them.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A stack with two users, and how each calls it."""
+"""A stack with two users, and the calls of each."""
 
 import json
 from collections.abc import Mapping

@@ -44,7 +44,7 @@ class User:
         return found
 
     def fired(self, after: datetime = EVER) -> list[dict[str, Any]]:
-        """Those of nominal times after another that succeeded."""
+        """Return the successes of nominal times after an instant."""
         later = (line for line in self.history() if time_of(line) > after)
         return [line for line in later if line["state"] == "succeeded"]
 
