@@ -64,7 +64,7 @@ class Case:
         return [item for page in pages for item in page["Items"]]
 
     def drop(self, prefix: str) -> None:
-        """Delete every item whose partition begins so, as its expiry would."""
+        """Delete every item whose partition begins with a prefix, as its expiry would."""
         for item in self.items():
             if item["p"]["S"].startswith(prefix):
                 key = {"p": item["p"], "s": item["s"]}

@@ -2,10 +2,10 @@
 
 A claimer is a process that stops at two gates: before its claim, and after it, when the claim is
 committed but nobody has been told. It is killed at the first gate, between the two after some
-while, or at the second. Where a kill between the gates landed, the store tells: either all of it
-was committed, and the answer was lost, or the claimer died inside.
+while, or at the second. The store tells where a kill between the gates landed: either the whole
+claim was committed, and its answer was lost, or the claimer died inside.
 
-Of a store it needs what opens it, in this process and in those that are killed:
+It needs a function that opens a store, in this process and in the killed ones:
 
     massacre = Massacre(my_module.open_my_store, wanted=50)
     massacre.run(most=1_000)
@@ -125,7 +125,7 @@ class Massacre:
         return must(self._store.index.get("ada", f"k{number:02}")).next_fire_at
 
     def finish(self) -> None:
-        """Claim what the last one left."""
+        """Claim the rows that the last one left."""
         while self._store.index.claim_due(self.now, ROWS):
             pass
         self.minutes += 1

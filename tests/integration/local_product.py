@@ -110,13 +110,13 @@ def product(
 
 
 def set_again(monkeypatch: pytest.MonkeyPatch, setting: str, value: str) -> None:
-    """A setting of the product that runs, which has read another."""
+    """Change a setting of the running product, which has read another value."""
     monkeypatch.setenv(f"DUETICK_{setting}", value)
     wiring.settings.cache_clear()
     wiring.quotas.cache_clear()
 
 
 def tick_seldom(running: Product, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deployment whose tick comes each half hour, on the same database."""
+    """Let the tick of the deployment come each half hour, on the same database."""
     seldom = Store(running.store.shelf, running.clock, tick_seconds=1_800)
     monkeypatch.setattr(wiring, "store", lambda: seldom)

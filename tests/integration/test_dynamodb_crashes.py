@@ -54,7 +54,7 @@ class CrashAt:
 
 
 def tick(store: DynamoStore, now: int, ran: Ran, *, failing: bool = False) -> None:
-    """Claim until nothing is due, and run what was claimed."""
+    """Claim until nothing is due, and run the claimed occurrences."""
     while claimed := [*store.ledger.claim_waiting(now, 2), *store.index.claim_due(now, 2)]:
         for occurrence in claimed:
             begun = store.ledger.begin(occurrence, now=now)

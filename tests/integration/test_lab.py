@@ -279,8 +279,8 @@ def handler(event, _):
 def test_a_process_of_a_function_starts_from_the_layer_that_it_was_invoked_with(
     emulated_aws: EmulatedAws,
 ) -> None:
-    """Another version takes the place of the layer, as in a nested stack, whose old one goes at
-    once. Calls come all the while: one that began before finds its layer.
+    """Another version takes the place of the layer, as in a nested stack, where the old layer goes
+    at once. Calls come all the while: a call that began before finds its layer.
     """
     functions = emulated_aws.client("lambda")
     emulated_aws.function("greets", GREETS)

@@ -1,4 +1,4 @@
-"""A statement of an action's own that fails is said to be its own: nobody is sent to migrate."""
+"""The failure of an action's own statement is named as that: nobody is sent to migrate."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -85,7 +85,7 @@ def test_t04_a_body_that_has_its_own_begin_runs(store: Store) -> None:
 
 
 def test_t04_a_transaction_that_its_own_statement_undid_is_not_settled(store: Store) -> None:
-    """SQLite undoes all of it where it is told to, and goes on as if nothing were open."""
+    """SQLite undoes the whole transaction if it is told to, and goes on as if none were open."""
     run(store, "table", "CREATE TABLE mine (id integer PRIMARY KEY)")
     insert = "INSERT" if isinstance(store.shelf, PostgresShelf) else "INSERT OR ROLLBACK"
     with pytest.raises(DuetickError):

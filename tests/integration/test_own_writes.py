@@ -1,4 +1,4 @@
-"""A write of an action's own that DynamoDB cannot do is said to be its own: it is no outage."""
+"""An action's own write that DynamoDB cannot do is named as that: it is no outage."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Own:
         )
 
     def settle(self, *writes: Write) -> None:
-        """With those as its effects."""
+        """Settle an attempt with these writes as its effects."""
         with self.store.ledger.settling(self.begin(), lambda: NOON) as effects:
             for write in writes:
                 effects.write(self._aimed(write))

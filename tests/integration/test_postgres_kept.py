@@ -98,7 +98,7 @@ def own() -> set[str]:
 
 
 def note_releases(store: Store, *releases: Collection[str], ago: int = KEPT_MS) -> None:
-    """Let releases have been the newest, the last one first, until so many milliseconds ago."""
+    """Note releases, the last one first, that were the newest until `ago` milliseconds ago."""
     noted = [{"until": store.now() - ago, "names": sorted(names)} for names in releases]
     store.shelf.keep_note(NOTE, json.dumps(noted))
 

@@ -31,7 +31,7 @@ def server() -> Iterator[EmbeddedPostgres]:
 
 
 def waited(shelf: PostgresShelf, meanwhile: Callable[[], object] = lambda: None) -> float:
-    """For how long a deployment waited for its database, before it succeeded."""
+    """Return the seconds for which a deployment waited for its database before it succeeded."""
     passed: list[float] = []
 
     def sleep(seconds: float) -> None:

@@ -1,6 +1,6 @@
-"""The user that the functions connect as: it changes no schema, and its password is not sent.
+"""The user as whom the functions connect: it changes no schema, and its password is not sent.
 
-That it can do all that they do, the conformance suite says, which runs as such a user as well.
+The conformance suite, which also runs as such a user, shows that the user can do all that they do.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""A SQLite file that a backup is put back in place of: ticks refuse, `recover` says what fires."""
+"""A backup takes the place of a SQLite file: ticks refuse, `recover` decides which times fire."""
 
 import shutil
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def running(file: Path, clock: Clock) -> Iterator[Product]:
 
 
 def ticks(made: Product, hours: int, each: int = 10 * MINUTE) -> int:
-    """Let hours pass; return how much was delivered."""
+    """Let hours pass. Return the number of deliveries."""
     delivered = 0
     for _ in range(hours * HOUR // each):
         made.clock.now += each
@@ -144,7 +144,7 @@ def test_j10_a_recovery_whose_time_ended_promises_no_claim() -> None:
 def test_what_users_see_after_a_recovery(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, late: int, error: str
 ) -> None:
-    """As the help of `recover` says, of a schedule whose misfires may all fire."""
+    """It is as the help of `recover` says, for a schedule whose misfires may all fire."""
     every = Policies(misfire=Misfire.ALL, catch_up=5, overlap=Overlap.ALLOW)
     file, clock = backup_of(tmp_path, every)
     with running(file, clock) as made, pytest.raises(StoreRestored):

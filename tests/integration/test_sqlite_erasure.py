@@ -39,7 +39,7 @@ def careless(path: Path) -> sqlite3.Connection:
 
 @pytest.fixture(params=["address", "factory"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """On a file, which stays open."""
+    """Yield a store on a file. It stays open."""
     path = tmp_path / "kept.db"
     opens: dict[str, str | Callable[[], object]] = {
         "address": f"sqlite:///{path}",

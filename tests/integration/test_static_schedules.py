@@ -231,7 +231,7 @@ def test_l01_a_static_schedule_that_is_done_stays_and_may_be_deployed_again(
 
 
 def failing(cron: str = "0 9 * * *") -> Flow:
-    """A flow whose nightly job fails, and is paused after its first failure."""
+    """Return a flow whose nightly schedule fails, and is paused after its first failure."""
     made = Flow("jobs", policies=Policies(pause_after=1))
     made.action("clean")(fail)
     made.schedule("nightly", cron=cron, action="clean")
@@ -310,7 +310,7 @@ def test_a_static_schedule_whose_action_is_unknown_is_refused_before_anything_is
 
 @pytest.fixture
 def starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Store]:
-    """A store whose database answers only after some calls."""
+    """Return a function that makes a store whose database answers only after some calls."""
 
     def make(failures: int) -> Store:
         left = [StoreUnavailable("not yet")] * failures

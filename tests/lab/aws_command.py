@@ -55,7 +55,7 @@ def call(service: str, operation: str, asked: dict[str, list[str]]) -> dict[str,
 
 
 def main(service: str, operation: str, *words: str) -> str:
-    """Return what the command prints with `--output text`."""
+    """Return the command's output with `--output text`."""
     asked = options(list(words))
     query = asked.pop("query", ["@"])[0]
     asked.pop("output", None)

@@ -29,7 +29,7 @@ EXPIRED = ("20200101000000Z", "20200201000000Z")
 
 
 class Authority:
-    """Signs what is asked of it; its files lie in a folder."""
+    """An authority that signs certificates. Its files lie in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -19,12 +19,12 @@ class Count:
         self._reported = 0
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Take those of a run in one process."""
+        """Take the count of a run in one process."""
         self._collected = len(session.items)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """Take those of a parallel run, of which each worker collects all."""
+        """Take the count of a parallel run. Each of its workers collects all tests."""
         self._collected = len(ids)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

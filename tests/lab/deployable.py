@@ -23,7 +23,7 @@ def deployable() -> Path:
 
 
 def _make(place: Path, name: str) -> None:
-    """Make it, after the last one: what has not changed is not built again."""
+    """Make the deployable, after the last one: an unchanged part is not built again."""
     others = sorted(CACHE.glob(f"{NAME}*/stack"), key=lambda one: one.stat().st_mtime)
     if others:
         shutil.copytree(others[-1], place / "stack")

@@ -60,7 +60,7 @@ def table_name() -> str:
 
 
 def start_moto(folder: Path) -> DynamoDB:
-    """moto's server, in a process of its own."""
+    """Start moto's server in a process of its own."""
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", LOCALHOST, "-p", str(port)]
     return DynamoDB("moto", Server(command, folder / "moto.log"), port)

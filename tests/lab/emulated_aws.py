@@ -66,7 +66,7 @@ class EmulatedAws:
         return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
 
     def user(self, name: str, *statements: Mapping[str, object]) -> Credentials:
-        """Keys of a new IAM user who may do what the statements say."""
+        """Return the keys of a new IAM user who has the rights of the statements."""
         iam = self.client("iam")
         iam.create_user(UserName=name)
         if statements:
@@ -93,7 +93,7 @@ class EmulatedAws:
     def function(
         self, name: str, source: str, *statements: Mapping[str, object], **variables: str
     ) -> str:
-        """The ARN of a new function that may do what the statements say."""
+        """Return the ARN of a new function that has the rights of the statements."""
         role, code = self.role(name, "lambda", *statements), BytesIO()
         with ZipFile(code, "w") as archive:
             archive.writestr("app.py", source)
@@ -109,7 +109,7 @@ class EmulatedAws:
         return str(made["FunctionArn"])
 
     def role(self, name: str, service: str, *statements: Mapping[str, object]) -> str:
-        """The ARN of a new role of a service, which may do what the statements say."""
+        """Return the ARN of a new role of a service. It has the rights of the statements."""
         trust = {"Effect": "Allow", "Principal": {"Service": f"{service}.amazonaws.com"}}
         iam, assume = self.client("iam"), _policy({**trust, "Action": "sts:AssumeRole"})
         made = iam.create_role(RoleName=name, AssumeRolePolicyDocument=assume)
@@ -176,7 +176,9 @@ def _signed(
 
 
 def _settings(port: int, temporary: Path, runtime: Path, *, enforce_iam: bool) -> dict[str, str]:
-    """Functions inherit all of this: none of it is the environment of whoever runs the tests."""
+    """Return the settings, which functions inherit: nothing of the tests' own environment is among
+    them.
+    """
     return {
         "PATH": f"{runtime}{os.pathsep}{os.environ.get('PATH', '')}",
         "HOME": str(temporary),

@@ -1,6 +1,6 @@
 """Build the pages and the TypeScript client: `python -m tests.lab.pages`, or `make pages`.
 
-What is built is checked in, as the API's document is, so that nobody needs Node.js to run Duetick.
+The built files are checked in, as the API's document is: nobody needs Node.js to run Duetick.
 """
 
 import os

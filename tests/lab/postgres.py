@@ -62,7 +62,7 @@ class EmbeddedPostgres:
 
     @property
     def folder(self) -> Path:
-        """Its own, which it may read, and nobody else."""
+        """The server's own folder. Only the server may read it."""
         return self._folder
 
     @property
@@ -151,7 +151,7 @@ def _version(place: Path) -> tuple[int, ...]:
 
 @cache
 def _installed(user: int | None) -> Path:
-    """Postgres refuses to run as root, and whom it then runs as may not read root's files."""
+    """Return programs that the server's user may read: Postgres refuses to run as root."""
     try:
         run([PACKAGES / INSTALLED / "bin" / "postgres", "--version"], user=user, cwd=Path("/"))
     except PermissionError:
@@ -195,7 +195,7 @@ def with_database(url: str, name: str) -> str:
 
 
 def connect(url: str) -> pg8000.native.Connection:
-    """A connection to what a libpq URL names, by socket or by TCP."""
+    """Connect to the database of a libpq URL, by socket or by TCP."""
     parts = urlsplit(url)
     query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     port = parts.port or int(query.get("port", "5432"))

@@ -43,7 +43,9 @@ class Sam:
         )
 
     def lint_translated(self, template: Path, folder: Path, parameters: Parameters) -> str:
-        """cfn-lint on what AWS makes of the template with these parameters; a finding raises."""
+        """Run cfn-lint on the template as AWS translates it with these parameters; a finding
+        raises.
+        """
         (made,) = self.translate(template, folder, [parameters])
         return self.lint(made, folder)
 
@@ -90,7 +92,9 @@ class Sam:
         return aws.outputs(stack)
 
     def deploy_environment(self, aws: EmulatedAws, built_template: Path, name: str) -> None:
-        """Deploy it as `samconfig.toml` beside it says of an environment, and with nothing else."""
+        """Deploy the template with the parameters that its `samconfig.toml` has for an environment
+        alone.
+        """
         command = ["deploy", "--template-file", str(built_template), "--config-env", name]
         away = {"AWS_ENDPOINT_URL": aws.endpoint}
         self._sam(*command, folder=built_template.parent, env=away)

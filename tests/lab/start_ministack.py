@@ -1,4 +1,4 @@
-"""Starts ministack, in an environment of its own: functions run in the Python it is given.
+"""Start ministack in an environment of its own: functions run in the Python that it is given.
 
 That Python is one with what Lambda brings and no more, so that a dependency that a layer forgot is
 missing here as it would be there.
@@ -23,10 +23,10 @@ end = lambda_runtime.kill_workers
 
 
 def end_when_idle(workers: Iterable[Any]) -> None:
-    """An invocation under way runs to its end, as it does on AWS.
+    """Let an invocation under way run to its end, as AWS does.
 
-    ministack would end each process of a function that is updated, or of which one invocation
-    failed, those too that answer another caller: who is then told of a file that was not found.
+    If a function is updated, or one of its invocations fails, ministack would end all processes of
+    the function. One that answers another caller would then tell of a file that was not found.
     """
     for worker in filter(None, workers):
         threading.Thread(target=_end_one, args=(worker,), daemon=True).start()
@@ -47,8 +47,8 @@ make_alarm = provisioners._cw_metric_alarm_record
 
 
 def parse_and_transform(body: str) -> object:
-    """A nested stack's template is transformed as its parent's is: ministack would refuse what is
-    serverless in it.
+    """Transform a nested stack's template as its parent's: ministack would refuse its serverless
+    parts.
     """
     return engine._apply_transforms(parse_template(body))
 
@@ -129,7 +129,7 @@ def resolve_role(key: str, context: object) -> object:
 
 
 def extract_right(service: str, *more: object) -> object:
-    """Extract the right that a call needs: of a batch of SQS, it is that of a single message."""
+    """Extract the right that a call needs: a batch of SQS needs the right of a single message."""
     found = extract_action(service, *more)
     return str(found).removesuffix("Batch") if service == "sqs" and found else found
 
@@ -218,7 +218,7 @@ def call_with_time(
 
 
 def resource_in_its_group(service: str, *request: Any) -> object:  # noqa: ANN401 -- as it is given
-    """The resource of a schedule, which ministack takes for one of the group `default`."""
+    """Return the resource of a schedule in its group: ministack takes it for one of `default`."""
     found = resource_of(service, *request)
     if service != "scheduler" or "/default/" not in found:
         return found

@@ -1,4 +1,4 @@
-"""The parameters that change what is deployed, in every combination that is allowed."""
+"""The parameters that change a deployment, in every combination that is allowed."""
 
 from itertools import product
 

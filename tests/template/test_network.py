@@ -1,4 +1,4 @@
-"""Whatever a function has to reach from the VPC, a route or an endpoint leads there."""
+"""A route or an endpoint leads to each address that a function has to reach from the VPC."""
 
 from itertools import pairwise
 from typing import Final

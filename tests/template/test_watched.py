@@ -1,4 +1,6 @@
-"""T-12: what alarms and the dashboard name is emitted, and what is emitted is looked at."""
+"""T-12: each metric that alarms and the dashboard name is emitted, and each emitted one is looked
+at.
+"""
 
 import json
 import re
@@ -101,14 +103,14 @@ def watched() -> Values:
 
 
 def metrics(alarm: Values) -> list[Values]:
-    """The metrics that an alarm reads: its own, or those of its expressions."""
+    """Return the metrics that an alarm reads: its own, or those of its expressions."""
     given = alarm["Properties"]
     stats = [one["MetricStat"] for one in given.get("Metrics", ()) if "MetricStat" in one]
     return [one["Metric"] for one in stats] or [given]
 
 
 def periods(alarm: Values) -> set[int | str]:
-    """The lengths of time of which an alarm reads one value each."""
+    """Return the periods of an alarm: it reads one value of each."""
     given = alarm["Properties"]
     stats = [one["MetricStat"] for one in given.get("Metrics", ()) if "MetricStat" in one]
     return {one["Period"] for one in stats or [given] if isinstance(one["Period"], int)} or {"tick"}
@@ -218,7 +220,7 @@ def test_the_runbook_names_resources_that_are_there() -> None:
 
 
 def symptoms() -> dict[str, list[str]]:
-    """The runbook's cells behind each alarm: where to look, what to do, when to worry."""
+    """Return the runbook's cells for each alarm: where to look, what to do, when to worry."""
     found = [(re.match(r"`(\w+Alarm)`", first), cells) for first, *cells in rows(RUNBOOK)]
     return {name[1]: cells for name, cells in found if name}
 

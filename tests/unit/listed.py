@@ -1,4 +1,4 @@
-"""Books without a store: their occurrences stand in a list, and what a change notes is kept."""
+"""Books without a store: their occurrences stand in a list, and the notes of a change are kept."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,7 +61,7 @@ class UnaskedPages(ListedPages):
 
 
 def blank(*kept: Occurrence, pages: ListedPages | None = None) -> Book:
-    """The book of ada/digest, in which nothing is kept but those occurrences."""
+    """Return the book of ada/digest with those occurrences alone."""
     pages = pages or ListedPages()
     pages.kept += kept
     ids = (f"occ_{number}" for number in count())

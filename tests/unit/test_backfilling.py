@@ -74,7 +74,7 @@ def step(book: Book, this: StandingOrder, now: int = NOON) -> tuple[Book, Standi
 
 
 def ended(book: Book, outcome: Outcome = SUCCEEDED, now: int = NOON) -> Book:
-    """The book after what is leased has run to this end."""
+    """Return the book after its leased occurrences have run to this end."""
     for one in book.pages.find_unfinished():
         begun = book.begin(one, now)
         assert isinstance(begun, Begun)
@@ -89,7 +89,7 @@ def hours_ago(*hours: int) -> list[int]:
 
 
 def with_entries(*entries: Occurrence) -> Book:
-    """The book of the schedule with those in its history."""
+    """Return the book of the schedule with these entries in its history."""
     book = stored()
     assert isinstance(book.pages, ListedPages)
     book.pages.kept += entries

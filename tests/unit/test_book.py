@@ -174,7 +174,7 @@ def test_m07_a_change_of_timing_accounts_and_moves() -> None:
 def test_m07_a_change_accounts_for_what_was_due_without_a_row(
     *, deleted: bool, unreadable: bool
 ) -> None:
-    """The row was lost, or could not be read, and nobody had mended it yet."""
+    """The row was lost, or could not be read, and is not mended yet."""
     book, now = stored(), NOON + 2 * DAY + HOUR
     row = row_in(book)
     book.remove_row()

@@ -1,4 +1,4 @@
-"""T-07 and D-08: what a begin, a settle and a lease change, as a book notes it."""
+"""T-07 and D-08: the changes that a book notes of a begin, a settle and a lease."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""An action and its flow declare the policies of their schedules, and which of them may change."""
+"""An action and its flow declare the policies of their schedules, and those that may change."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -121,7 +121,7 @@ def test_a_repeated_creation_is_told_as_it_was_made_after_a_default_changed() ->
 
 
 def patient() -> Flow:
-    """A flow whose action waits for two hours and more."""
+    """Return a flow whose action waits for two hours and more."""
     flow = Flow("shop")
     waits = {"delivery": "at_least_once", "retry": {"first": 7_200, "longest": 9_000}}
     flow.action("mail", policies=waits, may_change=("retry",))(nothing)
@@ -330,6 +330,6 @@ def test_v02_a_tool_for_an_action_that_is_not_for_users_is_refused() -> None:
 
 @pytest.mark.parametrize("action", [[], {}, None, 7, "pa"])
 def test_v02_a_tool_for_no_action_at_all_is_refused(action: str) -> None:
-    """Whatever an agent's model makes up."""
+    """An agent's model may make up any name."""
     with Stage(shop()) as stage, pytest.raises(InvalidSchedule, match=r"these are: shop\.mail, "):
         mine(stage).schema(action)

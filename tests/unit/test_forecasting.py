@@ -52,7 +52,7 @@ def outlook(
 
 
 def minutes(made: Outlook, place: int = 0) -> dict[int, int]:
-    """The minutes in which anything is due."""
+    """Return the minutes in which anything is due."""
     return {n: due for n, due in enumerate(made.sums[place].due) if due}
 
 

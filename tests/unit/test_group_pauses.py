@@ -141,7 +141,7 @@ def test_o02_spans_that_touch_are_one() -> None:
 
 
 class CountedShelf(MemoryShelf):
-    """A shelf that counts how often its orders are read."""
+    """A shelf that counts the reads of its orders."""
 
     reads = 0
 

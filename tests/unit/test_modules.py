@@ -91,8 +91,8 @@ LOOKED_FOR: Final = {
 
 
 def modules() -> dict[str, Path]:
-    """The modules of the layer by name, without the packages' own, the published tests, and what
-    `duetick new` writes.
+    """Return the modules of the layer by name, without the packages' own, the published tests, and
+    the files that `duetick new` writes.
     """
     return {
         ".".join(path.relative_to(LAYER).with_suffix("").parts): path
@@ -139,7 +139,7 @@ def test_a_short_module_has_two_users_or_a_reason() -> None:
 
 @cache
 def words(path: Path) -> Counter[str]:
-    """How often each word stands in a file."""
+    """Count the words of a file."""
     return Counter(re.findall(r"\w+", path.read_text()))
 
 

@@ -90,7 +90,7 @@ def is_over(found: Sums, most: int, per: Per) -> bool:
 def test_with_this_spread_no_window_is_over(
     kind: str, number: int, most: int, per: Per, seed: int
 ) -> None:
-    """The places are those that the names really have."""
+    """The places are the real ones of the names."""
     made = rows(kind, number, seed)
     without = sums(made, others=most // 4)
     assert is_over(without, most, per)

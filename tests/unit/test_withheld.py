@@ -1,4 +1,4 @@
-"""J-11: what an action names to be withheld is found in nothing that Duetick writes."""
+"""J-11: the fields that an action withholds are found in nothing that Duetick writes."""
 
 import json
 import logging
@@ -54,7 +54,7 @@ class Card(BaseModel):
 
 
 def pays(*, withheld: tuple[str, ...] = ("iban",)) -> Flow:
-    """A flow whose action quotes its input when it fails."""
+    """Return a flow whose action quotes its input when it fails."""
     flow = Flow("bank")
 
     @flow.action("pay", redact=withheld)
@@ -70,7 +70,7 @@ def paying(note: str = "") -> Json:
 
 
 def told_by(caplog: pytest.LogCaptureFixture) -> str:
-    """All that any formatter could write of what was logged."""
+    """Return all that any formatter could write of the logged lines."""
     return "\n".join(
         f"{record.getMessage()} {vars(record)} {caplog.handler.format(record)}"
         for record in caplog.records

@@ -1,4 +1,4 @@
-"""A week of a real store, in which every state and most reasons are found."""
+"""A week of a real store, with every state and most reasons."""
 
 from typing import Final
 

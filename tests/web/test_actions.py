@@ -1,4 +1,4 @@
-"""Each action of an operator in the console: it says what it will touch, and it is recorded."""
+"""Each action of an operator in the console: it names what it will touch, and it is recorded."""
 
 import json
 import re

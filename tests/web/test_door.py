@@ -1,4 +1,4 @@
-"""V-01: who gets into the pages on this machine, and what a page may do."""
+"""V-01: the door of the pages on this machine, and the rights of a page."""
 
 import json
 import re

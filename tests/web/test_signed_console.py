@@ -1,4 +1,4 @@
-"""The console of a deployed stack: each call is signed, and nothing else passes, in or out."""
+"""The console of a deployed stack: each call is signed, and nothing else passes in or out."""
 
 import json
 import socket

@@ -96,14 +96,14 @@ class Agent:
         return found
 
     def do(self, tool: str, **arguments: object) -> Told:
-        """Call a tool that succeeds. Return what it tells programs."""
+        """Call a tool that succeeds. Return its structured answer."""
         result = self.call(tool, **arguments)
         assert not result["isError"], result
         found: Told = result["structuredContent"]
         return found
 
     def refused(self, tool: str, **arguments: object) -> Told:
-        """Call a tool that refuses. Return what it tells."""
+        """Call a tool that refuses. Return its refusal."""
         result = self.call(tool, **arguments)
         assert result["isError"], result
         found: Told = result["structuredContent"]

@@ -28,7 +28,9 @@ def told(answer: dict[str, Any]) -> Told:
 
 
 def check_told(answer: dict[str, Any]) -> None:
-    """Each problem is in the message, and none speaks of a field again, or to somebody else."""
+    """Check that the message has each problem, that each field has one, and that none is for
+    operators.
+    """
     fields = [each["field"] for each in answer["problems"]]
     assert sorted(set(fields)) == sorted(fields)
     for problem in answer["problems"]:

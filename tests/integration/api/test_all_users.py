@@ -1,4 +1,4 @@
-"""J-07: what operators ask of all users, on each store."""
+"""J-07: operators' questions about all users, on each store."""
 
 from dataclasses import replace
 from typing import Any

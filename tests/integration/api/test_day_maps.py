@@ -1,4 +1,4 @@
-"""G-05: a day map as JSON, wherever a cron is taken; a form learns which day is wrong."""
+"""G-05: a day map as JSON, everywhere that a cron is taken; a form learns the day that is wrong."""
 
 import json
 

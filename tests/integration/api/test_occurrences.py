@@ -195,7 +195,7 @@ class Command:
         self._printed = printed
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """The exit code, and what was printed."""
+        """Run the command. Return its exit code and its output."""
         self._printed.readouterr()
         try:
             code = main(["occurrences", "--url", self._url, *arguments])

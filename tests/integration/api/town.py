@@ -1,4 +1,4 @@
-"""A product with two users, and the calls of one for what is the other's."""
+"""A product with two users, and the calls of one for the other's things."""
 
 import json
 from collections.abc import Mapping
@@ -71,7 +71,7 @@ class Town:
         return self.product.operator(THEIRS).export()
 
     def forget_ours(self) -> None:
-        """Whatever an attempt made of ann's own."""
+        """Erase everything of ann's own that an attempt has made."""
         self.product.operator(OURS).erase()
 
 

@@ -1,4 +1,4 @@
-"""The acts of the canaries: each lets some outlets speak, those that fail too."""
+"""The acts of the canaries: each lets some outlets speak, also outlets that fail."""
 
 import json
 import os
@@ -34,7 +34,7 @@ AT_LEAST_ONCE: Final[Json] = {"delivery": "at_least_once", "retry": {"attempts":
 
 
 def users_write(office: Office) -> None:
-    """By each route of theirs, what is right and what is wrong."""
+    """Call each route by which users write, with right and with wrong bodies."""
     wrong = {"cron": "x", "input": [INPUT], "labels": LABELS, "token": "canary-token"}
     for base in (MINE, ANYS):
         for body in (SCHEDULE | {"key": f"made-{len(base)}"}, wrong):
@@ -68,7 +68,7 @@ def users_write(office: Office) -> None:
 
 
 def told(office: Office) -> None:
-    """Everything that can be read of it."""
+    """Read everything that the product tells."""
     for base, root in ((MINE, "/api"), (ANYS, "/api/users/{user}")):
         office.ask(f"GET {root}/actions")
         office.ask(f"GET {base}")
@@ -342,7 +342,7 @@ def operators_act(office: Office) -> None:
 
 
 def the_local_stack_fails(office: Office) -> None:
-    """At its start; later a tick of it, which its terminal tells."""
+    """Let the local stack fail at its start, and later in a tick, which its terminal tells."""
     with patch.dict(os.environ), office.broken(wiring, "migrate", StoreUnavailable(FAULT)):
         office.command("local", "--port", "0", "--store", DATABASE)
     stack, fault = office.running.stack, StoreUnavailable(FAULT)
@@ -353,7 +353,9 @@ def the_local_stack_fails(office: Office) -> None:
 
 
 def trouble_is_told(office: Office) -> None:
-    """On a bus, and where that fails; what happened before was told on the terminal."""
+    """Tell of trouble on a bus that works, and on one that fails. Earlier trouble was told on the
+    terminal.
+    """
     set_again(office.patch, "EVENT_BUS", "operations")
     office.patch.setattr(announcing, "client_of", lambda *_, **__: office)
     office.ask(f"PUT {MINE}{ONE}", SCHEDULE | {"cron": "* * * * *"}, key="often")
@@ -366,7 +368,7 @@ def trouble_is_told(office: Office) -> None:
 
 
 def deployments_and_hours(office: Office) -> None:
-    """The function `migrate`: its steps, its counts, and what it finds."""
+    """Let the function `migrate` take its steps, count, and find faults."""
     store, clock = office.running.store, office.running.clock
     office.migrate({})
     office.migrate(event("audit"))

@@ -35,7 +35,7 @@ Before: TypeAlias = Callable[[Scene], dict[str, object]]
 
 
 def raises(*_: object, **__: object) -> NoReturn:
-    """Whatever it is asked."""
+    """Raise StoreUnavailable for any question."""
     raise StoreUnavailable("not now")
 
 
@@ -53,7 +53,7 @@ def a_tick(_scene: Scene) -> dict[str, object]:
 
 
 def a_tick_without_a_store(scene: Scene) -> dict[str, object]:
-    """It cannot claim what is due."""
+    """Return the event of a tick that cannot claim."""
     put(scene)
     store, _, patch = scene
     patch.setattr(store.index, "claim_due", raises)
@@ -165,14 +165,14 @@ class Mute:
 
 
 def a_pack(scene: Scene) -> dict[str, object]:
-    """Its occurrences are nobody's."""
+    """Return the event of a pack whose occurrences do not exist."""
     _, _, patch = scene
     patch.setattr(wiring, "queue", Mute)
     return event("packs")
 
 
 def a_pack_that_cannot_be_read(scene: Scene) -> dict[str, object]:
-    """Somebody else put it in."""
+    """Return the event of a pack that somebody else has sent."""
     made = a_pack(scene)
     (message,) = event("packs")["Records"]
     return made | {"Records": [message | {"body": "hello"}]}

@@ -1,4 +1,4 @@
-"""Crontabs: each line is accounted for, and what is imported fires as Debian's cron does."""
+"""Crontabs: each line is accounted for, and an imported one fires as under Debian's cron."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo

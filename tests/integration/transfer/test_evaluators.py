@@ -81,7 +81,7 @@ def rows(file: Path, query: str) -> list[dict[str, Any]]:
 
 
 def judge(cases: list[tuple[Case, str]], found: dict[str, SourcePart], fired: list[Any]) -> None:
-    """Each case fires alike, but on the days of clock changes of which it is told."""
+    """Check that each case fires alike, except on the days of clock changes that its notes tell."""
     lists = iter(fired)
     for case, zone in cases:
         part = found[f"{case.name}-{zone}"]

@@ -1,4 +1,4 @@
-"""EventBridge: what its commands print is read, and nothing of it is lost without a word."""
+"""EventBridge: the output of its commands is read, and nothing of it is lost without a word."""
 
 import json
 from typing import Any

@@ -32,7 +32,7 @@ class Terminal:
         self.crontab.write_text(CRONTAB)
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """The exit code, and what was printed."""
+        """Run the command. Return its exit code and its output."""
         self._printed.readouterr()
         stack = self._running.stack
         code = main([*arguments, "--url", stack.server.url, "--token", stack.token])

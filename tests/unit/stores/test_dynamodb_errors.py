@@ -1,4 +1,4 @@
-"""DynamoDB's refusals: a conflict is decided anew, anything else says what it is."""
+"""DynamoDB's refusals: a conflict is decided anew, any other refusal names its cause."""
 
 from collections.abc import Sequence
 

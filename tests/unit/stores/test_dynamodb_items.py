@@ -69,7 +69,7 @@ def test_j05_a_few_keep_their_whole_trace() -> None:
 
 
 def test_j05_a_failure_that_nothing_is_read_for_fills_no_more_than_its_share() -> None:
-    """The general way, which sees all of the item, writes a longer one."""
+    """The general way sees the whole item, and writes a longer text."""
     retried = Policies(delivery=Delivery.AT_LEAST_ONCE)
     running = replace(failing(0).occurrence, state=State.PROCESSING, attempts=1, policies=retried)
     failed = settle(running, Outcome(State.FAILED, Reason.FAILED, "雨" * 500), NOON)

@@ -28,7 +28,7 @@ def work(given: object, ctx: Context) -> Json:
 
 @office.action("fail", redact={"iban"}, input=compute, policies={"on_failure": "hear_all"})
 def fail(given: object, ctx: Context) -> NoReturn:
-    """Its error quotes its input, and a secret of its own."""
+    """Raise an error that quotes the input and a secret of the action."""
     raise RuntimeError(f"password=canary-action-error of {given!r}")
 
 
@@ -47,7 +47,7 @@ def charge(given: object, ctx: Context) -> NoReturn:
 
 @office.action("behind", background=True, redact={"iban"})
 def behind(given: object, ctx: Context) -> None:
-    """It runs in an invocation of its own."""
+    """Fail in an invocation of its own."""
     fail(given, ctx)
 
 
@@ -63,7 +63,7 @@ def hear(failed: FailureInput, ctx: Context) -> None:
 
 @office.action("hear_all", users=False)
 def hear_all(failed: FailureInput, ctx: Context) -> None:
-    """A failure hook of the application: it reads what operators do."""
+    """Hear of deaths as the application's hook does: it reads the operators' text."""
     heard.append(json.dumps(asdict(failed)))
 
 
@@ -83,7 +83,7 @@ def pick(given: Picky, ctx: Context) -> None:
 
 
 def call_partner(given: Json, ctx: Context) -> NoReturn:
-    """As a webhook does whose partner refuses."""
+    """Fail as a webhook does whose partner refuses."""
     raise ConnectionError("POST https://hooks.example/in?signature=canary-target-error refused")
 
 

@@ -1,4 +1,4 @@
-"""APScheduler 4 itself: a store with its schedules, the fire times of each, and what reads ours.
+"""APScheduler 4 itself: a store with its schedules, the fire times of each, and a reader of ours.
 
 Runs in an environment of its own. Arguments: the file of the store, and the serializer. Lines of
 JSON come in, each a schedule: its id, its trigger, and the span of its fire times; their lists go
