@@ -215,7 +215,7 @@ def _is_schedule(line: str) -> bool:
 
 
 def split_command(text: str) -> tuple[str, str | None]:
-    """rReturn the command, and its standard input: the text after the first %. `\%` is a %."""
+    r"""Return the command, and its standard input: the text after the first %. `\%` is a %."""
     parts = re.split(r"(?<!\\)%", text)
     command, *lines = (part.replace(r"\%", "%") for part in parts)
     return command.rstrip(), "\n".join(lines) if lines else None
