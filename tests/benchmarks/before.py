@@ -86,7 +86,7 @@ class Accepting:
 
 
 def measure(url: str, size: int) -> dict[str, Took]:
-    """Each way, on an empty database."""
+    """Measure each way on an empty database."""
     store = open_store(url)
     store.migrate()
     took = dict(_changes(store, size // 10)) | dict(_ticks(store, size // 4))
@@ -96,7 +96,7 @@ def measure(url: str, size: int) -> dict[str, Took]:
 
 
 def _changes(store: "Store", size: int) -> Iterator[tuple[str, Took]]:
-    """A schedule's own changes."""
+    """Measure a schedule's own changes."""
     made = [
         Schedule(f"u{n}", "k", "0 9 * * *", "mail", "send", input={"n": n}) for n in range(size)
     ]
@@ -115,7 +115,7 @@ def _changes(store: "Store", size: int) -> Iterator[tuple[str, Took]]:
 
 
 def _fires(store: "Store", size: int) -> Iterator[tuple[str, Took]]:
-    """One noon claimed, begun and settled; the next minutes by whole ticks."""
+    """Measure one noon claimed, begun and settled, and the next minutes by whole ticks."""
     for n in range(size):
         cron = CRONS[n % 5]
         made = Schedule(

@@ -92,7 +92,7 @@ class Bench:
     environment: Mapping[str, str]
 
     def once(self, function: str) -> "Start":
-        """One cold start."""
+        """Measure one cold start."""
         place = Path(tempfile.mkdtemp(dir=self.folder))
         layers = [self.built / name for name in ("DepsLayer", "DuetickLayer", "FlowsLayer")]
         name = "schedules" if function == "put" else function

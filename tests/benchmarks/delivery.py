@@ -29,7 +29,7 @@ PATH = "/api/flows/mail/schedules/user~2Fdigest/dispatch"
 
 
 def due(number: int) -> Occurrence:
-    """One of many."""
+    """Return one of many occurrences."""
     return Occurrence(f"u{number}", "digest", "* * * * *", None, NOW, 1, flow="mail", due_at=NOW)
 
 
@@ -42,7 +42,7 @@ class Cost:
 
 
 def measured(count: int, deliver: Callable[[Occurrence], int]) -> Cost:
-    """So many through 64 threads."""
+    """Measure a number of deliveries through 64 threads."""
     with ThreadPoolExecutor(SLOTS) as pool:
         warm = list(pool.map(deliver, map(due, range(SLOTS * 2))))
         begin, cpu = time.perf_counter(), time.process_time()
@@ -53,7 +53,7 @@ def measured(count: int, deliver: Callable[[Occurrence], int]) -> Cost:
 
 
 def ours(port: int, count: int) -> Cost:
-    """The transport."""
+    """Measure the transport."""
     transport = HttpTransport(f"http://127.0.0.1:{port}", signed)
     cost = measured(count, lambda occurrence: transport.deliver(occurrence, timeout=30).status)
     transport.close()

@@ -82,7 +82,7 @@ class Bench:
 
 
 def processor_time(pid: int) -> float:
-    """Of a process and its children, dead or alive, in seconds; 0 where there is no /proc."""
+    """Return the seconds of a process and its children, dead or alive; 0 without /proc."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -108,7 +108,7 @@ def a_tick(url: str, port: int, now: int) -> int:
 
 
 def one_after_another(url: str, port: int, now: int) -> int:
-    """The documents' loop, and a POST when the one before is answered."""
+    """Run the documents' loop, and post each when the one before is answered."""
     pool = urllib3.HTTPConnectionPool("127.0.0.1", port)
     with connect(url) as connection:
         hundreds = iter(lambda: a_hundred(connection, now), [])
@@ -116,7 +116,7 @@ def one_after_another(url: str, port: int, now: int) -> int:
 
 
 def all_at_once(url: str, port: int, now: int) -> int:
-    """The same with 64 at once: each hundred is waited for."""
+    """Run the documents' loop with 64 posts at once, and wait for each hundred."""
     pool = urllib3.HTTPConnectionPool("127.0.0.1", port, maxsize=SLOTS)
     done = 0
     with connect(url) as connection, ThreadPoolExecutor(SLOTS) as workers:
@@ -148,7 +148,7 @@ PLAN: Final = (
 
 
 def measure(rows: int = ROWS) -> None:
-    """Each way in turn, some rounds, for each endpoint."""
+    """Measure each way in turn, some rounds, for each endpoint."""
     server = EmbeddedPostgres(DURABLE)
     url = fresh_database(server)
     table = Table(url, rows).filled()

@@ -61,7 +61,7 @@ async def serve(delay: float) -> None:
 
 @contextmanager
 def answering(delay: float) -> Iterator[int]:
-    """The port of one."""
+    """Yield the port of an endpoint."""
     command = [sys.executable, "-m", "tests.benchmarks.endpoint", str(delay)]
     with subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -103,7 +103,7 @@ def _fail_all(store: Store) -> None:
 
 
 def measure(url: str, mass: Mass, size: int, seconds: float) -> Mapping[str, float]:
-    """The delay of each user that one tick served."""
+    """Return the delay of each user that one tick served."""
     store = open_store(url)
     store.migrate()
     now = fill(store, mass, size)

@@ -35,7 +35,7 @@ THREADS = 8
 
 
 def definition(number: int) -> Fields:
-    """A schedule: 2,520 expressions in all."""
+    """Return a schedule: 2,520 expressions in all."""
     cron = f"{number % 60} {number % 24} * * {number % 7}"
     return {
         "key": f"k{number:06}",
@@ -74,7 +74,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def write(path: Path, count: int) -> None:
-    """The file that is imported."""
+    """Write the file that is imported."""
     with path.open("w", newline="") as text:
         rows = csv.writer(text)
         rows.writerow(definition(0))
@@ -93,7 +93,7 @@ def bring(path: Path, url: str, *more: str) -> None:
 
 
 def put_alone(url: str, operator: str, count: int) -> None:
-    """A PUT for each."""
+    """Put each schedule by a call of its own."""
     client = Operators(url, token=operator).of("bob")
 
     def put(number: int) -> None:

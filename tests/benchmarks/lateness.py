@@ -85,7 +85,7 @@ def main() -> int:
 
 
 def _deployed(aws: EmulatedAws, folder: Path) -> Deployed:
-    """The template as it is, and a flow that stamps."""
+    """Deploy the template as it is, with a flow that stamps."""
     source = folder / "source"
     for part in ("functions", "layers"):
         shutil.copytree(TOP / part, source / part, ignore=shutil.ignore_patterns("__pycache__"))
@@ -177,13 +177,13 @@ def _stamps(stack: Deployed) -> Iterator[Stamp]:
 
 
 def _billed(stack: Deployed) -> list[float]:
-    """Of each tick, in seconds."""
+    """Return the billed seconds of each tick."""
     found = (re.search(r"Billed Duration: ([0-9.]+) ms", line) for line in _log(stack, "Tick"))
     return [float(one[1]) / 1_000 for one in found if one]
 
 
 def _log(stack: Deployed, function: str) -> Iterator[str]:
-    """Every line of a function's log."""
+    """Yield every line of a function's log."""
     logs = stack.aws.client("logs")
     pages = logs.get_paginator("filter_log_events").paginate(logGroupName=stack.log_of(function))
     for page in pages:

@@ -107,7 +107,7 @@ def _count_left(stack: Deployed) -> int:
 
 
 def lines(stack: Deployed, function: str, action: str) -> list[dict[str, Any]]:
-    """The log lines of a function of that action."""
+    """Return a function's log lines of that action."""
     logs = stack.aws.client("logs")
     pages = logs.get_paginator("filter_log_events").paginate(logGroupName=stack.log_of(function))
     told = (event["message"] for page in pages for event in page["events"])

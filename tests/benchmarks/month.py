@@ -41,7 +41,7 @@ def on_postgres(users: int) -> None:
 
 
 def on_dynamodb(users: int) -> None:
-    """On Amazon's DynamoDB Local."""
+    """Live the month on Amazon's DynamoDB Local."""
     with tempfile.TemporaryDirectory() as folder:
         local = start_dynamodb_local(Path(folder))
         lives("DynamoDB", local.table_url(table_name()), users)

@@ -60,7 +60,7 @@ def main() -> None:
 
 @contextmanager
 def much() -> Iterator[Product]:
-    """A product with ten thousand schedules, and a hundred thousand occurrences of one."""
+    """Yield a product with ten thousand schedules, and a hundred thousand occurrences of one."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         place = Path(folder) / "much.db"
         now = int(time.time()) // 60 * MINUTE  # nothing sets the clock of the browser, it measures
@@ -98,7 +98,7 @@ def repeat(place: Path) -> None:
 
 
 def slowed(browser: Browser, running: Product, *, network: bool) -> Page:
-    """A page of a fresh profile, on a slow machine."""
+    """Yield a page of a fresh profile, on a slow machine."""
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     session = page.context.new_cdp_session(page)
     session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
@@ -127,7 +127,7 @@ def first_page(browser: Browser, running: Product) -> None:
 
 
 def size_of(request: Request) -> int:
-    """The bytes of an answer, as they came."""
+    """Return the bytes of an answer, as they came over the network."""
     sizes = request.sizes()
     return int(sizes["responseBodySize"] + sizes["responseHeadersSize"])
 

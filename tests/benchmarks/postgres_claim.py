@@ -87,7 +87,7 @@ class Computed:
         self._pid = server.pid if isinstance(server, EmbeddedPostgres) else 0
 
     def now(self) -> float:
-        """Seconds so far. A server elsewhere counts nothing."""
+        """Return the seconds so far. A server elsewhere counts nothing."""
         return process_time() + sum(map(_on_processor, self._processes()))
 
     def _processes(self) -> Iterator[int]:
@@ -176,7 +176,7 @@ def show(title: str, rates: Mapping[str, float], base: float) -> None:
 
 
 def beside_the_loop(server: Postgres, rows: int, due: int, rounds: int) -> None:
-    """Ours beside the documents' loop."""
+    """Measure ours beside the documents' loop."""
     with table(server, rows) as made:
         ways = {"duetick": ours(open_store(made.url)), "the loop": documents_loop(made.url)}
         took = measure(made, ways, due, rounds, computed=Computed(server))
@@ -185,7 +185,7 @@ def beside_the_loop(server: Postgres, rows: int, due: int, rounds: int) -> None:
 
 
 def held_snapshot(server: Postgres, rows: int, due: int) -> None:
-    """The share of the floor while a snapshot is held open through many ticks."""
+    """Measure the share of the floor while a snapshot is held open through many ticks."""
     with table(server, rows) as made, connect(made.url) as holder:
         first = made.make_due(due)
         with connect(made.url) as connection:
@@ -201,7 +201,7 @@ def held_snapshot(server: Postgres, rows: int, due: int) -> None:
 
 
 def _share(made: Table, ways: Mapping[str, Way], now: int, due: int) -> tuple[float, float]:
-    """One tick by each; ours is due again a minute later, the floor's rows are put back."""
+    """Run one tick by each: ours is due again a minute later, the floor's rows are put back."""
     claimed, seconds = timed(ways["duetick"], now)
     if claimed != due:
         raise AssertionError(f"claimed {claimed} of {due}")
@@ -224,7 +224,7 @@ def _claimer(url: str, now: int, start: Barrier, counts: "multiprocessing.Queue[
 
 
 def together(server: Postgres, rows: int, due: int, rounds: int) -> None:
-    """Several processes claim from one table at once."""
+    """Let several processes claim from one table at once."""
     rates: dict[str, float] = {}
     with table(server, rows) as made:
         for claimers in CLAIMERS:

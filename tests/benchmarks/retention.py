@@ -342,7 +342,7 @@ def _size(url: str) -> int:
 
 
 def on_sqlite(wanted: Wanted) -> bool:
-    """In files, with full sync. Return True if every bound is kept."""
+    """Measure in files, with full sync. Return True if every bound is kept."""
     kept = True
     with tempfile.TemporaryDirectory() as folder:
         if wanted.has("size"):

@@ -56,7 +56,7 @@ def measured(store: Store, size: "Sizes", schedules: int) -> Stored:
 
 
 def _schedule(number: int) -> Schedule:
-    """Of about the length that users' names, keys and inputs have."""
+    """Return a schedule with names, keys and inputs of usual length."""
     given: dict[str, Json] = {"channel": "email", "template": "followup", "thread": number}
     return Schedule(
         f"eu-central-1:0f0e4d5c-{number:023d}",
@@ -150,7 +150,7 @@ def on_dynamodb(endpoint: DynamoDB) -> Stored:
 
 
 def on_postgres(url: str) -> Stored:
-    """An empty database."""
+    """Measure on an empty database."""
     store = open_store(url)
     store.migrate()
     try:

@@ -84,7 +84,9 @@ class Spent:
     writes: float
 
     def billed(self, *, waits: bool = True, at_once: int = 1) -> float:
-        """Seconds. Deliveries of one tick wait side by side: theirs are nearly nothing."""
+        """Return the billed seconds. Deliveries of one tick wait side by side: theirs are nearly
+        nothing.
+        """
         working = self.cpu / (Usage().memory_gb / WHOLE_PROCESSOR_GB)
         return working + waits * self.trips * ROUND_TRIP / at_once
 
@@ -137,7 +139,7 @@ def _recorded_call() -> dict[str, Any]:
 
 
 def call_of(occurrence: Occurrence) -> dict[str, Any]:
-    """The call of dispatch that a tick makes of an occurrence."""
+    """Return the call of dispatch that a tick makes of an occurrence."""
     return {
         **_recorded_call(),
         "path": f"/api/flows/reminders/schedules/{to_path(occurrence.schedule_id)}/dispatch",
@@ -217,7 +219,7 @@ def measure_packs() -> dict[str, Spent]:
 
 
 def measure_bells() -> dict[str, Spent]:
-    """The same with Trigger=managed: a ring from its event to its end, and a put with and without
+    """Measure with Trigger=managed: a ring from its event to its end, and a put with and without
     its bell. EventBridge is an endpoint that answers at once.
     """
     os.environ["DUETICK_WITNESS"] = "ssm:of-an-hour-that-is-not-over"
@@ -268,7 +270,7 @@ def ringing(store: Store, prefix: str, count: int) -> Iterator[dict[str, Any]]:
 
 
 def messages(claimed: Sequence[Occurrence], state: QueueState) -> list[dict[str, Any]]:
-    """The events of dispatch that a queue would make of the packs of these."""
+    """Return the events of dispatch that a queue would make of the packs of these."""
     now, packer = wiring.store().now(), Packer("tick")
     while state.receive(now + LOOK_AHEAD + 1_000):
         pass
@@ -280,7 +282,7 @@ def messages(claimed: Sequence[Occurrence], state: QueueState) -> list[dict[str,
 
 
 def billed_send_parts(made: Sequence[OutgoingMessage]) -> None:
-    """A batch of messages is billed at most as a request for each."""
+    """Check that a batch of messages is billed as no more requests than it has messages."""
     for first in range(0, len(made), BATCH):
         batch = made[first : first + BATCH]
         parts = -(-sum(len(one.body) for one in batch) // BILLED_PART)

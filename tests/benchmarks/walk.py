@@ -132,7 +132,7 @@ def _imported(path: Path, modules: set[str]) -> Iterator[str]:
 
 
 def longest_chain(graph: dict[str, set[str]]) -> int:
-    """The number of modules in the longest chain of imports."""
+    """Return the number of modules in the longest chain of imports."""
 
     @cache
     def depth(module: str) -> int:
@@ -143,7 +143,7 @@ def longest_chain(graph: dict[str, set[str]]) -> int:
 
 
 def lines(folder: Path) -> int:
-    """The lines of the Python files in a folder."""
+    """Return the lines of the Python files in a folder."""
     return sum(len(path.read_text().splitlines()) for path in folder.rglob("*.py"))
 
 

@@ -49,12 +49,12 @@ OF_STORES: Final = frozenset(
 
 
 def day(number: int, hour: int = 0) -> int:
-    """An instant of that day after the forecast."""
+    """Return an instant of that day after the forecast."""
     return NOW - NOW % DAY + number * DAY + hour * HOUR
 
 
 def kinds() -> Iterator[tuple[str, str, str | None, Policies]]:
-    """The name, the cron, the zone and the policies of each schedule."""
+    """Yield the name, the cron, the zone and the policies of each schedule."""
     yield "gap", "30 2 * * *", SYDNEY, Policies()
     yield "no gap", "30 2 * * *", SYDNEY, Policies(gap="skip")
     yield "half a gap", "15 2 * * *", HOWE, Policies()

@@ -103,7 +103,7 @@ class Broken:
 
     @contextmanager
     def opened(self) -> Iterator[Store]:
-        """A fresh one, empty."""
+        """Yield a fresh, empty store."""
         store = AlteredStore()
         store.database.make_ready()
         self.breaks(store)

@@ -29,7 +29,7 @@ def hands_out_early(store: AlteredStore) -> None:
 
 
 def ledger(kind: type[Ledger]) -> Breaks:
-    """The ledger has one method of another kind."""
+    """Give the ledger one method of another kind."""
 
     def breaks(store: AlteredStore) -> None:
         store.ledger = kind(store.shelf, store.now, new_id)

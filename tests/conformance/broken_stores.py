@@ -58,17 +58,17 @@ def erasing_all_but(*tables: str) -> Breaks:
 
 
 def shelf(kind: type[AlteredShelf]) -> Breaks:
-    """The shelf has one method of another kind."""
+    """Give the shelf one method of another kind."""
     return lambda store: store.use(kind(store.database))
 
 
 def claiming(how: ClaimChunk) -> Breaks:
-    """The shelf claims another way."""
+    """Let the shelf claim another way."""
     return lambda store: store.use(AlteredShelf(store.database, how))
 
 
 def session(kind: type[SqliteSession]) -> Breaks:
-    """The database has sessions of another kind."""
+    """Give the database sessions of another kind."""
 
     def breaks(store: AlteredStore) -> None:
         store.database.session = kind
@@ -77,7 +77,7 @@ def session(kind: type[SqliteSession]) -> Breaks:
 
 
 def schedules(kind: type[Schedules]) -> Breaks:
-    """The schedules have one method of another kind."""
+    """Give the schedules one method of another kind."""
 
     def breaks(store: AlteredStore) -> None:
         store.schedules = kind(store.shelf, store.now, look_ahead=False)

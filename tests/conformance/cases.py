@@ -203,7 +203,9 @@ def _has_place(one: Occurrence) -> bool:
 
 
 def _asked(odds: Oddities, held: Occurrence, usual: Stand) -> Asked:
-    """The hold of somebody on it: as it stands or was, as a tick leased it, by its name alone."""
+    """Return a lease of the occurrence: as it stands or was, as a tick leased it, or by its name
+    alone.
+    """
     fence = odds.of("fence", held.fence, st.sampled_from([1, 9]))
     asked: Occurrence = replace(held, fence=fence)
     if (held.state, held.reason) != usual and odds.draw(st.booleans()):

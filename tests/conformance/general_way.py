@@ -56,7 +56,7 @@ class GeneralDynamo(GeneralWay, DynamoShelf):
 
 
 def general(shelf: Shelf) -> Shelf:
-    """The same database without its fast ways."""
+    """Return the same database without its fast ways."""
     if isinstance(shelf, PostgresShelf):
         return GeneralPostgres(shelf._database, migrations("postgres"))
     if isinstance(shelf, SqliteShelf):

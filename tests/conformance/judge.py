@@ -33,7 +33,7 @@ class Verdict:
 
 
 def names_of(suite: StoreSuite) -> Sequence[str]:
-    """All of the suite's tests."""
+    """Return all of the suite's tests."""
     return sorted(name for name in dir(suite) if name.startswith("test_"))
 
 

@@ -27,7 +27,7 @@ TOLD_EVERY = 10
 
 
 def opened(address: str) -> Store:
-    """The store at an address, ready for use."""
+    """Return the store at an address, ready for use."""
     store = open_store(address)
     store.migrate()
     return store
@@ -53,7 +53,7 @@ def _live(world: World, seed: int, steps: int) -> None:
 
 @contextmanager
 def all_stores() -> Iterator[Opens]:
-    """Each of them, on servers of this machine; DynamoDB with one shard, and with several."""
+    """Yield each store, on servers of this machine: DynamoDB with one shard, and with several."""
     with ExitStack() as started, tempfile.TemporaryDirectory(prefix="duetick-sides-") as folder:
         postgres = EmbeddedPostgres()
         started.callback(postgres.remove)

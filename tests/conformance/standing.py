@@ -85,7 +85,7 @@ def _nameless_death(death: Death | None) -> Death | None:
 
 
 def nameless_record(record: Record | None) -> Record | None:
-    """A record without its name."""
+    """Return a record without its name."""
     return replace(record, user_id="", key="") if record else None
 
 

@@ -49,7 +49,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.store = self.open_store()
 
     def open_store(self) -> Store:
-        """An open, migrated, empty store."""
+        """Return an open, migrated, empty store."""
         raise NotImplementedError
 
     def teardown(self) -> None:
@@ -69,7 +69,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(key=RECORDS, cron=CRONS, minutes=st.integers(1, 9))
     def pause(self, key: str, cron: str, minutes: int) -> None:
-        """A pause with an end; the same write may change the times."""
+        """Pause with an end; the same write may change the times."""
         now = self.clock()
         until = now + minutes * 60 * SECOND
         wanted = pause(a_schedule(key, cron, enabled=True), "", until, now)
@@ -77,7 +77,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.retime(key, cron, enabled=True, until=until)
 
     def retime(self, key: str, cron: str, *, enabled: bool, until: int = 0) -> None:
-        """The model has another plan from now on."""
+        """Change the times: the model has another plan from now on."""
         now, plan = self.clock(), self.model.plans.get(key)
         if plan:
             self.model.ends(key, now)
@@ -105,7 +105,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(back=st.integers(-5, 5))
     def upsert(self, back: int) -> None:
-        """A row without a record, at one of its times: ahead, or set back."""
+        """Put a row without a record, at one of its times: ahead, or set back."""
         at = next_fire(BARE_CRON, None, self.clock() - back * 60 * SECOND)
         assert at is not None
         self.store.index.upsert(IndexRow("ada", BARE, BARE_CRON, None, at))
@@ -168,7 +168,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(target=handles, key=st.sampled_from(["once", "retried", BARE]))
     def run_by_hand(self, key: str) -> object:
-        """A caller brings an occurrence of its own, which answers to no schedule."""
+        """Bring a caller's occurrence, which depends on no schedule."""
         self.runs += 1
         now, origin = self.clock(), f"run:{self.runs}"
         asked = NewOccurrence("ada", key, "", None, now, origin=origin, due_at=now)
@@ -225,7 +225,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def a_schedule(key: str, cron: str, *, enabled: bool) -> Schedule:
-    """One of the two that have a record."""
+    """Draw one of the two that have a record."""
     policies = RETRIED if key == "retried" else ONCE
     return Schedule("ada", key, cron, "flow", "act", enabled=enabled, policies=policies)
 

@@ -59,7 +59,7 @@ class DynamoSuite(StoreConformance):
 
 @contextmanager
 def forgetful(endpoint: DynamoDB) -> Iterator[Store]:
-    """A fresh one, empty."""
+    """Yield a fresh, empty store."""
     whole = open_dynamodb(endpoint.table_url(table_name()), checks_clock=False)
     store = Store(ForgetsAShard(whole._table, SHARDS, checks_clock=False))
     store.migrate()

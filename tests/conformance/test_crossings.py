@@ -67,13 +67,15 @@ class Crossing:
 
 
 def crossings() -> list[Crossing]:
-    """The table."""
+    """Return the crossing table."""
     with TABLE.open(encoding="utf-8") as text:
         return [Crossing(**row) for row in csv.DictReader(text)]
 
 
 def verbs() -> set[str]:
-    """The methods of a book that change it, a user's two changes by them, and erase."""
+    """Return the verbs: a book's methods that change it, a user's two changes by them, and
+    erase.
+    """
     of_book = {name for name in vars(Book) if not name.startswith("_")} - READS
     of_book -= {field.name for field in fields(Book)}
     return of_book | {pausing.pause.__name__, pausing.resume.__name__, ERASE}

@@ -53,7 +53,7 @@ PAIRS: Final = [
 
 @cache
 def in_turn(scene: str, first: str, second: str) -> Ended:
-    """The same one after the other, on a fresh store."""
+    """Run the same acts one after the other, on a fresh store."""
     store, name = Store(MemoryShelf()), ("ann", "k")
     standing = SCENES[scene].standing
     place(store.shelf, name, standing, T)
@@ -184,7 +184,7 @@ numbers = count()
 
 
 def at_once(bench: Bench, scene: str, parked: str, other: str) -> Ended:
-    """The first is parked where it would write, until the second is done or blocked."""
+    """Park the first where it would write, until the second is done or blocked."""
     name, standing = ("ann", f"k{next(numbers)}"), SCENES[scene].standing
     bench.parking = Parking()
     place(bench.other.shelf, name, standing, T)

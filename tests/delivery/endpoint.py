@@ -67,7 +67,7 @@ class Endpoint:
         )
 
     def serve(self, listener: socket.socket) -> None:
-        """Each connection in a thread."""
+        """Serve each connection in a thread."""
         while not self.stopping.is_set():
             try:
                 connection, _ = listener.accept()
@@ -106,7 +106,7 @@ def _read(connection: socket.socket) -> str:
 
 @contextmanager
 def endpoint(behave: Behave, tls: ssl.SSLContext | None = None) -> Iterator[Endpoint]:
-    """One that listens."""
+    """Yield an endpoint that listens."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
         made = Endpoint(behave, listener.getsockname()[1], tls=tls)
         thread = threading.Thread(target=made.serve, args=(listener,), daemon=True)

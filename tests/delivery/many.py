@@ -42,7 +42,7 @@ class Watched:
 
 
 def sqlite(path: Path) -> Iterator[Watched]:
-    """One connection for a process: the files that it has open tell."""
+    """Yield a store with one connection for a process: the files that it has open tell."""
     store = open_store(f"sqlite:///{path}", clock=lambda: NINE)
     yield Watched(store, lambda: open_files(path), 1)
     store.close()
@@ -55,7 +55,7 @@ def open_files(path: Path) -> int:
 
 
 def postgres(url: str) -> Iterator[Watched]:
-    """A pool for a process, lent for a transaction at a time: the server tells."""
+    """Yield a store with a pool, lent for a transaction at a time: the server tells."""
     pool = f"{'&' if '?' in url else '?'}pool={POOL}"
     store = open_store(f"{url}{pool}", clock=lambda: NINE)
     watcher = open_store(url, clock=lambda: NINE)

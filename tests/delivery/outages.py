@@ -102,7 +102,7 @@ class Door:
 
 @contextmanager
 def door(target: int) -> Iterator[Door]:
-    """One that is shut in the end."""
+    """Yield a door that is shut in the end."""
     made = Door(target)
     yield made
     made.begin()

@@ -176,7 +176,7 @@ class Post:
         )
 
     def packs(self) -> list[list[list[str]]]:
-        """The names in each message that was sent, by pack: `user/key`."""
+        """Return the names in each message that was sent, by pack: `user/key`."""
         return [
             [[one.schedule_id for one in pack] for pack in read_message(sent.body).packs]
             for sent in self.sent

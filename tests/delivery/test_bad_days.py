@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 
 def through(place: str, scene: Scene, timeout: float = 60.0) -> TickReport:
-    """A tick at nine to some other endpoint."""
+    """Run a tick at nine to another endpoint."""
     transport = HttpTransport(place, authorize)
     report = run_tick(scene.store, transport, now=NINE, budget=timeout, slots=8)
     transport.close()

@@ -9,7 +9,7 @@ from tests.delivery.scene import MINUTE, NINE, Scene
 
 
 def tick(scene: Scene, now: int, *, wrong: int = 0) -> None:
-    """At the right time, to a dispatch that believes in another."""
+    """Tick at the right time, to a dispatch that has another."""
     scene.clock.now = now + wrong
     run_tick(scene.store, scene.inline, now=now)
 

@@ -10,7 +10,7 @@ from tests.delivery.scene import Scene
 
 
 def called(scene: Scene) -> Occurrence:
-    """The occurrence that an outside caller's call made."""
+    """Return the occurrence that an outside caller's call made."""
     (one,) = scene.store.ledger.find("ada", "digest")
     return one
 

@@ -21,7 +21,7 @@ OTHER: dict[Dialect, Dialect] = {"sql": "dynamodb", "dynamodb": "sql"}
 
 
 def write_nothing(effects: Transaction) -> None:
-    """An effect of either kind, as far as it is allowed."""
+    """Make an effect of either kind, as far as it is allowed."""
     if effects.dialect == "sql":
         effects.run("SELECT 1")
 
@@ -41,7 +41,7 @@ def paying(
 
 
 def once(policies: Policies = EFFECTIVELY_ONCE) -> Schedule:
-    """A schedule that fires at nine."""
+    """Put a schedule that fires at nine."""
     return Schedule("ann", "monthly", "0 9 * * *", "shop", "pay", policies=policies)
 
 

@@ -25,7 +25,7 @@ LONG = b"x" * 10_000
 
 @contextmanager
 def line() -> Iterator[tuple[Channel, socket.socket]]:
-    """A connection, and its far end."""
+    """Yield a connection, and its far end."""
     near, far = socket.socketpair()
     with closing(near), closing(far):
         yield Channel(near), far
@@ -199,7 +199,7 @@ def test_an_answer_that_nobody_asked_for_is_not_the_next_ones(transport: Through
 
 
 def status_line(number: int) -> bytes:
-    """A short answer."""
+    """Return a short answer."""
     return f"HTTP/1.1 {number} X\r\ncontent-length: 0\r\n\r\n".encode()
 
 

@@ -252,7 +252,7 @@ def test_l01_a_schedule_that_is_deleted_at_its_end_tells_first() -> None:
 
 
 def users(stage: Stage, flow: Flow, *, operator: bool = False) -> UserSchedules:
-    """The schedules of ann, as she or an operator reaches them."""
+    """Return the schedules of ann, as she or an operator reaches them."""
     return UserSchedules(
         stage.store, Flows({"mail": flow}), "ann", stage.clock, owns_names=operator
     )

@@ -40,7 +40,7 @@ def failed(store: Store) -> None:
 
 
 def first_in_line(store: Store, now: int) -> list[Occurrence]:
-    """The occurrences that a tick gives to its slots first."""
+    """Return the occurrences that a tick gives to its slots first."""
     claims = Claims(store, now, 1_000, slots=SLOTS, look_ahead=0, budget=55.0)
     chunks = claims.look_around(4 * SLOTS)
     turns = Turns([one for chunk in chunks for one in chunk], SLOTS)

@@ -23,18 +23,18 @@ THEIRS = Schedule("bob", "global", "* * * * *", "mail", "send", input="bob's")
 
 
 def finds(_id: str, _ctx: ResolveContext) -> Schedule:
-    """A resolver over a key that is everybody's."""
+    """Resolve a key that is everybody's."""
     return THEIRS
 
 
 async def finds_later(_id: str, _ctx: ResolveContext) -> Schedule:
-    """The same, after a wait."""
+    """Resolve the key after a wait."""
     await asyncio.sleep(0)
     return THEIRS
 
 
 async def raises_later(_id: str, _ctx: ResolveContext) -> NoReturn:
-    """One that goes wrong."""
+    """Fail, in a coroutine."""
     raise LookupError("no such table")
 
 

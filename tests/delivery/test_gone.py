@@ -50,7 +50,7 @@ def tick(scene: Scene, flows: Flows, now: int) -> tuple[list[Occurrence], list[O
 
 
 def look(scene: Scene, flows: Flows, now: int, *, pauses: bool = True) -> Gone:
-    """The hourly look."""
+    """Look as the hourly work does."""
     scene.clock.now = now
     return find_gone(scene.store, flows, now, pauses=pauses)
 

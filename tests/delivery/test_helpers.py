@@ -33,7 +33,7 @@ def due(store: Store, rows: int = DUE) -> None:
 
 
 def claimed(store: Store, part: Part) -> list[str]:
-    """All that is due of a part."""
+    """Return everything that is due of a part."""
     found: list[str] = []
     while chunk := store.index.claim_due(NINE, 10, part=part):
         found += [one.key for one in chunk]

@@ -40,7 +40,7 @@ def serving(
     *,
     version: ssl.TLSVersion = ssl.TLSVersion.MAXIMUM_SUPPORTED,
 ) -> ssl.SSLContext:
-    """The side of a server that is called localhost."""
+    """Return the side of a server that is called localhost."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*authority.sign("localhost", dates))
     context.maximum_version = version
@@ -48,7 +48,7 @@ def serving(
 
 
 def through(url: str, *, connect_to: str = "") -> HttpTransport:
-    """A transport with a secret."""
+    """Return a transport with a secret."""
     return HttpTransport(url, bearer(fixed_source(("s3cret",))), connect_to=connect_to)
 
 
@@ -131,7 +131,7 @@ def test_t03_what_tls_could_not_send_is_sent_again(
 
 
 def fails_once(sendall: Callable[..., None]) -> Callable[..., None]:
-    """The first time as OpenSSL does it, then as it is."""
+    """Raise the first time as OpenSSL does, then go on as usual."""
     failures = iter([ssl.SSLEOFError(ssl.SSL_ERROR_EOF, "EOF occurred in violation of protocol")])
 
     def send(connection: ssl.SSLSocket, data: bytes) -> None:

@@ -46,7 +46,7 @@ class Queue:
         self.enqueue(self.scene.store.ledger.claim_waiting(self.scene.clock.now))
 
     def arrives(self, number: int) -> Row:
-        """An event, as often as Lambda likes."""
+        """Let an event arrive, as often as Lambda likes."""
         event = from_event(to_event(self.scene.queued[number]), 900.0)
         assert event
         return told(self.scene.dispatch.run_queued(event))
@@ -58,7 +58,7 @@ class Queue:
         self.scene.store.ledger.begin(held, now=self.scene.clock.now)
 
     def held(self) -> tuple[str, str | None, int]:
-        """State, reason and attempts, as the ledger has them."""
+        """Return the state, the reason and the attempts in the ledger."""
         (one,) = self.scene.store.ledger.find("ada", "digest")
         return one.state, one.reason, one.attempts
 
@@ -70,7 +70,7 @@ def queue(each_scene: Scene) -> Queue:
 
 
 def code(answer: Row) -> tuple[int, Json]:
-    """Status, and its code or the state that is told."""
+    """Return the status, and its code or the state that is told."""
     status, body = answer
     return status, body.get("error") or body.get("state")
 

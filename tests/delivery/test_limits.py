@@ -64,7 +64,7 @@ def due(scene: Scene, user: str, count: int, policies: Policies | None = None) -
 
 
 def tick(scene: Scene, now: int = NINE, *, look_ahead: int = 0) -> TickReport:
-    """One tick, with eight slots."""
+    """Run one tick with eight slots."""
     scene.clock.now = now
     return run_tick(scene.store, scene.inline, now=now, slots=8, look_ahead=look_ahead)
 

@@ -27,7 +27,7 @@ class Refusing:
         self._why = why
 
     def deliver(self, occurrence: Occurrence, *, timeout: float) -> Delivered:
-        """Not taken."""
+        """Take nothing."""
         return Delivered(0, f"{self._why} after {timeout > 0}")
 
     def close(self) -> None:
@@ -35,7 +35,7 @@ class Refusing:
 
 
 def line(caplog: pytest.LogCaptureFixture, action: str) -> logging.LogRecord:
-    """The last line of that action."""
+    """Return the last line of that action."""
     return [one for one in caplog.records if vars(one).get("action") == action][-1]
 
 
@@ -57,7 +57,7 @@ def named(occurrence: Occurrence, attempt: int) -> dict[str, object]:
 
 
 def late(_limit: float, _call: Callable[[], None]) -> NoReturn:
-    """The time is over at once."""
+    """Raise at once, as if the time were over."""
     raise TimedOut
 
 

@@ -44,7 +44,7 @@ class Slow:
 
 
 def tick(slow: Slow, *, slots: int = SLOTS, chunk: int = CHUNK) -> TickReport:
-    """A tick of ten minutes, by the clock of its dispatch."""
+    """Run a tick of ten minutes by the clock of its dispatch."""
     clock = slow.clock
     return run_tick(
         slow.store,

@@ -47,7 +47,7 @@ def raiser(problem: BaseException) -> Callable[..., NoReturn]:
 
 
 def in_a_thread(call: Callable[[], None]) -> None:
-    """As the local stack calls it."""
+    """Call it in a thread, as the local stack does."""
     thread = threading.Thread(target=call)
     thread.start()
     thread.join(60)

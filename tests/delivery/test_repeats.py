@@ -73,7 +73,7 @@ GONE: list[Edit] = [disabled, deleted]
 
 
 def fire_and_edit(scene: Scene, edit: Edit, **named: Json) -> None:
-    """A caller brings the nine o'clock of each of KEYS, and each is edited a second later."""
+    """Bring the nine o'clock of each of KEYS as a caller, and edit each a second later."""
 
     def act(given: Json, ctx: Context) -> None:
         if not ctx.schedule_id.endswith("good"):

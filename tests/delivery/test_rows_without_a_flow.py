@@ -25,7 +25,7 @@ def told(name: str = "mail", *, background: bool = False) -> tuple[Flow, list[Co
 
 
 def elsewhere(flow: Flow) -> Flow:
-    """The same with a resolver, as where definitions live in a table of the application's."""
+    """Return such a flow with a resolver: its definitions live in a table of the application's."""
 
     @flow.resolver
     def find(schedule_id: str, _ctx: object) -> Schedule:

@@ -62,7 +62,7 @@ class Asked(BaseHTTPRequestHandler):
 
 @contextmanager
 def listening(endpoint: Endpoint) -> Iterator[SqsQueue]:
-    """A queue at that endpoint."""
+    """Yield a queue at that endpoint."""
     url = f"http://127.0.0.1:{endpoint.server_port}/123456789012/packs"
     with serve_in_thread(endpoint):
         queue = SqsQueue(url, "eu-west-1", lambda: Credentials("key", "secret", "token"))

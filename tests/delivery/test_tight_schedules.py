@@ -42,7 +42,7 @@ def tight(key: str = "k", cron: str = TIGHT) -> Schedule:
 
 
 def flow_of(cron: str) -> Flow:
-    """One static schedule."""
+    """Return a flow with one static schedule."""
     flow = Flow("mail")
     flow.action("send")(lambda _input, _ctx: None)
     flow.schedule("sweep", cron=cron, action="send")

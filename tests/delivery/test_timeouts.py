@@ -20,14 +20,14 @@ TOLD = "The action took longer than 1 s."
 
 
 def in_a_thread(call: Callable[[], None]) -> None:
-    """As the local stack calls it."""
+    """Call it in a thread, as the local stack does."""
     thread = threading.Thread(target=call)
     thread.start()
     thread.join(60)
 
 
 def here(call: Callable[[], None]) -> None:
-    """As Lambda does: in the main thread."""
+    """Call it in the main thread, as Lambda does."""
     call()
 
 

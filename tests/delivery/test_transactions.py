@@ -13,7 +13,7 @@ from tests.delivery.scene import Scene
 
 
 def leaves_it_open(kept: list[AbstractContextManager[Transaction]]) -> Callable[..., None]:
-    """An action that enters its transaction and returns; `kept` keeps it from being dropped."""
+    """Enter the transaction and return; `kept` keeps it from being dropped."""
 
     def act(_input: Json, ctx: Context) -> None:
         kept.append(ctx.transaction())

@@ -15,18 +15,18 @@ from tests.delivery.scene import NINE
 
 
 def of(user: str, key: str, *, at: int = NINE, priority: int = 0, fence: int = 1) -> Occurrence:
-    """An occurrence that is due."""
+    """Return an occurrence that is due."""
     made = Occurrence(user, key, "* * * * *", None, at, fence, due_at=at)
     return replace(made, priority=priority)
 
 
 def many(user: str, count: int) -> list[Occurrence]:
-    """A user's, each of another schedule."""
+    """Return occurrences of a user, each of another schedule."""
     return [of(user, f"k{number:05}") for number in range(count)]
 
 
 def drained(turns: Turns) -> list[Occurrence]:
-    """All of them, one at a time."""
+    """Take all of them, one at a time."""
     turns.close()
     taken = []
     while (occurrence := turns.take()) is not None:
@@ -105,7 +105,7 @@ def test_t14_a_pick_costs_the_same_among_thousands() -> None:
 
 
 def spread_over_users(count: int) -> list[Occurrence]:
-    """One of each user."""
+    """Return one occurrence of each user."""
     return [of(f"u{number}", "k") for number in range(count)]
 
 
@@ -146,7 +146,7 @@ def test_threads_take_each_once() -> None:
 
 
 def rates(user: str, count: int) -> Iterable[Occurrence]:
-    """Many of one schedule."""
+    """Return many occurrences of one schedule."""
     return [of(user, "often", at=NINE + number) for number in range(count)]
 
 

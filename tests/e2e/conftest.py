@@ -34,7 +34,7 @@ class Deployed:
     def call(
         self, method: str, path: str, body: object = None, *, signed: bool = True
     ) -> tuple[int, Any]:
-        """The status and the JSON of an answer."""
+        """Make a call. Return the status and the JSON of its answer."""
         text = "" if body is None else json.dumps(body)
         answer = self.aws.rest_call(
             self.outputs["ApiId"], "v1", method, path, body=text, signed=signed
@@ -50,18 +50,18 @@ class Deployed:
         return result
 
     def user(self, name: str) -> str:
-        """A new user's token, from the pool that the stack made."""
+        """Make a user in the stack's pool. Return the user's token."""
         pool, client = self.outputs["UserPoolId"], self.outputs["UserPoolClientId"]
         return self.aws.sign_in(pool, client, name)
 
     def as_user(self, token: str | None, method: str, path: str, body: object = None) -> Answer:
-        """A call of the users' API."""
+        """Make a call of the users' API."""
         text = "" if body is None else json.dumps(body)
         api = self.outputs["UsersApiId"]
         return self.aws.rest_call(api, "v1", method, path, body=text, signed=False, token=token)
 
     def log_of(self, function: str) -> str:
-        """The name of a function's log group."""
+        """Return the name of a function's log group."""
         client = self.aws.client("cloudformation")
         found = client.describe_stack_resource(
             StackName=self.name, LogicalResourceId=f"{function}Log"
@@ -74,7 +74,7 @@ class Deployed:
         return [event["message"] for event in found["events"]]
 
     def status(self) -> str:
-        """The stack's."""
+        """Return the status of the stack."""
         client = self.aws.client("cloudformation")
         return str(client.describe_stacks(StackName=self.name)["Stacks"][0]["StackStatus"])
 
@@ -94,7 +94,7 @@ class Deployed:
 
 
 def configure(aws: EmulatedAws, name: str, variables: dict[str, str]) -> None:
-    """A function's environment, once it is in force."""
+    """Set a function's environment, and wait until it is in force."""
     client = aws.client("lambda")
     client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
     patience = {"Delay": 1, "MaxAttempts": 60}
@@ -139,7 +139,7 @@ def quiet(built: Path) -> Path:
 def deploy(
     sam: Sam, aws: EmulatedAws, built: Path, name: str, parameters: Mapping[str, str]
 ) -> Deployed:
-    """A stack of that name."""
+    """Deploy a stack of that name."""
     outputs = sam.deploy(aws, built, name, parameters)
     return Deployed(aws, outputs, name, sam, built, parameters)
 

@@ -134,7 +134,7 @@ def ask(stack: str, *words: str, aws: EmulatedAws) -> Any:  # noqa: ANN401 -- JS
 
 
 def shell(aws: EmulatedAws) -> dict[str, str]:
-    """The variables of that shell."""
+    """Return the variables of that shell."""
     at = {"AWS_ENDPOINT_URL": aws.endpoint, "DUETICK_API_ADDRESS": aws.endpoint}
     return {**DUMMY, **at, "AWS_DEFAULT_REGION": REGION}
 
@@ -196,7 +196,7 @@ class Repeated(threading.Thread):
 
 
 def posted(aws: EmulatedAws) -> str:
-    """The URL of a queue that gets all that the actions publish."""
+    """Return the URL of a queue that gets all that the actions publish."""
     described = aws.client("cloudformation").describe_stack_resource(
         StackName=STACK, LogicalResourceId="Greetings"
     )

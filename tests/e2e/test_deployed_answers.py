@@ -193,14 +193,14 @@ def tried_again(trials: Trials) -> bool:
 
 
 def held(trials: Trials, claimed: Occurrence) -> Occurrence:
-    """It as the ledger has it."""
+    """Return the occurrence as the ledger has it."""
     found = trials.store.ledger.get(*claimed.identity)
     assert found
     return found
 
 
 def lease_of(occurrence: Occurrence) -> int:
-    """Its lease's end; of one that has ended, none."""
+    """Return the end of its lease; 0 without one."""
     return occurrence.lease_until or 0
 
 
@@ -226,7 +226,7 @@ def test_flow_unregistered_where_a_deployment_has_no_flows(trials: Trials) -> No
 
 @contextmanager
 def without_flows(stack: Deployed) -> Iterator[None]:
-    """The dispatch function, told to look where there are none."""
+    """Tell the dispatch function to look for flows where there are none."""
     functions = stack.aws.client("lambda").list_functions()["Functions"]
     (found,) = (
         each for each in functions if each["FunctionName"].startswith(f"{stack.name}-Dispatch")

@@ -108,7 +108,7 @@ def test_a_background_action_of_a_tick_runs_in_an_asynchronous_invocation(
 
 
 def wait(table: Store, until: Callable[[Occurrence], bool]) -> Occurrence:
-    """The one occurrence of cyd's, once it is so."""
+    """Wait for the one occurrence of cyd's to be in that state."""
     end = time.monotonic() + 50
     while time.monotonic() < end:
         for held in table.ledger.find("cyd", "long"):

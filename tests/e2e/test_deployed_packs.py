@@ -43,7 +43,7 @@ class ByQueue:
             self.store.schedules.put(one, now=now - 61_000)
 
     def oldest(self, user: str) -> list[Occurrence]:
-        """The first occurrence of each schedule of a user."""
+        """Return the first occurrence of each schedule of a user."""
         found = {one.key: one for one in self.store.ledger.find(user, limit=500)}
         return [*found.values()]
 

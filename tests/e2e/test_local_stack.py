@@ -36,7 +36,7 @@ class Terminal:
             )
 
     def wait_for(self, text: str) -> str:
-        """All that was printed, once it holds the text."""
+        """Wait until the output holds the text. Return all of it."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             printed = self._output.read_text()
@@ -69,12 +69,12 @@ def with_queue(tmp_path: Path) -> Iterator[Terminal]:
 
 
 def commands(printed: str) -> list[str]:
-    """The commands that the welcome shows."""
+    """Return the commands that the welcome shows."""
     return re.findall(r"^  (curl .*?)(?=\n\n)", printed, re.MULTILINE | re.DOTALL)
 
 
 def url_of(command: str) -> str:
-    """The address of the stack. The command finds the operator's token by it."""
+    """Return the address of the stack. The command finds the operator's token by it."""
     (found,) = re.findall(r"http://[\d.:]+", command)
     return str(found)
 

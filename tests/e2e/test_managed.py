@@ -52,7 +52,7 @@ class Stack:
             self.keys.append(key)
 
     def history(self, key: str) -> list[dict[str, Any]]:
-        """The occurrences of a schedule of ann's."""
+        """Return the occurrences of a schedule of ann's."""
         found: list[dict[str, Any]] = self.deployed.call("GET", f"{ANN}/{key}/history")[1][
             "history"
         ]
@@ -63,7 +63,7 @@ class Stack:
         return [one["state"] for one in self.history(key)] == ["succeeded"]
 
     def bell(self, key: str, user: str = "ann") -> Mapping[str, Any] | None:
-        """The bell of a schedule, or None."""
+        """Return the bell of a schedule, or None."""
         client = self.deployed.aws.client("scheduler")
         try:
             found: dict[str, Any] = client.get_schedule(
@@ -74,7 +74,7 @@ class Stack:
         return found
 
     def names(self) -> list[str]:
-        """The names of all that is in the group."""
+        """Return the names of all schedules in the group."""
         client = self.deployed.aws.client("scheduler")
         listed = client.list_schedules(GroupName=self.group)["Schedules"]
         return [str(one["Name"]) for one in listed]
@@ -102,7 +102,7 @@ class Stack:
 
     @contextmanager
     def store(self, followers: Followers | None = None) -> Iterator[Store]:
-        """The store, opened from outside."""
+        """Yield the store as seen from outside."""
         table, endpoint = self.deployed.outputs["TableName"], self.deployed.aws.endpoint
         url = f"dynamodb://{table}?region={REGION}&endpoint={endpoint}"
         opened = open_store(url, followers=followers)
@@ -181,7 +181,7 @@ def has_put(stack: Stack, count: int) -> bool:
 
 
 def states(stack: Stack, key: str) -> list[str]:
-    """The states of a schedule's occurrences."""
+    """Return the states of a schedule's occurrences."""
     return [one["state"] for one in stack.history(key)]
 
 
@@ -203,7 +203,7 @@ def replace_soon(stack: Stack) -> str:
 
 
 def changed(stack: Stack) -> dict[str, Mapping[str, Any] | None]:
-    """The bells of one schedule, after each of its changes."""
+    """Return the bells of one schedule, after each of its changes."""
     found: dict[str, Mapping[str, Any] | None] = {}
     call, path = stack.deployed.call, f"{ANN}/daily"
     daily = {"cron": "0 9 * * mon-fri", "timezone": "Europe/Berlin"}
@@ -231,8 +231,8 @@ def crashed(stack: Stack) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] |
 
 
 def meddled(stack: Stack) -> tuple[Mapping[str, Any] | None, bool]:
-    """The bell that somebody deleted, after the hourly count; and whether one without a row is
-    still there.
+    """Return the deleted bell after the hourly count, and True if a bell without a row is still
+    there.
     """
     client = stack.deployed.aws.client("scheduler")
     assert stack.put("kept", cron="0 9 * * *")[0] == 201

@@ -65,7 +65,7 @@ def start(tmp_path: Path) -> Callable[[float], Server]:
 
 
 def store_in(folder: Path) -> Store:
-    """The stack's own."""
+    """Open the stack's own store."""
     return open_store(f"sqlite:///{folder}/duetick.db")
 
 

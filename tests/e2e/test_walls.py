@@ -82,12 +82,12 @@ def cleared(town: Town) -> Iterator[None]:
 
 
 def _authorizer(aws: EmulatedAws) -> str:
-    """A function that knows two tokens, and says of bob in all but the principal."""
+    """Return a function that knows two tokens, and names bob everywhere but in the principal."""
     return aws.function("authorizer", AUTHORIZER)
 
 
 def _token(aws: EmulatedAws, outputs: Mapping[str, str], name: str) -> str:
-    """A new user, signed in."""
+    """Sign a new user in. Return the token."""
     return aws.sign_in(outputs["UserPoolId"], outputs["UserPoolClientId"], name)
 
 

@@ -45,7 +45,7 @@ class Landed(StrEnum):
 
 
 def claim_between_gates(opens: Opens, now: int, pipe: Connection) -> None:
-    """The process that is killed."""
+    """Claim in the process that is killed."""
     store = opens()
     store.check_schema()
     pipe.send("ready")
@@ -102,7 +102,9 @@ class Massacre:
         self.landed[self._look(aim)] += 1
 
     def _let_claim(self, pipe: Connection, aim: Landed, part: float) -> None:
-        """Up to the second gate, or for a part of the time that it takes to get there."""
+        """Let it claim up to the second gate, or for a part of the time that it takes to get
+        there.
+        """
         began = perf_counter()
         pipe.send("go")
         # The time is measured anew whenever one gets there: one that a busy machine held up would
@@ -131,7 +133,7 @@ class Massacre:
         self.minutes += 1
 
     def expected(self) -> Counter[tuple[str, int]]:
-        """Every nominal time of every row, once."""
+        """Return every nominal time of every row, once."""
         times = [NOON + minute * MINUTE for minute in range(self.minutes)]
         return Counter((f"k{number:02}", time) for number in range(ROWS) for time in times)
 
@@ -152,5 +154,5 @@ class Massacre:
         return found
 
     def store(self) -> Store:
-        """The store, to look further."""
+        """Return the store, to look further."""
         return self._store

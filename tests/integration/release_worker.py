@@ -87,7 +87,7 @@ class Worker:
         return [faults, found.times]
 
     def policies(self, key: str) -> object:
-        """The policies of a schedule, as they are stored."""
+        """Return the policies of a schedule, as they are stored."""
         found = self.store.schedules.get("ann", key)
         return found and found.policies.dump()
 

@@ -41,13 +41,13 @@ def lose_an_answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 def claimed(store: DynamoStore) -> Occurrence:
-    """The one occurrence that is due."""
+    """Return the one occurrence that is due."""
     (occurrence,) = store.index.claim_due(NOON + HOUR)
     return occurrence
 
 
 def begun(store: DynamoStore, occurrence: Occurrence) -> Occurrence:
-    """The attempt that has to be allowed."""
+    """Return the attempt that has to be allowed."""
     answer = store.ledger.begin(occurrence, now=NOON + HOUR)
     assert isinstance(answer, Begun)
     return answer.occurrence

@@ -66,7 +66,9 @@ def tick(store: DynamoStore, now: int, ran: Ran, *, failing: bool = False) -> No
 
 
 def fired_hours(case: Case, policies: Policies, *, crash: Callable[[DynamoStore], CrashAt]) -> Ran:
-    """Three hours, the process of the second one crashing; then ticks until all has ended."""
+    """Let three hours pass, in which a process crashes in the second; then tick until all has
+    ended.
+    """
     store, ran = case.migrated(), Ran()
     for key in KEYS:
         store.schedules.put(schedule(key, policies=policies))

@@ -25,7 +25,7 @@ from tests.lab.dynamodb import DynamoDB
 
 
 def fire(store: DynamoStore, now: int) -> None:
-    """One tick: everything that is due succeeds."""
+    """Run one tick: everything that is due succeeds."""
     while claimed := store.index.claim_due(now, 10):
         for occurrence in claimed:
             begun = store.ledger.begin(occurrence, now=now)

@@ -126,7 +126,7 @@ def test_a_clone_that_was_moved_is_set_up_again(clone: Path, tools: Path) -> Non
 def duetick(
     *arguments: str, folder: Path, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """The command, in a folder."""
+    """Run the command in a folder."""
     return subprocess.run(
         [TOP / ".venv" / "bin" / "duetick", *arguments],
         cwd=folder,
@@ -179,7 +179,7 @@ BROKEN = [
 
 
 def with_flows(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """The local stack with that text for flows."""
+    """Start the local stack with that text for flows."""
     flows = folder / "broken_flows"
     flows.mkdir()
     (flows / "__init__.py").write_text(text)

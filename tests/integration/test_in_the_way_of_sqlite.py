@@ -72,7 +72,7 @@ def test_i10_on_sqlite_a_foreign_key_of_another_table_is_named(tmp_path: Path, r
 
 
 def with_foreign_keys(file: Path) -> Callable[[], sqlite3.Connection]:
-    """A factory of another's, who has SQLite keep them."""
+    """Return a factory of a caller that lets SQLite keep foreign keys."""
 
     def connected() -> sqlite3.Connection:
         made = sqlite3.connect(file, check_same_thread=False)

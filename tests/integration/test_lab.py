@@ -259,7 +259,7 @@ def test_the_lambda_runtime_reports_one_cold_start(
 
 
 def layer_of(modules: Mapping[str, str]) -> dict[str, bytes]:
-    """A layer with some modules."""
+    """Return a layer with some modules."""
     made = BytesIO()
     with ZipFile(made, "w") as archive:
         for name, source in modules.items():

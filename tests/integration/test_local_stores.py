@@ -62,7 +62,7 @@ def shop(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def write(package: Path, address: str, speaks: str) -> None:
-    """The flow's source."""
+    """Write the flow's source."""
     table = address.removeprefix("dynamodb://").partition("?")[0]
     (package / "__init__.py").write_text(SHOP.format(speaks=speaks, table=table))
 

@@ -142,7 +142,7 @@ def test_the_wheel_makes_the_same_repository_alone(repository: Repository, tmp_p
 
 
 def links(text: str) -> list[str]:
-    """The links of a text that stay in its tree."""
+    """Return the links of a text that stay in its tree."""
     found = re.findall(r"\]\(([^)\s]+)\)", text)
     return [one for one in found if not re.match(r"[a-z]+:|#", one)]
 
@@ -205,7 +205,7 @@ class Local:
         self.server = Server(command, self._log, env=environment(), cwd=repository.folder)
 
     def wait_for(self, text: str) -> str:
-        """All that was printed, once it holds the text."""
+        """Wait until the output holds the text. Return all of it."""
         self.server.wait_until(lambda: text in self._log.read_text(), seconds=PATIENCE)
         return self._log.read_text()
 
@@ -224,7 +224,7 @@ def local(repository: Repository, tmp_path: Path) -> Iterator[Local]:
 
 
 def commands(printed: str) -> list[str]:
-    """The curl commands that the start text shows."""
+    """Return the curl commands that the start text shows."""
     return re.findall(r"^  (curl .*?)(?=\n\n)", printed, re.MULTILINE | re.DOTALL)
 
 

@@ -40,7 +40,7 @@ def run(store: Store, name: str, *statements: str) -> Occurrence:
 
 
 def run_on(store: Store, name: str, *statements: str) -> None:
-    """The same, whichever of them fails."""
+    """Run each of the statements, even if one fails."""
     with store.ledger.settling(begin(store, name), lambda: NOON) as effects:
         for statement in statements:
             with suppress(EffectsRefused):
@@ -48,7 +48,7 @@ def run_on(store: Store, name: str, *statements: str) -> None:
 
 
 def begin(store: Store, name: str) -> Occurrence:
-    """A run by hand that is under way."""
+    """Return a run by hand that is under way."""
     asked = NewOccurrence("ada", name, "", None, NOON, origin="run:1", due_at=NOON)
     begun = run_at_once(store, asked, NOON)
     assert isinstance(begun, Begun)

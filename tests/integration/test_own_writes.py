@@ -47,7 +47,7 @@ class Own:
     table: str
 
     def begin(self) -> Occurrence:
-        """A run by hand that is under way."""
+        """Return a run by hand that is under way."""
         return start(
             self.store, NewOccurrence("ada", "digest", "", None, NOON, "run:1", NOON), NOON
         )
@@ -59,7 +59,7 @@ class Own:
                 effects.write(self._aimed(write))
 
     def _aimed(self, write: Write) -> Write:
-        """The same at that table, unless it names one."""
+        """Return the same at that table, unless it names one."""
         return {kind: {"TableName": self.table, **what} for kind, what in write.items()}
 
 

@@ -16,7 +16,7 @@ TO_HOURLY = "UPDATE schedule_index SET cron = '0 * * * *' WHERE user_id = 'b'"
 
 
 def due(store: Store, users: str, cron: str = "0 12 * * *") -> None:
-    """A row for each user, due one millisecond after the one before."""
+    """Put a row for each user, due one millisecond after the one before."""
     for place, user in enumerate(users):
         store.index.upsert(IndexRow(user, "digest", cron, None, NOON + place))
 

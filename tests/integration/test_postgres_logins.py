@@ -56,7 +56,7 @@ def waited(shelf: PostgresShelf, meanwhile: Callable[[], object] = lambda: None)
 
 
 def as_asked(server: EmbeddedPostgres, database: str = "postgres") -> str:
-    """The address of the user who is asked for a password."""
+    """Return the address of the user who is asked for a password."""
     return server.tcp_url.replace("//postgres@", "//asked@").replace("/postgres", f"/{database}")
 
 

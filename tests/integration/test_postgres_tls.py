@@ -22,7 +22,7 @@ LOCAL = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
 
 
 def certificate(folder: Path, name: str) -> Path:
-    """A certificate for this machine that signs itself, and its key, in one file."""
+    """Return a certificate for this machine that signs itself, and its key, in one file."""
     made = folder / f"{name}.pem"
     key = folder / f"{name}.key"
     subprocess.run(

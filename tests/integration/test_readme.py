@@ -19,7 +19,7 @@ from tests.documents import TOP, blocks, inline
 
 
 def files() -> dict[str, str]:
-    """The examples that are files: each begins with its path."""
+    """Return the examples that are files: each begins with its path."""
     named = (re.match(r"# (\S+\.py)\n", code) for code in blocks("python"))
     return {found[1]: found.string for found in named if found}
 
@@ -83,7 +83,7 @@ def test_there_are_python_examples() -> None:
 
 
 def commands(program: str) -> list[list[str]]:
-    """The commands of a program that are shown, as a shell would split them."""
+    """Return the commands of a program that are shown, as a shell would split them."""
     lines = "\n".join(blocks("sh")).replace("\\\n", " ").splitlines()
     shown = [*lines, *(text for text in inline() if text.startswith(".venv/bin/"))]
     return [

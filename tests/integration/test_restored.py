@@ -29,7 +29,7 @@ HOUR = 60 * MINUTE
 
 @contextmanager
 def running(file: Path, clock: Clock) -> Iterator[Product]:
-    """The local stack on a file, started anew."""
+    """Yield the local stack on a file, started anew."""
     with (
         pytest.MonkeyPatch.context() as patch,
         product(f"sqlite:///{file}", clock, patch) as made,
@@ -53,7 +53,7 @@ def week_old(tmp_path: Path) -> tuple[Path, Clock]:
 
 
 def backup_of(tmp_path: Path, policies: Policies) -> tuple[Path, Clock]:
-    """The same, with a schedule of such policies."""
+    """Return the backup and the time, for a schedule with such policies."""
     file, clock = tmp_path / "duetick.db", Clock(NINE)
     with running(file, clock) as made:
         hourly = Schedule("you", "hourly", "0 * * * *", "reminders", "remind", input={"text": "x"})
@@ -68,7 +68,7 @@ def backup_of(tmp_path: Path, policies: Policies) -> tuple[Path, Clock]:
 
 
 def history(made: Product) -> list[tuple[str | None, int]]:
-    """The reasons of the outcomes and their counts, the oldest first."""
+    """Return the reasons of the outcomes and their counts, the oldest first."""
     found = made.store.ledger.find("you", "hourly", limit=100)
     return [(one.reason, one.count) for one in reversed(found)]
 

@@ -61,7 +61,7 @@ everywhere = pytest.mark.parametrize(
 
 
 def flow(cron: str = "0 9 * * *", *others: str, timezone: str | None = None) -> Flow:
-    """A flow with a nightly job, and one more static schedule for each other name."""
+    """Return a flow with a nightly job, and one more static schedule for each other name."""
     made = Flow("jobs")
     made.action("clean")(lambda _input, _ctx: None)
     for name in ("nightly", *others):
@@ -74,7 +74,7 @@ def flows(*given: Flow) -> Flows:
 
 
 def rows(store: Store, *names: str) -> dict[str, int]:
-    """The next times of the static schedules' index rows."""
+    """Return the next times of the static schedules' index rows."""
     found = {name: store.index.get("", f"jobs/{name}") for name in names}
     return {name: row.next_fire_at for name, row in found.items() if row}
 

@@ -43,7 +43,7 @@ class Authority:
         _openssl("req", *made, *use, "-out", self.certificate)
 
     def sign(self, host: str, dates: tuple[str, str] = VALID) -> tuple[Path, Path]:
-        """A certificate for that host, and its key."""
+        """Return a certificate for that host, and its key."""
         made, key, asked = (
             self._folder / f"{host}-{dates[0]}.{kind}" for kind in ("pem", "key", "csr")
         )

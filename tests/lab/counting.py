@@ -28,11 +28,11 @@ class Count:
         self._collected = len(ids)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """One more."""
+        """Count one more."""
         self._reported += report.when == "setup"
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """A run that ended otherwise than well says why itself."""
+        """Fail a run that lost tests. A run that ended badly says why itself."""
         if self._lost(session.config) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

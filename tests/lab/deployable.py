@@ -16,7 +16,7 @@ NAME = "deployable-"
 
 
 def deployable() -> Path:
-    """Its folder."""
+    """Return the folder of the deployable."""
     parts = [PACKAGE, *(TOP / part for part in ("functions", "layers/deps", "template.yaml"))]
     name = f"{NAME}{digest(parts)[:12]}"
     return made_once(name, lambda place: _make(place, name)) / "stack"

@@ -60,7 +60,7 @@ class EmulatedAws:
         self.server.stop()
 
     def outputs(self, stack: str) -> dict[str, str]:
-        """The outputs of a stack that was deployed."""
+        """Return the outputs of a stack that was deployed."""
         described = self.client("cloudformation")
         [found] = described.describe_stacks(StackName=stack)["Stacks"]
         return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
@@ -76,7 +76,7 @@ class EmulatedAws:
         return Credentials(made["AccessKeyId"], made["SecretAccessKey"])
 
     def sign_in(self, pool: str, client: str, name: str) -> str:
-        """The token of a new user of a pool."""
+        """Return the token of a new user of a pool."""
         cognito, password = self.client("cognito-idp"), "Correct-horse-9-battery"
         cognito.admin_create_user(UserPoolId=pool, Username=name)
         cognito.admin_set_user_password(
@@ -119,7 +119,7 @@ class EmulatedAws:
         return str(made["Role"]["Arn"])
 
     def client(self, service: str) -> Any:  # noqa: ANN401 -- boto3 makes its clients as it runs
-        """A client of one of its services."""
+        """Return a client of a service of the emulated AWS."""
         session: Any = self.session()
         return session.client(service, endpoint_url=self.endpoint)
 

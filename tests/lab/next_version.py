@@ -57,7 +57,7 @@ def contract(package: Path) -> None:
 
 
 def _step(package: Path) -> Path:
-    """The step of both databases."""
+    """Return the step of both databases."""
     return package / f"stores/sql/migrations/{STEP:03}_{COLUMN}.sql"
 
 

@@ -32,7 +32,7 @@ def build(into: Path) -> None:
 
 
 def contents(place: Path) -> dict[str, bytes]:
-    """The files of a folder by their names; or one file, by an empty one."""
+    """Return the files of a folder by their names. The name of a single file is empty."""
     if place.is_file():
         return {"": place.read_bytes()}
     found = sorted(path for path in place.rglob("*") if path.is_file())

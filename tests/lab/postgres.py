@@ -137,7 +137,7 @@ class OutsidePostgres:
 
 
 def machines_own() -> Path | None:
-    """The programs of the newest Postgres that this machine has by itself."""
+    """Return the programs of the newest Postgres that this machine has by itself."""
     config = shutil.which("pg_config")
     named = [Path(config).resolve().parent] if config else []
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=_version, reverse=True)
@@ -160,7 +160,7 @@ def _installed(user: int | None) -> Path:
 
 
 def _copied() -> Path:
-    """Its files and the libraries that it finds beside them."""
+    """Copy the files of Postgres and the libraries that it finds beside them."""
     place = Path(mkdtemp(prefix="duetick-postgres-18-"))
     atexit.register(shutil.rmtree, place)
     place.chmod(0o755)
@@ -171,14 +171,14 @@ def _copied() -> Path:
 
 
 def fresh_database(server: Postgres) -> str:
-    """A new, empty database; returns its URL."""
+    """Make a new, empty database. Return its URL."""
     name = f"lab_{uuid.uuid4().hex}"
     _run_in(server.url, f"CREATE DATABASE {name}")
     return with_database(server.url, name)
 
 
 def emptied(url: str) -> str:
-    """The same database with nothing in it: a tenth of the time that a new one takes."""
+    """Empty the database, in a tenth of the time that a new one takes."""
     _run_in(url, "DROP SCHEMA public CASCADE")
     _run_in(url, "CREATE SCHEMA public")
     return url
@@ -190,7 +190,7 @@ def drop_database(server: Postgres, url: str) -> None:
 
 
 def with_database(url: str, name: str) -> str:
-    """The same server, another database."""
+    """Return the address of another database on the same server."""
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
 
 

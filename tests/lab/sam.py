@@ -36,7 +36,7 @@ class Sam:
         return {**self._env, "PATH": f"{self._bin}{os.pathsep}{self._env['PATH']}"}
 
     def validate(self, template: Path) -> str:
-        """Both of SAM's own checks; each passes templates that the other refuses."""
+        """Run both of SAM's own checks; each passes templates that the other refuses."""
         command = ["validate", "--template-file", str(template)]
         return self._sam(*command, folder=template.parent) + self._sam(
             *command, "--lint", folder=template.parent
@@ -56,7 +56,9 @@ class Sam:
         return run([self._bin / "cfn-lint", written], env=self._env)
 
     def translate(self, template: Path, folder: Path, every: Sequence[Parameters]) -> list[str]:
-        """The template that AWS makes of this one, with each of these sets of parameters."""
+        """Return the templates that AWS makes of this one, with each of these sets of
+        parameters.
+        """
         given, made = folder / "parameters.json", folder / "translated.json"
         given.write_text(json.dumps([dict(one) for one in every]))
         script = Path(__file__).parent / "translate.py"

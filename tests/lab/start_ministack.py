@@ -65,7 +65,7 @@ def update_with_attributes(*asked: Any) -> object:  # noqa: ANN401
 
 
 def keep_layers() -> None:
-    """A process of a function that starts keeps the layers that it starts from, as on AWS.
+    """Keep the layers from which a starting process of a function starts, as AWS does.
 
     ministack would delete them under it, as soon as the function has others.
     """
@@ -84,7 +84,7 @@ def import_with_answers(
 
 
 def map_as_routes(settings: list[dict[str, Any]] | None) -> object:
-    """A route's own limits: CloudFormation writes /~1api~1users where the route is /api/users."""
+    """Give a route its own limits: CloudFormation writes /~1api~1users for the route /api/users."""
     return map_settings([_decode(one) for one in settings or []])
 
 
@@ -135,7 +135,7 @@ def extract_right(service: str, *more: object) -> object:
 
 
 def make_mapping_of_numbers(name: str, props: dict[str, Any], stack: str) -> object:
-    """A mapping's concurrency is a number, also where a parameter names it: that is a text."""
+    """Make a mapping's concurrency a number, also if a parameter names it: that is a text."""
     scaling = {one: int(value) for one, value in props.get("ScalingConfig", {}).items()}
     return make_mapping(name, {**props, "ScalingConfig": scaling} if scaling else props, stack)
 

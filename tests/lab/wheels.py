@@ -18,7 +18,7 @@ EXTRAS = ("cli", "testing")
 
 
 def wheels() -> Path:
-    """The folder with them: the layer's for each machine, a project's for this one."""
+    """Return the folder with the wheels: the layer's for each machine, a project's for this one."""
     return made_once(wheels_name(), _download)
 
 

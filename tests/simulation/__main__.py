@@ -27,7 +27,7 @@ TOLD_EVERY = 30.0
 
 @contextmanager
 def ground_of(store: str) -> Iterator[Ground]:
-    """The ground of that name, with its server."""
+    """Yield the ground of that name, with its server."""
     with ExitStack() as started, tempfile.TemporaryDirectory(prefix="duetick-story-") as folder:
         if store == "postgres":
             postgres = EmbeddedPostgres()

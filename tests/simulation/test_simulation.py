@@ -83,7 +83,7 @@ BOUNDARIES = (*CALLS, *WAY_TO_DISPATCH)
 
 
 def tell(ground: Ground, seeds: range, *, inside: bool = False) -> None:
-    """Each of them. One that fails is shrunk, so that a person can read it."""
+    """Tell each story. One that fails is shrunk, so that a person can read it."""
     teller = Teller(ground, inside=inside)
     for seed in seeds:
         story = story_of(seed, inside=inside)
@@ -108,7 +108,7 @@ def packed(seed: int, *, inside: bool = False) -> Story:
 
 
 def tell_packed(ground: Ground, seeds: range, *, inside: bool = False) -> None:
-    """Each of them, by the queue."""
+    """Tell each story, by the queue."""
     teller = Teller(ground, inside=inside)
     for seed in seeds:
         story = packed(seed, inside=inside)

@@ -16,7 +16,7 @@ Value: TypeAlias = Any
 
 @cache
 def template() -> Values:
-    """The whole template."""
+    """Return the whole template."""
     return read_template(TEMPLATE.read_text())
 
 
@@ -115,7 +115,7 @@ _NOTHING = object()
 
 
 def actions(statements: list[Values]) -> set[str]:
-    """All that some statements allow."""
+    """Return all actions that some statements allow."""
     return {
         action
         for one in statements

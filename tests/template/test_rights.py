@@ -22,7 +22,7 @@ every = pytest.mark.parametrize("parameters", combinations(), ids=spoken)
 
 
 def policies(deployment: Deployment) -> list[Values]:
-    """Every statement of every identity policy."""
+    """Return every statement of every identity policy."""
     documents = [
         policy["PolicyDocument"]
         for role in deployment.of_type("AWS::IAM::Role").values()
@@ -283,13 +283,13 @@ def test_without_a_bus_nobody_may_put_events() -> None:
 
 
 def puts_events(deployment: Deployment, function: str) -> list[Values]:
-    """The statements that let a function put events."""
+    """Return the statements that let a function put events."""
     found = deployment.statements(function)
     return [one for one in found if "events:PutEvents" in actions([one])]
 
 
 def filled(text: str, bus: str) -> str:
-    """A text of Fn::Sub, as it is in one region of one account."""
+    """Return a text of Fn::Sub, as it is in one region of one account."""
     known = {
         "${AWS::Partition}": "aws",
         "${AWS::Region}": "eu-central-1",

@@ -36,7 +36,7 @@ UUID = "0f0e4d5c-0000-0000-0000-000000000000"
 def emitted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *, managed: bool = True
 ) -> set[str]:
-    """The names of all that the code emits, told by the code itself."""
+    """Return the names of all metrics that the code emits, told by the code itself."""
     monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
     dead = Occurrence("ann", "k", "* * * * *", None, 0, state=State.DEAD, reason=Reason.LOST)
     capsys.readouterr()
@@ -96,7 +96,7 @@ def test_t12_the_alarm_of_what_is_gone_stays_from_one_count_to_the_next() -> Non
 
 
 def watched() -> Values:
-    """Our metrics that alarms name, each with its alarm."""
+    """Return our metrics that alarms name, each with its alarm."""
     alarms = Deployment(**MANAGED).of_type("AWS::CloudWatch::Alarm")
     found = [(metric, one["Properties"]) for one in alarms.values() for metric in metrics(one)]
     return {metric["MetricName"]: one for metric, one in found if metric["Namespace"] == "Duetick"}
@@ -117,7 +117,7 @@ def periods(alarm: Values) -> set[int | str]:
 
 
 def shown() -> set[str]:
-    """Our metrics that the dashboard shows."""
+    """Return our metrics that the dashboard shows."""
     text = template()["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"][0]
     body = text.replace("${Age}", "")
     return {

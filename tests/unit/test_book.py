@@ -29,7 +29,7 @@ def put(book: Book, wanted: Schedule, now: int) -> Book:
 
 
 def stored(schedule: Schedule = WANTED, now: int = NOON) -> Book:
-    """The book after a first put."""
+    """Return the book after a first put."""
     return reopen(put(blank(), schedule, now))
 
 
@@ -217,7 +217,7 @@ def test_a01_a_pause_begins_after_what_was_claimed() -> None:
 
 
 def paused_with_an_end() -> Book:
-    """Its window begins at the pause's end, ten days on."""
+    """Pause a schedule: its window begins at the pause's end, ten days on."""
     book = stored()
     paused = pause(record_of(book), "away", NOON + 10 * DAY, NOON)
     return reopen(put(book, paused, NOON))

@@ -61,7 +61,7 @@ def holding(*kept: Occurrence, record: Record | None = RECORD) -> Book:
 
 
 def after(book: Book, one: Occurrence = CLAIMED) -> Occurrence:
-    """The occurrence as the change leaves it."""
+    """Return the occurrence as the change leaves it."""
     return book.moved[one.identity]
 
 

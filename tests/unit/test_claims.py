@@ -33,7 +33,7 @@ ROW = IndexRow("ada", "digest", "0 12 * * *", None, NOON, flow="reminders", rede
 def on(
     decided: tuple[int, ...], now: int, policies: Policies | None = None, ahead: int = 0
 ) -> list[Occurrence]:
-    """The occurrences of a decision to fire these times."""
+    """Return the occurrences of a decision to fire these times."""
     row = replace(ROW, policies=policies or Policies())
     return list(fires_of(row, Decision(decided, (), None), now, ahead))
 

@@ -32,11 +32,11 @@ class CloudFormation:
         self._stack = stack
 
     def describe_stacks(self, **asked: str) -> dict[str, object]:
-        """One."""
+        """Return one stack."""
         return {"Stacks": [self._stacks.get(asked["StackName"], self._stack)]}
 
     def describe_stack_resources(self, **_: str) -> dict[str, object]:
-        """The stacks in it, and a queue."""
+        """Return the stacks in it, and a queue."""
         kinds = dict.fromkeys(self._stacks, "AWS::CloudFormation::Stack") | {"q": "AWS::SQS::Queue"}
         named = ("PhysicalResourceId", "ResourceType")
         return {"StackResources": [dict(zip(named, one, strict=True)) for one in kinds.items()]}

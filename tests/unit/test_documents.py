@@ -222,7 +222,7 @@ def test_the_table_of_events_is_the_code() -> None:
 
 
 def tables(text: str) -> list[list[list[str]]]:
-    """The rows of each table of a text."""
+    """Return the rows of each table of a text."""
     return [found for part in text.split("\n\n") if (found := rows(part))]
 
 

@@ -68,7 +68,7 @@ class Naive:
 
 
 def spelled_out(row: IndexRow, missed: Missed) -> list[int]:
-    """Every time of a range."""
+    """Return every time of a range."""
     later = fires(row.cron, None, missed.first, missed.last, anchor=row.anchor)
     return [missed.first, *later]
 

@@ -22,14 +22,14 @@ NEXT_DAY = MinuteSpan(NOON + DAY, NOON + 2 * DAY)
 
 
 def at(hour: int, minute: int = 0, day: int = 0) -> int:
-    """The number of a minute, counted from noon."""
+    """Return the number of a minute, counted from noon."""
     return (day * 24 + hour - 12) * 60 + minute
 
 
 def row(
     cron: str, zone: str | None = None, key: str = "k", policies: Policies | None = None
 ) -> IndexRow:
-    """A row as a put makes it just before noon."""
+    """Return a row as a put makes it just before noon."""
     chosen = policies or Policies()
     first = Times(cron, zone, NOON, chosen).after(NOON)
     assert first is not None

@@ -183,7 +183,7 @@ def test_a_number_that_no_float_holds_is_told() -> None:
 
 
 def words(text: str) -> NoReturn:
-    """As an author says it."""
+    """Return the words as an author says them."""
     raise ValueError(text)
 
 

@@ -47,7 +47,7 @@ def test_windows_are_those_of_the_clock() -> None:
 
 
 def rows(kind: str, number: int, seed: int) -> list[IndexRow]:
-    """So many schedules that come due together, or every hour, or at a rate."""
+    """Return schedules that come due together, or every hour, or at a rate."""
     crons = {"together": "0 15 * * *", "hourly": "0 * * * *", "rates": "rate(8 hours)"}
     first = Times(crons[kind], None, NOON, Policies()).after(NOON) or 0
     made = [

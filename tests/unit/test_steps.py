@@ -55,7 +55,7 @@ class Lines:
         self.count = 0
 
     def __call__(self, _frame: FrameType, event: str, _given: object) -> "Lines":
-        """One more, maybe."""
+        """Count one more line, maybe."""
         self.count += event == "line"
         return self
 

@@ -40,7 +40,7 @@ Letter2 = make_dataclass(  # the other action's type has the same name
 
 
 def of_shop() -> Flows:
-    """Two flows; one action is not for users, and two types of input have one name."""
+    """Return two flows: one action is not for users, and two types of input have one name."""
     mail, shop = Flow("mail"), Flow("shop")
 
     @mail.action("send", policies={"spread": 60, "misfire": "skip"}, may_change=("spread",))
@@ -68,7 +68,7 @@ def of_many(count: int, fields: int = 1) -> Flows:
 
 
 def schemas(flows: Flows) -> dict[str, dict[str, Any]]:
-    """The schema of each tool's arguments."""
+    """Return the schema of each tool's arguments."""
     return {one["name"]: one["inputSchema"] for one in json.loads(json.dumps(list_tools(flows)))}
 
 

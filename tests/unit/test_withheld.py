@@ -65,7 +65,7 @@ def pays(*, withheld: tuple[str, ...] = ("iban",)) -> Flow:
 
 
 def paying(note: str = "") -> Json:
-    """An input with a canary."""
+    """Return an input with a canary."""
     return {"to": [{"iban": CANARY, "note": note}], "cents": 5}
 
 
@@ -264,7 +264,7 @@ def test_what_takes_any_field_may_withhold_any() -> None:
 
     @flow.action("take", redact=("whatever",))
     def take(given: dict[str, str], ctx: Context) -> None:
-        """Nothing."""
+        """Take nothing."""
 
     flow.action("pass", redact=("whatever",), target=lambda _given, _ctx: None)
     assert {action.withheld for action in flow.actions.values()} == {frozenset({"whatever"})}

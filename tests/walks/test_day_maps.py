@@ -84,7 +84,7 @@ class Look:
     table: str
 
     def indexed(self) -> list[dict[str, "AttributeValueTypeDef"]]:
-        """The keys of the items that the sparse index has."""
+        """Return the keys of the items that the sparse index has."""
         found = self.client.query(
             TableName=self.table,
             IndexName=DUE,

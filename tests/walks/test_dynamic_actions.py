@@ -84,7 +84,7 @@ def ann(running: Product) -> Client:
 def post(
     running: Product, schedule_id: str, flow: str = "reminders", body: Json = None, **sent: str
 ) -> tuple[int, dict[str, Json]]:
-    """The call of an outside scheduler, with the shared secret unless it has another."""
+    """Make the call of an outside scheduler, with the shared secret unless it has another."""
     path = f"/api/flows/{flow}/schedules/{to_path(schedule_id)}/dispatch"
     return running.call("POST", path, body, sent.get("secret", running.stack.secret))
 

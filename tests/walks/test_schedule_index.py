@@ -42,7 +42,7 @@ def store(database: Database) -> Iterator[Store]:
 
 
 def live(*, fresh: bool = False) -> tuple[str, ...]:
-    """The secret that the endpoint knows."""
+    """Return the secret that the endpoint knows."""
     del fresh
     return ("secret",)
 

@@ -45,7 +45,9 @@ def store(database: Database) -> Iterator[Store]:
 
 
 def ten_thousand() -> Iterator[tuple[str, str, int]]:
-    """The document's mix, evenly over their periods: 1,000 hourly, 5,000 daily, 4,000 weekly."""
+    """Yield the document's mix, evenly over their periods: 1,000 hourly, 5,000 daily, 4,000
+    weekly.
+    """
     for name, count, minutes in (("h", 1_000, 60), ("d", 5_000, 1_440), ("w", 4_000, 10_080)):
         for number in range(count):
             minute = number * minutes // count

@@ -50,7 +50,7 @@ class Desk:
         expect(dialog).to_be_hidden()
 
     def recorded(self, verb: str, why: str) -> None:
-        """An operation of that name was recorded as done, with the reason."""
+        """Expect that an operation of that name was recorded as done, with the reason."""
         found = [(one["verb"], one["why"], one["outcome"]) for one in self._operations()]
         assert (verb, why, "done") in found, found[:5]
 

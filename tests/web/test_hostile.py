@@ -25,7 +25,7 @@ def desk(console: Page, running: Product) -> Desk:
 
 
 def made_of(page: Page) -> list[str]:
-    """The elements of a page that no text of ours makes."""
+    """Return the elements of a page that no text of ours makes."""
     return list(
         page.evaluate(
             "[...document.querySelectorAll('main img, main script, main iframe, main object, main "

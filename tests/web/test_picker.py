@@ -42,7 +42,7 @@ class Form:
         self.page.clock.run_for(SOON)
 
     def says(self, words: str) -> None:
-        """The preview says it."""
+        """Expect that the preview says it."""
         expect(self.preview).to_contain_text(words)
 
     def save(self) -> None:

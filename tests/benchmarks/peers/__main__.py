@@ -56,7 +56,7 @@ def _install(place: Path) -> None:
 
 
 def node(script: str) -> Command:
-    """A script beside the packages: node looks for them where the script lies."""
+    """Return a script beside the packages: node looks for them there."""
     place = node_modules()
     shutil.copy(HERE / script, place)
     return [place / "node_modules" / ".bin" / "node", place / script]
@@ -98,7 +98,7 @@ def _environment(url: str) -> dict[str, str]:
 
 
 def measure_ours(server: Postgres, due: int, others: int, rounds: int) -> dict[str, Rates]:
-    """Ours and the floor, turn and turn about."""
+    """Measure ours and the floor, in turns."""
     with table(server, due + others) as made:
         store = open_store(made.url)
         ways = {

@@ -34,7 +34,7 @@ class Hooks:
     seen: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
 
     def webhook(self, **more: object) -> Webhook:
-        """One that finds the server under its name."""
+        """Return a webhook that finds the server under its name."""
         network = Network(
             resolve=lambda _host, _port: [LOCALHOST],
             admits=lambda address: address == LOCALHOST,

@@ -36,7 +36,7 @@ def sent_by(target: ActionFunction, text: str = "good morning") -> Fired:
 
 
 def queue_of_anyone(aws: boto3.Session, name: str) -> tuple[str, str]:
-    """The URL and the ARN of a queue that other services may send to."""
+    """Return the URL and the ARN of a queue that other services may send to."""
     sqs = aws.client("sqs")
     url = sqs.create_queue(QueueName=name)["QueueUrl"]
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
@@ -52,7 +52,7 @@ def queue_of_anyone(aws: boto3.Session, name: str) -> tuple[str, str]:
 
 
 def received(aws: boto3.Session, url: str) -> list[dict[str, Any]]:
-    """The bodies in a queue, once there are any; they are in it no more."""
+    """Take the bodies out of a queue, once there are any."""
     sqs = aws.client("sqs")
     for _ in range(PATIENCE // LONGEST_WAIT):
         answer = sqs.receive_message(

@@ -111,6 +111,6 @@ class Agent:
 
 
 def request(method: str, params: object = None, asked: object = 1) -> dict[str, object]:
-    """A request with an id."""
+    """Return a request with an id."""
     made: dict[str, object] = {"jsonrpc": "2.0", "id": asked, "method": method}
     return made if params is None else made | {"params": params}

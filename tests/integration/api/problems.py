@@ -23,7 +23,7 @@ OPERATORS: Final = re.compile(r"DUETICK_|migrate|\bTurn |setting|transactional|D
 
 
 def told(answer: dict[str, Any]) -> Told:
-    """The fields and codes of an answer's problems."""
+    """Return the fields and codes of an answer's problems."""
     return sorted((each["field"], each["code"]) for each in answer["problems"])
 
 
@@ -42,7 +42,7 @@ def check_told(answer: dict[str, Any]) -> None:
 
 
 def put(running: Product, change: Fields) -> dict[str, Any]:
-    """The refusal of a schedule with that change."""
+    """Return the refusal of a schedule with that change."""
     status, answer = running.call("PUT", PATH, HELLO | change)
     assert status in (400, 409)
     check_told(answer)

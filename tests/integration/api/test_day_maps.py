@@ -20,7 +20,7 @@ FIELDS = ["/cron/mon", "/cron/moonday", "/cron/thu"]
 
 
 def fields_of(problem: ApiError) -> list[str]:
-    """The fields that a refusal names."""
+    """Return the fields that a refusal names."""
     return [one["field"] for one in problem.problems]
 
 

@@ -43,7 +43,7 @@ def fire(product: Product) -> None:
 
 
 def history(client: Client, key: str = "mail") -> list[OccurrenceView]:
-    """The history of a schedule, hook first."""
+    """Return the history of a schedule, hook first."""
     return sorted(client.history(key), key=lambda one: str(one["origin"]))
 
 

@@ -35,7 +35,7 @@ class Terminal:
         return json.loads(out)
 
     def one(self, *arguments: str) -> dict[str, object]:
-        """The object of that document."""
+        """Return the object of that document."""
         found = self.ask(*arguments)
         assert isinstance(found, dict)
         return found

@@ -15,7 +15,7 @@ PATH = "/api/users/ann/schedules/k"
 
 
 def do(running: Product, method: str, path: str, body: object = None, why: str = "") -> int:
-    """The status of an operator's call, a second after the one before."""
+    """Make an operator's call a second after the one before. Return its status."""
     running.clock.now += 1_000
     headers = {"Duetick-Why": why} if why else {}
     return running.call(method, path, body, running.stack.operator, headers)[0]

@@ -33,7 +33,7 @@ SHOWN = re.findall(r"```sh\n(.*?)```", OPERATORS_PAGE, re.DOTALL)
 
 
 def commands(block: str) -> list[list[str]]:
-    """The commands of a block, as a shell would split them."""
+    """Return the commands of a block, as a shell would split them."""
     joined = block.replace("\\\n", "")
     lines = [line for line in joined.splitlines() if not line.startswith("#")]
     return [shlex.split(line)[1:] for line in lines]

@@ -58,7 +58,7 @@ def test_a_user_is_exported_in_parts_that_fit(
 
 
 def packed(text: str) -> str:
-    """As a cursor travels."""
+    """Return a cursor as it travels."""
     return urlsafe_b64encode(text.encode()).decode()
 
 

@@ -35,7 +35,7 @@ def client(running: Product) -> Client:
 
 
 def fields(told: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The fields and codes of a refusal."""
+    """Return the fields and codes of a refusal."""
     return sorted((one["field"], one["code"]) for one in told["problems"])
 
 

@@ -162,7 +162,7 @@ class Office:
             yield
 
     def enqueue(self, request: Request) -> None:
-        """The queue of invocations."""
+        """Put a call into the queue of invocations."""
         if self.throttled:
             raise ConnectionError("token=canary-transport-error")
         self.queue.append(request)
@@ -189,7 +189,7 @@ def office(folder: Path) -> Iterator[Office]:
 
 
 def _of_all(opened: list[Office]) -> Callable[[Request], None]:
-    """The queue of the office that is opened later."""
+    """Return the queue of the office that is opened later."""
 
     def enqueue(request: Request) -> None:
         opened[0].enqueue(request)

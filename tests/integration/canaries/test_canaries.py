@@ -41,7 +41,7 @@ def test_j11_an_outlet_tells_no_canary_that_its_reader_may_not_see(
 
 
 def commands(parser: ArgumentParser, *words: str) -> Iterator[str]:
-    """Every command that has no verbs below it."""
+    """Yield every command that has no verbs below it."""
     verbs = [one for one in parser._actions if isinstance(one, _SubParsersAction)]
     if not verbs:
         yield " ".join(words)

@@ -40,7 +40,7 @@ def raises(*_: object, **__: object) -> NoReturn:
 
 
 def put(scene: Scene) -> None:
-    """A reminder of ann's at nine; it is nine."""
+    """Put a reminder of ann's at nine; it is nine."""
     store, clock, _ = scene
     given: Json = {"text": "good morning"}
     store.schedules.put(Schedule("ann", "hello", "0 9 * * *", "reminders", "remind", input=given))
@@ -154,7 +154,7 @@ class Mute:
     """A queue to which messages go back, and bells that EventBridge does not take."""
 
     def put_back(self, receipt: str, seconds: int) -> None:
-        """It comes again."""
+        """Let the message come again."""
 
     def names(self, prefix: str) -> tuple[str, ...]:
         """It has none."""

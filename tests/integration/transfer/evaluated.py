@@ -24,7 +24,7 @@ DAY = 86_400_000
 
 
 def here(timing: Timing, since: int = SINCE, until: int = UNTIL) -> list[int]:
-    """The fire times of an imported schedule, within its window."""
+    """Return the fire times of an imported schedule, within its window."""
     start = timing.policies.get("startsAt")
     after = since - 1
     if isinstance(start, str):
@@ -56,7 +56,7 @@ def differences(ours: Iterable[int], theirs: Iterable[int]) -> set[str]:
 
 
 def ask(command: Command, lines: Sequence[object]) -> list[list[int]]:
-    """The answers of a program to lines of JSON."""
+    """Return the answers of a program to lines of JSON."""
     given = "".join(f"{json.dumps(line)}\n" for line in lines)
     done = run_process(
         [str(part) for part in command], input=given, capture_output=True, text=True, check=False

@@ -36,7 +36,7 @@ skip = true
 
 
 def rules(tmp_path: Path, text: str = RULES, name: str = "rules.toml") -> list[MappingRule]:
-    """The rules of a file."""
+    """Return the rules of a file."""
     (tmp_path / name).write_text(text)
     return read_rules(tmp_path / name)
 

@@ -63,7 +63,7 @@ def exported(
     enabled: bool = True,
     external_id: str | None = None,
 ) -> Exported:
-    """A schedule as the API shows it."""
+    """Return a schedule as the API shows it."""
     cron, zone = CRONS[key]
     record = Record(
         user_id="ann",

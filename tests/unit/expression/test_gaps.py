@@ -24,7 +24,7 @@ STARTS = ("2026-11-23", "2011-12-20", "1994-12-01", "1883-11-01", "2197-06-01", 
 
 
 def walked(text: str, timezone: str | None, after: int, gap: Gap, repeat: Repeat) -> int | None:
-    """The answer of a walk; None if that is too long."""
+    """Return the answer of a walk; None if that is too long."""
     first = next_fire(text, timezone, after, gap=gap, repeat=repeat)
     if first is None:
         return YEAR

@@ -37,7 +37,7 @@ Answer = HttpAnswer | Exception
 
 
 def refused(code: str, status: int = 400, date: str = NOON_TEXT) -> HttpAnswer:
-    """A refusal, as the service writes one."""
+    """Return a refusal, as the service writes one."""
     told = {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "because"}
     return HttpAnswer(status, json.dumps(told).encode(), kept=True, date=date)
 
