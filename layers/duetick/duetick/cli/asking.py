@@ -63,27 +63,34 @@ class StackPlace(NamedTuple):
 def add_place(parser: "Options", *, again: bool = False) -> None:
     """Add the options that name the stack to ask. With `again`, options before a verb stay."""
     default = argparse.SUPPRESS if again else None
-    parser.add_argument("--url", default=default, help="the API's; or set DUETICK_URL")
+    parser.add_argument("--url", default=default, help="the address of the API; or set DUETICK_URL")
     parser.add_argument(
-        "--stack", default=default, help="a deployed one, asked as an operator: signed, no token"
+        "--stack",
+        default=default,
+        help="the name of a deployed stack: calls are an operator's, signed, without a token",
     )
 
 
 def add_why(parser: "Options", *, again: bool = False) -> None:
     """Add the reason of an operator's write."""
     default = argparse.SUPPRESS if again else ""
-    parser.add_argument("--why", default=default, help="why: it is recorded with what is done")
+    parser.add_argument(
+        "--why", default=default, help="your reason: it is recorded with the operation"
+    )
 
 
 def add_json(parser: "Options") -> None:
     """Add the choice of a script."""
-    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def add_limit(parser: "Options") -> None:
     """Add the option that limits the lines of a list."""
     parser.add_argument(
-        "--limit", type=_limit, default=MOST_SHOWN, help=f"how many; default {MOST_SHOWN}, or all"
+        "--limit",
+        type=_limit,
+        default=MOST_SHOWN,
+        help=f"the most entries; default {MOST_SHOWN}, or all",
     )
 
 

@@ -74,7 +74,7 @@ def add_costs(commands: Commands) -> None:
     parser = note_parser(
         commands.add_parser(
             "costs",
-            help="what a deployment costs, and a million fires",
+            help="the costs of a deployment, and of a million fires",
             description="Without --schedules, the costs at rest, of a million fires, and of what "
             "is kept. With it, the bill of a month, for each backend: over the API, over the "
             "queue, and with Trigger=managed. Several numbers, such as --schedules 100000,1000 "
@@ -85,9 +85,11 @@ def add_costs(commands: Commands) -> None:
         "--tick-minutes",
         type=more_than_nothing,
         default=1.0,
-        help="minutes between two ticks; 60 with Trigger=managed, whatever this says",
+        help="minutes between two ticks; always 60 with Trigger=managed",
     )
-    parser.add_argument("--memory", type=whole(*MEMORY), default=512, help="MB of each function")
+    parser.add_argument(
+        "--memory", type=whole(*MEMORY), default=512, help="the memory of each function in MB"
+    )
     parser.add_argument("--architecture", choices=("arm64", "x86_64"), default="arm64")
     numbers = several(more_than_nothing)
     parser.add_argument("--users", type=more_than_nothing, default=1.0, help="of your application")

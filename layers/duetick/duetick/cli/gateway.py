@@ -273,7 +273,7 @@ def _why_not(port: int, error: OSError | OverflowError) -> str:
     if isinstance(error, OverflowError):
         return f"There is no port {port}: the last one is 65535. C"
     if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is in use. Stop what listens there, or c"
+        return f"Port {port} is in use. Stop the program that listens there, or c"
     if error.errno == errno.EACCES:
         return f"You may not listen on port {port}: those below 1024 are the system's. C"
     return f"Port {port} cannot be used ({error.strerror}). C"

@@ -208,7 +208,7 @@ class LocalStack:
             os._exit(130)
         self._stopping.set()
         if self._ticking:
-            print("Finishing what has begun; Ctrl-C again stops at once.", file=sys.stderr)
+            print("Finishing the begun actions; Ctrl-C again stops at once.", file=sys.stderr)
 
     def _tick_each_minute(self) -> None:
         while True:

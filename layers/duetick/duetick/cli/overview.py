@@ -56,9 +56,11 @@ def add_overview(commands: "Commands") -> None:
     """Add `overview`, `operations`, `unreadable` and `users`."""
     overview = _add(commands, "overview", "operators: what is wrong, and what to do next")
     overview.set_defaults(command=_overview)
-    operations = _add(commands, "operations", "operators: what operators did, the newest first")
-    operations.add_argument("--user", type=not_empty, help="what is about this user")
-    operations.add_argument("--who", help="what somebody did with this text in the name")
+    operations = _add(
+        commands, "operations", "operators: the operations of operators, the newest first"
+    )
+    operations.add_argument("--user", type=not_empty, help="the operations about this user")
+    operations.add_argument("--who", help="the operations of operators with this text in the name")
     add_limit(operations)
     operations.set_defaults(command=_operations)
     unreadable = _add(

@@ -36,7 +36,7 @@ def add_purge(commands: "Commands") -> None:
     parser = note_parser(commands.add_parser("purge", help=told, description=told))
     add_store(parser)
     parser.add_argument(
-        "--days", type=whole(1, LONGEST_DAYS), help="default: those of the last purge, or 30"
+        "--days", type=whole(1, LONGEST_DAYS), help="default: the days of the last purge, or 30"
     )
     parser.add_argument("--dead-days", type=whole(1, LONGEST_DAYS), help="default: 90")
     parser.add_argument("--by-flow", default="", help="such as 'billing=365 noise=7/14'")

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 def add_fields(parser: argparse.ArgumentParser) -> None:
     """Add the fields of a schedule."""
     for name in ("cron", "flow", "action"):
-        parser.add_argument(f"--{name}", help="needed to create one")
+        parser.add_argument(f"--{name}", help="needed to create a schedule")
     parser.add_argument("--principal", help='operators: JSON, such as \'{"userId": "svc"}\'')
     parser.add_argument("--dry-run", action="store_true", help="check everything, store nothing")
-    parser.add_argument("--timezone", help="an IANA name; '' takes it back")
+    parser.add_argument("--timezone", help="an IANA name; '' removes the zone")
     parser.add_argument("--input", help="JSON")
     parser.add_argument(
         "--policies",
-        help='JSON, such as \'{"delivery": "at_least_once"}\'; null takes one back, or all',
+        help='JSON, such as \'{"delivery": "at_least_once"}\'; null removes one, or all',
     )
     parser.add_argument(
         "--label", action="append", default=[], metavar="NAME=TEXT", help="as often as needed"
     )
     parser.add_argument(
-        "--no-label", action="append", default=[], metavar="NAME", help="takes that one back"
+        "--no-label", action="append", default=[], metavar="NAME", help="removes that label"
     )
 
 

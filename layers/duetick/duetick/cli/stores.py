@@ -43,10 +43,12 @@ def add_stores(commands: "Commands") -> None:
     """Add the commands."""
     migrate = _add(commands, "migrate", "create or update a store's schema")
     migrate.set_defaults(command=_migrate)
-    check = _add(commands, "check", "name each schedule whose row is not the one that it requires")
+    check = _add(commands, "check", "name each schedule whose row is not as its record requires")
     add_json(check)
     check.set_defaults(command=_check)
-    rebuild = _add(commands, "rebuild", "mend what check finds; a dry run without --yes")
+    rebuild = _add(
+        commands, "rebuild", "mend the differences that check finds; a dry run without --yes"
+    )
     rebuild.add_argument("--yes", action="store_true", help="do it")
     add_json(rebuild)
     rebuild.set_defaults(command=_rebuild)
@@ -63,9 +65,10 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the store: one that is reached from here, or a stack's."""
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
-        "--store", help=f"default: that of the local stack that runs here, else {DEFAULT_STORE}"
+        "--store",
+        help=f"default: the store of the local stack that runs here, else {DEFAULT_STORE}",
     )
-    which.add_argument("--stack", help="a deployed one: its function migrate does it")
+    which.add_argument("--stack", help="the name of a deployed stack: its function migrate does it")
 
 
 def store_of(chosen: argparse.Namespace) -> str:

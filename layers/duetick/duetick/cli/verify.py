@@ -30,7 +30,7 @@ def add_verify(commands: "Commands") -> None:
     parser.add_argument(
         "--covered",
         action="store_true",
-        help="verify nothing: tell what the hourly work has covered",
+        help="verify nothing: tell the progress of the hourly work",
     )
     parser.set_defaults(command=_verify)
 

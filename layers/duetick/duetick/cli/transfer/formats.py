@@ -67,7 +67,7 @@ def _each_file(read: FileReader) -> Callable[[argparse.Namespace, int], Iterator
 
 def _add_crontab(parser: "Options") -> None:
     parser.add_argument(
-        "--timezone", help="the zone of the crontab's machine; without it, that of this one"
+        "--timezone", help="the zone of the crontab's machine; without it, this machine's"
     )
     parser.add_argument(
         "--system",
@@ -122,7 +122,7 @@ def _add_pgboss(parser: "Options") -> None:
 def _add_apscheduler(parser: "Options") -> None:
     _add_database(parser)
     parser.add_argument(
-        "--table", default=apscheduler.TABLE_3, help="of version 3; default: %(default)s"
+        "--table", default=apscheduler.TABLE_3, help="the table of version 3; default: %(default)s"
     )
 
 

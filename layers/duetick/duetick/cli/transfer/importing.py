@@ -56,19 +56,25 @@ def add_import(commands: "Commands") -> None:
 
 def _add_rules(parser: "Options") -> None:
     for name in ("flow", "action"):
-        parser.add_argument(f"--{name}", help="of the items that no rule of --rules matches")
+        parser.add_argument(f"--{name}", help="for the items that no rule of --rules matches")
     parser.add_argument("--input", help='JSON with places, such as \'{"what": "{command}"}\'')
-    parser.add_argument("--policies", help="JSON, for all; null leaves one to the action")
-    parser.add_argument("--label", action="append", default=[], metavar="NAME=TEXT", help="for all")
-    parser.add_argument("--rules", type=Path, help="a file that says what each item runs")
-    parser.add_argument("--prefix", default="", help="stands before each key")
+    parser.add_argument(
+        "--policies", help="the policies of all, as JSON; null leaves one to the action"
+    )
+    parser.add_argument(
+        "--label", action="append", default=[], metavar="NAME=TEXT", help="a label of all schedules"
+    )
+    parser.add_argument("--rules", type=Path, help="a file of rules: they name what each item runs")
+    parser.add_argument("--prefix", default="", help="a text before each key")
     parser.add_argument("--source", help="the name of the source; default: the format")
 
 
 def _add_doing(parser: "Options") -> None:
     parser.add_argument("--yes", action="store_true", help="do it; without it a dry run")
     parser.add_argument(
-        "--remove", action="store_true", help="delete what is gone from the source too"
+        "--remove",
+        action="store_true",
+        help="also delete the schedules that are gone from the source",
     )
     parser.add_argument(
         "--take-over",
